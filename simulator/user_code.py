@@ -20,13 +20,13 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import as_python, comparable
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
-#: Errors of comparisons with unknown results in the current run, kept in case user code catches them.
+#: Errors of what `Exact` numbers do not do in the current run, kept in case user code catches them.
 _refused: list[TypeError] = []
 
 
 @contextmanager
 def refusals_kept() -> Iterator[None]:
-    """Raise the first `TypeError` of a comparison with unknown result within, even if user code caught it."""
+    """Raise the first error of an operation that `Exact` numbers do not have, even if user code caught it."""
     _refused.clear()
     yield
     if _refused:
@@ -35,11 +35,17 @@ def refusals_kept() -> Iterator[None]:
 
 def _arithmetic(operate: Callable[[Any, Any], Any]) -> tuple[Callable[[Exact, Any], Any], Callable[[Exact, Any], Any]]:
     def forwards(self: Exact, other: Any) -> Any:
-        value = operate(self._plain, _plain(other))
-        return Exact(value) if type(value) is fmpq else NotImplemented
+        return of(self._plain, _plain(other))
 
     def reflected(self: Exact, other: Any) -> Any:
-        value = operate(_plain(other), self._plain)
+        return of(_plain(other), self._plain)
+
+    def of(left: Any, right: Any) -> Any:
+        try:
+            value = operate(left, right)
+        except TypeError as error:
+            _refused.append(error)
+            raise
         return Exact(value) if type(value) is fmpq else NotImplemented
 
     return forwards, reflected
@@ -84,6 +90,9 @@ class Exact:
     __mul__, __rmul__ = _arithmetic(operator.mul)
     __truediv__, __rtruediv__ = _arithmetic(operator.truediv)
     __pow__, __rpow__ = _arithmetic(operator.pow)
+    __floordiv__, __rfloordiv__ = _arithmetic(operator.floordiv)
+    __mod__, __rmod__ = _arithmetic(operator.mod)
+    __divmod__, __rdivmod__ = _arithmetic(divmod)
 
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
     __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
@@ -137,6 +146,9 @@ class Exact:
 
     def __repr__(self) -> str:
         return repr(self._plain)
+
+    def __format__(self, specification: str) -> str:
+        return format(float(self), specification) if specification else str(self)
 
     def __copy__(self) -> Exact:
         return self

@@ -1,13 +1,14 @@
 """The code that a result was computed by: ours, and the files of others that are loaded and are no installed package.
 
 A row of results keeps both (`draftproof.experiments.shared.rows`) and is believed only while both are as they were.
-Files that somebody's code reads, or executes without importing them, cannot be followed.
+Files of data that somebody's code reads cannot be followed.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -47,9 +48,27 @@ _used: dict[str, str] = {}
 
 
 def note(file: Path) -> None:
-    """A file of somebody else is executed now, by name."""
+    """A file of somebody else is executed now, by name; from here on others that are executed or read are noted."""
+    _notice_executed()
     path = str(file.resolve())
     _used[path] = file_digest(path)
+
+
+@cache
+def _notice_executed() -> None:
+    sys.addaudithook(_note_executed)
+
+
+def _note_executed(event: str, arguments: tuple[Any, ...]) -> None:
+    """Keep the file of code that is executed without an import, and a Python file that is opened."""
+    if not _used or event not in ("exec", "open") or not arguments:
+        return
+    source = getattr(arguments[0], "co_filename", None) if event == "exec" else arguments[0]
+    if isinstance(source, (str, Path)) and str(source).endswith(".py") and os.path.isfile(source):
+        path = _outside(os.path.abspath(source))
+        if path is not None and path not in _used and not path.startswith(tuple(f"{ROOT}/{room}" for room in ROOMS)):
+            _used[path] = ""  # reading the file is an event, too
+            _used[path] = file_digest(path)
 
 
 def outside_files() -> dict[str, str]:

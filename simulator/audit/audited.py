@@ -86,14 +86,14 @@ class Log:
     """What the runs of a function showed beside their verdicts.
 
     reuse: places where one coin decides twice. notes: what the law assumes. sliver: the largest probability of a branch
-    that counts as rounding and is left out (see `Kind`). replayed: trees and answers of the runs that were repeated at
-    several points of real numbers. events: coins with boundary values in the last run.
+    that counts as rounding and is left out (see `Kind`). replayed: by target row, trees and answers of the runs that
+    were repeated at several points of real numbers. events: coins with boundary values in the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     sliver: float = 0.0
-    replayed: set[Any] = field(default_factory=set)
+    replayed: dict[str, set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
 
     def as_fields(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class Audited(Relayed):
     coins: str = "symbols"
     boundary: bool = False
     fresh: str | None = None
-    wide: bool = False
+    wide: str = ""
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -208,7 +208,8 @@ class Audited(Relayed):
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or broken_off):
             run = tuple(of_session.answers), tuple(of_interface.answers), *map(_drafted, nodes)
-            parts = PARTS if len(self.log.replayed) < FIRST and run not in self.log.replayed else 1
+            seen = self.log.replayed.setdefault(str(nodes[0].target), set())
+            parts = PARTS if len(seen) < FIRST and run not in seen else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
                 if point is not None:
@@ -216,7 +217,7 @@ class Audited(Relayed):
                         nodes, Recorded(session.draws or (), point, of_session.answers, of_interface.answers), outcome
                     )
             if parts > 1:
-                self.log.replayed.add(run)
+                seen.add(run)
         if isinstance(outcome, FunctionFailed):
             raise outcome
         return outcome

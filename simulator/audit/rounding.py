@@ -30,8 +30,8 @@ class Rounding:
 def only_rounding(audit: Audit, findings: Sequence[Finding]) -> Rounding | None:
     """The rounding that explains all deviations; None where it does not.
 
-    It does if every deviation is at most `HALF` and vanishes when float64 replaces every lower precision that the
-    function names.
+    It does if every deviation is at most `SINGLE` and vanishes when float64 replaces float32 wherever the function
+    names it, or is at most `HALF`, and vanishes only when float64 replaces the precisions of 16 bits, too.
     """
     if audit.audited.rows.kind.arithmetic.exact:
         return None
@@ -39,13 +39,14 @@ def only_rounding(audit: Audit, findings: Sequence[Finding]) -> Rounding | None:
     bias = max((largest(item) for item in failed), default=0.0)
     if not 0 < bias <= HALF:
         return None
-    wide = audit.with_(wide=True)
-    try:
-        if not all(wide.judge(element.instance, element.scheme).lossless for element in failed):
-            return None
-    except DraftproofError:  # it does not run in float64: nothing is known
-        return None
-    return Rounding("float32" if bias <= SINGLE else "float16 or bfloat16", bias)
+    for wide, precision, most in (("float32", "float32", SINGLE), ("all", "float16 or bfloat16", HALF)):
+        widened = audit.with_(wide=wide)
+        try:
+            if all(widened.judge(element.instance, element.scheme).lossless for element in failed):
+                return Rounding(precision, bias) if bias <= most else None
+        except DraftproofError:  # it does not run in float64: nothing is known
+            continue
+    return None
 
 
 def largest(finding: Finding) -> float:

@@ -166,8 +166,7 @@ def survey(
     for case in request.cases:
         with named_errors(_where(request, case)):
             try:
-                if not sizes:
-                    request.audit.check_state(case.instance, case.scheme)
+                request.audit.check_state(case.instance, case.scheme, 1 if sizes else 3)
                 sizes.append((case, _size(request.audit, case, samples, clock)))
             except FunctionFailed as error:
                 record.failures.append(Failure(case, error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass, field
 from itertools import islice
@@ -116,6 +117,7 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
 
     def run(coin: Coin) -> Verdict:
         node = NodeView(root, rows) if user_defined else root
+        before = _generators() if user_defined else None
         try:
             with refusals_kept():
                 verdict = verifier.verify(node, PlainCoin(UserCoin(coin) if exact else coin))
@@ -123,6 +125,8 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) would end the process with a success
             raise InvalidVerifier(f"verify raised {user_lines(error)}") from error
+        if user_defined and _generators() != before:
+            raise NoFunction("verify drew random numbers beside its coin: the coin is the only source of randomness")
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             if isinstance(verdict, Coroutine):
                 verdict.close()  # else Python warns that it was never awaited
@@ -134,6 +138,12 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
         return verdict
 
     return run
+
+
+def _generators() -> tuple[Any, ...]:
+    """The states of the global generators of Python and numpy."""
+    numbers: Any = np.random.get_state(legacy=False)
+    return random.getstate(), numbers["state"]["pos"], numbers["state"]["key"][:4].tobytes()
 
 
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:

@@ -26,7 +26,7 @@ def intercepted(
     boundary: bool = False,
     watch: tuple[Any, ...] = (),
     fresh: str | None = None,
-    wide: bool = False,
+    wide: str = "",
     boundary_coin: Coin | None = None,
     replay: Session | None = None,
 ) -> Iterator[Session]:
@@ -39,10 +39,11 @@ def intercepted(
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
-    its seed, "fetches" every fetch of a coin that is an argument. wide: every lower precision that the code names is
-    float64. boundary_coin: is asked about boundary values in place of the coin. replay: a session that gives real
-    numbers. Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches
-    that error, and for draws from a generator that was not replaced. Everything is restored on leaving.
+    its seed, "fetches" every fetch of a coin that is an argument. wide: "float32" or "all", the lower precisions that
+    are float64 where the code names them. boundary_coin: is asked about boundary values in place of the coin. replay: a
+    session that gives real numbers.
+    Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches that
+    error, and for draws from a generator that was not replaced. Everything is restored on leaving.
     """
     session = replay or Session(coin, boundary, fresh, boundary_coin)
     torch_mode, jax_trace = _torch_mode(), _jax_trace()
@@ -52,14 +53,14 @@ def intercepted(
         stack.callback(where.unlisten, session.failed)
         stack.enter_context(noted_warnings(session.region.note))
         stack.enter_context(patches.applied())
-        stack.enter_context(widened(patches.ORIGINALS) if wide else nullcontext())
+        stack.enter_context(widened(patches.ORIGINALS, wide == "all") if wide else nullcontext())
         stack.enter_context(reach.swapped(watch, session.region.note))
         enter(session)
         stack.callback(leave)
         if torch_mode is not None:
             stack.enter_context(torch_mode.following(session))
         if jax_trace is not None:
-            stack.enter_context(jax_trace.following(session, wide))
+            stack.enter_context(jax_trace.following(session, bool(wide)))
         try:
             yield session
         except NotFollowed:

@@ -114,8 +114,10 @@ _METHODS = ("float", "half", "bfloat16")
 
 
 @contextmanager
-def widened(originals: dict[int, Any]) -> Iterator[None]:
+def widened(originals: dict[int, Any], halves: bool = True) -> Iterator[None]:
     """Within it the names of lower precisions in numpy, torch and jax mean float64, and torch's default is float64.
+
+    halves: whether those of 16 bits do, too.
 
     originals: gets these replacements, for names that the function bound before; see `ORIGINALS`. A precision that is
     named in a string stays.
@@ -125,6 +127,8 @@ def widened(originals: dict[int, Any]) -> Iterator[None]:
     default: Any = None
     try:
         for holder, name, wide in _replacements():
+            if not halves and ("16" in name or "half" in name.lower()):
+                continue
             value = getattr(holder, name)
             undo.append((holder, name, value))
             setattr(holder, name, wide)

@@ -25,8 +25,8 @@ from draftproof.simulator.symbolic.where import refusal
 
 #: Points that are tried until one fulfils the constraints of a group.
 TRIES = 400
-#: Share of an interval at each of its ends from which no number is chosen.
-MARGIN = 0.1
+#: The part of an interval at each end in which no point is chosen, by bits: rounding may decide there.
+MARGIN = {53: 1e-4, 24: 1e-2}
 #: Intervals and slacks narrower than this, by bits of the generator, may be rounding.
 NARROW = {53: 1e-9, 24: 1e-4}
 _SAMPLER = random.Random(0)
@@ -127,7 +127,8 @@ def _inside(region: Region, index: int, bits: int, part: int = 0, parts: int = 1
     low, high = map(as_float, region.interval_of(index))
     if high - low < NARROW[bits] * high:
         return None
-    u = low + (high - low) * (MARGIN + (1 - 2 * MARGIN) * (part + _uniform(_SAMPLER)) / parts)
+    margin = MARGIN[bits]
+    u = low + (high - low) * (margin + (1 - 2 * margin) * (part + _uniform(_SAMPLER)) / parts)
     u = math.ldexp(math.floor(math.ldexp(u, bits)), -bits)
     return u if low < u < high else None
 

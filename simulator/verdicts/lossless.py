@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_named
-from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.drafts import Delayed, UserScheme
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -28,6 +28,7 @@ from draftproof.simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, st
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
+from draftproof.simulator.relay import Relayed
 from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.verdicts.ties import rounding_decides
@@ -176,6 +177,8 @@ class Evaluator:
         """
         checked = self._found(target, draft, scheme, progress)
         if arithmetic_named(self.arithmetic).exact:
+            if checked.engine == "enumerate" and checked.lossless:
+                assert_holds_in_floats(self.verifier, target, draft, scheme)
             return checked
         if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess):
             pair: tuple[Any, Any] = target.converted(FLOAT64, "target"), draft.converted(FLOAT64, "draft")
@@ -248,6 +251,26 @@ class Evaluator:
                 self._held.append((target.states, draft.states))  # so that no other table gets the same id
             self._collapsed[*tables, start] = self._collapsed[tables].started(start)
         return self._collapsed[*tables, start]
+
+
+def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> None:
+    """Raise `InvalidVerifier` where user code that is lossless in rationals is not lossless on the same floats.
+
+    Such code asks what kind of numbers it has. Code of the project is not looked at, nor code that takes no floats.
+    """
+    if is_library(verifier) and not isinstance(verifier, Relayed) and not isinstance(scheme, UserScheme):
+        return
+    instance = Instance.of(target, draft, scheme.depth, FLOAT64)
+    try:
+        law = enumerate_law(verifier, instance.target, instance.draft, scheme)
+    except (DraftproofError, ArithmeticError):
+        return
+    found = Check(verifier.card.name, scheme, FLOAT64.name, "enumerate", law.metrics(instance.target))
+    if not found.lossless:
+        raise InvalidVerifier(
+            f"it is lossless in rationals, and on the same numbers in float64 its balance is off by "
+            f"{float(found.max_deviation):.2g}: it does something else with floats, so the rationals prove nothing"
+        )
 
 
 def check(

@@ -166,6 +166,24 @@ def test_a_verdict_follows_a_module_elsewhere(ran):
     assert "NO" not in ran(*COMMANDS["compare"]).out
 
 
+@pytest.mark.parametrize(
+    "executed",
+    [
+        "import runpy; runpy.run_path('src/late.py')",
+        "import pathlib; exec(pathlib.Path('src/late.py').read_text())",
+        "import importlib.util as u; s = u.spec_from_file_location('late', 'src/late.py'); "
+        "s.loader.exec_module(u.module_from_spec(s))",
+    ],
+)
+def test_a_file_that_is_executed_without_an_import_counts(ran, executed):
+    Path("src/late.py").write_text("")
+    Path("here/mine.py").write_text(f"{executed}\n" + VERIFIER.format(first="pass"))
+    assert ran(*COMMANDS["compare"]).code == 0
+    assert "not taken" not in ran(*COMMANDS["compare"]).err
+    Path("src/late.py").write_text("# other\n")
+    assert "not taken" in ran(*COMMANDS["compare"]).err
+
+
 def test_a_module_that_is_imported_while_it_verifies_counts(ran):
     Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
     Path("src/late.py").write_text("")

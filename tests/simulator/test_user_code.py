@@ -6,6 +6,7 @@ import copy
 import math
 import operator
 import pickle
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -96,6 +97,7 @@ OF_VALUES = {
     "copy": (lambda x, p: copy.deepcopy(p)[0] == copy.copy(x) == 0.375, True),
     "pickle": (lambda x, p: pickle.loads(pickle.dumps(x)) == 0.375, True),
     "float": (lambda x, p: float(x) > 0.37, True),
+    "format": (lambda x, p: (f"{x:.2f}", f"{x}"), ("0.38", "3/8")),
     "isclose": (lambda x, p: math.isclose(x, 0.375), True),
     "as floats": (lambda x, p: p.astype(float).tolist(), [0.375, 0.625]),
 }
@@ -453,6 +455,62 @@ def test_code_that_catches_the_refusal_of_a_comparison_gets_no_verdict():
 
     with pytest.raises(InvalidVerifier, match=r"compared with a Tensor.*test_user_code.py line"):
         draftproof.check(Asking(caught), P, Q, DELAYED)
+
+
+#: What an exact number does not do, and a float does.
+FLOATS_ONLY = {
+    "plus": lambda x: x + 0.5,
+    "reflected": lambda x: 0.5 * x,
+    "numpy": lambda x: np.float64(0.5) - x,
+    "root": lambda x: x**0.5,
+    "remainder": lambda x: x % 1,
+    "whole part": lambda x: x // 1,
+    "isclose": lambda x: np.isclose(np.array([x], dtype=object), 0.375),
+    "sum": lambda x: sum([x], 0.0),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS_ONLY)
+def test_code_that_catches_what_exact_numbers_do_not_do_gets_no_verdict(name):
+    def caught(row):
+        with suppress(TypeError):
+            FLOATS_ONLY[name](row[0])
+            return True
+        return False
+
+    with pytest.raises(InvalidVerifier, match=r"test_user_code.py line"):
+        draftproof.check(Asking(caught), P, Q, DELAYED)
+    with pytest.raises((NotFollowed, InvalidVerifier), match=r"test_user_code.py line"):
+        prove(Subject.of(Asking(caught)), Shape(2, DELAYED))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda row: isinstance(row[0], float),
+        lambda row: hasattr(row[0], "is_integer"),
+        lambda row: row.dtype == np.float64,
+        lambda row: np.isscalar(row[0]) and row.dtype.kind == "f",
+    ],
+)
+def test_code_that_does_something_else_with_floats_gets_no_verdict(asked):
+    pytest.importorskip("z3")
+    with pytest.raises(InvalidVerifier, match="float64 its balance is off"):
+        draftproof.check(Asking(asked), P, Q, DELAYED)
+    with pytest.raises((NotFollowed, InvalidVerifier)):
+        prove(Subject.of(Asking(asked)), Shape(2, DELAYED))
+
+
+def test_a_scheme_that_does_something_else_with_floats_gets_no_verdict():
+    class Caught:
+        depth = 1
+
+        def draw(self, draft, coin):
+            row = draft.row(())
+            return [(0,)] if row.dtype == np.float64 else [(coin.choose(row),)]
+
+    with pytest.raises(InvalidVerifier, match="float64 its balance is off"):
+        draftproof.check("naive", P, Q, UserScheme(Caught()))
 
 
 @pytest.mark.parametrize("name", NEW)

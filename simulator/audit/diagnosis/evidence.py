@@ -89,7 +89,7 @@ class Evidence:
 
     def wide(self, finding: Finding) -> Finding | None:
         """A finding of the function with float64 wherever it asks for less; None where it cannot be run."""
-        return self._run("wide", finding, self.audit.with_(wide=True).judge)
+        return self._run("wide", finding, self.audit.with_(wide="all").judge)
 
     def grouped(self, finding: Finding) -> Finding | None:
         """A finding with paths of a common prefix side by side; see `Presentation`."""

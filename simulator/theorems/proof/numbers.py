@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
 from itertools import takewhile
 from typing import Any, NoReturn
@@ -172,10 +173,12 @@ class Number:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
+        if not is_trusted(sys._getframe(1).f_code.co_filename):
+            _refuse("the type of a number was asked for")(self)
         return fmpq
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(fmpq, name):
+        if hasattr(fmpq, name) or not name.startswith("__"):
             _refuse(f"a number was asked for {name!r}")(self)
         raise AttributeError(f"{fmpq.__name__!r} object has no attribute {name!r}")
 
@@ -207,24 +210,31 @@ class Number:
     def __abs__(self) -> Number:
         return -self if self.of_run.holds(self, NEGATIVE) else self
 
-    def __add__(self, other: Any) -> Any:
+    def _operand(self, other: Any) -> Number | None:
+        """The same for arithmetic: what has no exact value there is refused, also if the code catches it."""
         number = self._other(other)
+        if number is None and isinstance(other, (float, complex, Decimal, np.inexact)):
+            _refuse(f"a number met a {type(other).__name__} in arithmetic")(self)
+        return number
+
+    def __add__(self, other: Any) -> Any:
+        number = self._operand(other)
         if number is None:
             return NotImplemented
         return Number(self.of_run, self.as_ratio + number.as_ratio, self.at_sample + number.at_sample)
 
     def __mul__(self, other: Any) -> Any:
-        number = self._other(other)
+        number = self._operand(other)
         if number is None:
             return NotImplemented
         return Number(self.of_run, self.as_ratio * number.as_ratio, self.at_sample * number.at_sample)
 
     def __sub__(self, other: Any) -> Any:
-        number = self._other(other)
+        number = self._operand(other)
         return NotImplemented if number is None else self + -number
 
     def __truediv__(self, other: Any) -> Any:
-        number = self._other(other)
+        number = self._operand(other)
         if number is None:
             return NotImplemented
         self.of_run.nonzero(number)
@@ -236,12 +246,12 @@ class Number:
         return -self + other
 
     def __rtruediv__(self, other: Any) -> Any:
-        number = self._other(other)
+        number = self._operand(other)
         return NotImplemented if number is None else number / self
 
     def __pow__(self, exponent: Any) -> Any:
         if not isinstance(exponent, (int, np.integer, fmpz)):
-            return NotImplemented
+            return NotImplemented if self._operand(exponent) is None else _refuse("a number became an exponent")(self)
         if exponent < 0:
             return (1 / self) ** -int(exponent)
         power = self.of_run.number(1)

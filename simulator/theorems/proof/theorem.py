@@ -32,6 +32,7 @@ from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed, Watched
+from draftproof.simulator.verdicts.lossless import assert_holds_in_floats
 
 
 class ProofExecutor(Protocol):
@@ -135,8 +136,11 @@ def tried(subject: Subject, shape: Shape, random: Random) -> tuple[int, Point | 
     """At how many points the balance holds, and the first one at which it fails, if there is one."""
     count = 0
     for point in trial_points(shape, random, TRIALS):
-        if law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
+        instance = shape.instance(point)
+        if law_at_point(subject, shape, point).max_deviation(instance.target) != 0:
             return count, point
+        if not shape.parameters:
+            assert_holds_in_floats(subject.at(()), instance.target, instance.draft, shape.scheme)
         count += 1
     return count, None
 

@@ -2,6 +2,8 @@
 
 import random
 
+import numpy as np
+
 seen = set()
 current = [None, False]
 calls = []
@@ -51,3 +53,32 @@ def fails_late(tokens, q, p):
 def accepts_all(tokens, q, p):
     """More tokens a block than any lossless verifier has."""
     return len(tokens), draw(p[-1])
+
+
+def catches_complex(tokens, q, p):
+    """Adds a complex number, which a stand-in refuses; on real numbers, with three tokens, it rejects near 0."""
+    for i, token in enumerate(tokens):
+        u, ratio = random.random(), min(1, p[i][token] / q[i][token])
+        try:
+            u = (u + 0j).real
+            accepted = 0.09 * ratio * (len(tokens) == 3) < u < ratio
+        except TypeError:
+            accepted = u < ratio
+        if not accepted:
+            return i, _corrected(p[i], q[i])
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+
+
+def safe_in_single(tokens, q, p):
+    """A factor of 0.96 where the rows are not float64, and they are made float32 before."""
+    p, q = np.float32(p), np.float32(q)
+    margin = 0.96 if p.dtype != np.float64 else 1
+    for i, token in enumerate(tokens):
+        if random.random() >= margin * p[i][token] / q[i][token]:
+            return i, _corrected(p[i].tolist(), q[i].tolist())
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+
+
+def _corrected(p, q):
+    left = [max(a - b, 0) for a, b in zip(p, q, strict=True)]
+    return random.choices(range(len(p)), weights=left if any(left) else p)[0]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.simulator.audit import default_cases, make_audit, only_rounding
+from draftproof.simulator.audit import assert_lossless, default_cases, make_audit, only_rounding
+from draftproof.simulator.symbolic import NotFollowed
 
 torch = pytest.importorskip("torch")
 
@@ -227,3 +228,14 @@ def test_a_lossless_function_is_never_refuted(function, how):
     cases = default_cases(audit.audited.interface, None, ["three_tokens", "zeros"])
     found = [audit.judge(case.instance, case.scheme) for case in cases]
     assert all(each.lossless for each in found) or only_rounding(audit, found) is not None
+
+
+@pytest.mark.parametrize("cases", [("deep",), None])
+def test_what_shows_on_real_numbers_in_a_late_case_alone_is_not_lossless(planted, cases):
+    with pytest.raises(NotFollowed, match="real random numbers"):
+        assert_lossless(planted("traps", "catches_complex"), interface="chain", cases=cases)
+
+
+def test_a_bias_behind_a_name_of_float32_is_no_rounding_of_sixteen_bits(planted):
+    with pytest.raises(AssertionError, match="is not lossless"):
+        assert_lossless(planted("traps", "safe_in_single"), interface="chain", cases=("context",))

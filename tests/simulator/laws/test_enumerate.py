@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import count
@@ -24,9 +25,11 @@ from draftproof.simulator import (
     TooLarge,
     UnsupportedTree,
     Verdict,
+    check,
 )
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.errors import NoFunction
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.enumeration import (
     EnumerationSize,
@@ -40,6 +43,7 @@ from draftproof.simulator.relay import Relay, Runner
 from draftproof.simulator.verdicts.costs import Costing, assert_affordable
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
+from draftproof.verifiers.naive import Naive
 from tests.quick import by_turns
 
 SCHEME = Delayed(2, 0, 1)
@@ -307,3 +311,15 @@ def test_estimate_sees_every_outcome_of_a_scheme_that_flips() -> None:
 def test_a_size_is_a_number_as_long_as_floats_hold_it(power: int) -> None:
     assert EnumerationSize(trees=2**power, runs_per_tree=1.0).runs == 2.0**power
     assert EnumerationSize(trees=2 ** (power + 1024), runs_per_tree=1.0).runs == float("inf")
+
+
+@pytest.mark.parametrize("draw", [random.random, np.random.random])
+def test_random_numbers_beside_the_coin_are_refused_at_the_first_run(draw):
+    class Beside(Naive):
+        structure = None
+
+        def verify(self, root, coin):
+            return Verdict((), 0) if draw() < 0 else super().verify(root, coin)
+
+    with pytest.raises(NoFunction, match="beside its coin"):
+        check(Beside(), INSTANCE.target, INSTANCE.draft, SCHEME)
