@@ -211,7 +211,7 @@ CAUGHT = [
     (StaleTarget, LOSSLESS),
     (SecondChance, LOSSLESS),
     (LastTokenDropped, LOSSLESS),
-    (RightInRationals, {"float-equals-rational"}),
+    (RightInRationals, LOSSLESS | {"float-equals-rational"}),
     (SecretReader, {"does-not-read-draft"}),
     (SecondPath, {"reads-first-path-only"}),
     (LastPath, {"reads-first-path-only"}),

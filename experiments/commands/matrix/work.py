@@ -74,9 +74,10 @@ def compute(
     problem: Problem | None = None,
     jobs: int = 1,
 ) -> list[dict[str, Any]]:
-    """All cells, verifier by verifier; raises `TooLarge` for a scheme of the user's that is too large.
+    """All cells, verifier by verifier; raises `TooLarge` for a user-defined scheme that is too large.
 
     problem: whose rows are taken, in place of those of the conformance set. jobs: processes, where that is worth it.
+    Raises `InvalidVerifier` for a user-defined verifier that fails in all of them.
     """
     settings, given = Settings("rational", "enumerate", max_runs), _given(problem)
     for column in wanted:
@@ -90,7 +91,12 @@ def compute(
     ]
     if not run(tasks, kept, Executor(_row, jobs, _start, (problem, count)), "cell", None, TRIAL):
         raise KeyboardInterrupt
-    return rows_of(tasks, kept)
+    rows = rows_of(tasks, kept)
+    for place, named in enumerate(chosen):
+        line = rows[place * len(wanted) : (place + 1) * len(wanted)]
+        if named.from_file and all(row["error"] for row in line):
+            raise InvalidVerifier(f"{named.label} on {line[0]['scheme']}: {line[0]['error']}")
+    return rows
 
 
 _rows: tuple[int, Rows | None]
