@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from draftproof.experiments.api.bounding import bound, optimum
+    from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
+    from draftproof.experiments.api.comparing import compare
+    from draftproof.experiments.api.models import from_model
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
-    from draftproof.experiments.surface.bounding import bound, optimum
-    from draftproof.experiments.surface.calls import assert_lossless, block_law, check, find_witness, tree_law
-    from draftproof.experiments.surface.comparing import compare
-    from draftproof.experiments.surface.models import from_model
     from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
     from draftproof.simulator.drafts import (
         SCHEMES,
@@ -60,10 +60,10 @@ _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.sequential": ("Monitor",),
-    "draftproof.experiments.surface.bounding": ("bound", "optimum"),
-    "draftproof.experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
-    "draftproof.experiments.surface.comparing": ("compare",),
-    "draftproof.experiments.surface.models": ("from_model",),
+    "draftproof.experiments.api.bounding": ("bound", "optimum"),
+    "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
+    "draftproof.experiments.api.comparing": ("compare",),
+    "draftproof.experiments.api.models": ("from_model",),
     "draftproof.simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
     "draftproof.simulator.drafts": (
         "SCHEMES",

@@ -5,7 +5,7 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     if name == "compare":  # what it needs is imported when it is asked for
-        from draftproof.experiments.surface.comparing import compare
+        from draftproof.experiments.api.comparing import compare
 
         return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

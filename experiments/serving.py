@@ -61,14 +61,14 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     files.allow(wanted["max_input"])
     if "verifier" in wanted:
-        from draftproof.experiments.shared.names import find_verifier
+        from draftproof.experiments.inputs.verifiers import find_verifier
         from draftproof.simulator.laws.enumeration import guarded
 
         verifier = find_verifier(wanted["verifier"]).verifier
         runner = Runner(lambda settings: lambda roots, coin, told: [guarded(verifier, roots[0])(coin)])
         return {"card": _card_fields(verifier.card), "answer": runner.reply}
 
-    from draftproof.experiments.commands.audit.plan import load_audit
+    from draftproof.experiments.cli.audit.plan import load_audit
     from draftproof.simulator.audit.audited import Log
 
     spec, arguments, options = wanted["audit"]

@@ -58,9 +58,9 @@ HOUSE = """
     lp_analysis.reference
     lp_analysis!
     experiments.shared experiments.runtime
+    experiments.inputs
     experiments.grid
-    experiments.policies
-    experiments.surface
+    experiments.api
     experiments.claims
     experiments.models.pair.devices experiments.models.pair.tokenizers
     experiments.models.pair.loading
@@ -68,12 +68,14 @@ HOUSE = """
     experiments.models.loop
     experiments.models.expect
     experiments.models.measure
+    experiments.models.policies
     experiments.models.selector
     experiments.models.validate
     experiments.models
-    experiments.commands
-    experiments.serving
+    experiments.inputs.given
     experiments.cli
+    experiments.serving
+    experiments.cli!
     experiments.studies
     experiments
     experiments.pages
@@ -164,9 +166,9 @@ def test_no_imports_in_a_circle(graph: Graph) -> None:
         ("simulator.coins", "import draftproof.simulator.laws.law", True),
         ("simulator.drafts.trees", "def f():\n    from draftproof.simulator.verdicts.lossless import check", True),
         ("simulator.audit.rows", "from draftproof.simulator.audit.interfaces import chain", True),
-        ("experiments.shared.rows", "from draftproof.experiments.commands.bound import work", True),
+        ("experiments.grid.rows", "from draftproof.experiments.cli import bound", True),
         (
-            "experiments.shared.rows",
+            "experiments.grid.rows",
             "from importlib import import_module\nimport_module('draftproof.experiments.cli')",
             True,
         ),

@@ -16,7 +16,7 @@ import numpy as np
 from draftproof.experiments.claims.claim import Figures
 from draftproof.experiments.claims.growth import reach
 from draftproof.experiments.claims.statements import verifier
-from draftproof.experiments.shared.text import TOPICS, read_counted
+from draftproof.experiments.inputs.text import TOPICS, read_counted
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case

@@ -139,7 +139,7 @@ def _masses(instance: Instance, scheme: DraftScheme) -> dict[Context, Any]:
 
 def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftScheme) -> str | None:
     """Choosing a path by a mixture of orders and verifying it as a block is as good as any verifier, up to `GAP`."""
-    from draftproof.experiments.shared.planned import evaluator
+    from draftproof.experiments.inputs.verifiers import evaluator
 
     bounds = optimum(instance.target, instance.draft, scheme)
     best = evaluator(verifier("optimum"), "rational", "auto").check(instance.target, instance.draft, scheme)

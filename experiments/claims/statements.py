@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.claims.claim import FILE, HERE, Command, Outcome
-from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.experiments.inputs.schemes import scheme_spec
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from draftproof.experiments.grid.pool import PERIOD
 from draftproof.experiments.grid.run import Executor
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.shared.code import add_used, with_files
-from draftproof.experiments.shared.pool import PERIOD
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
 

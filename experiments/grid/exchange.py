@@ -13,10 +13,10 @@ from typing import Any
 
 from draftproof.experiments.grid.kinds import check_depth, check_row
 from draftproof.experiments.grid.store import CODE, Row, Store, stored_rows
+from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.output import csv_cell, latex_text, write_whole
 from draftproof.experiments.shared.progress import remark
-from draftproof.experiments.shared.schemes import scheme_spec
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, printable, read_bytes

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from draftproof.experiments.grid.pool import PERIOD, spread
 from draftproof.experiments.grid.store import Row, Store
-from draftproof.experiments.shared.pool import PERIOD, spread
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
 T = TypeVar("T")

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.grid.kinds import check_depth, check_row
+from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
-from draftproof.experiments.shared.rows import versions
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import check_size, cut, parse_json
 

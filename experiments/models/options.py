@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from draftproof.experiments.grid.store import check_store
-from draftproof.experiments.shared.names import parse_range
-from draftproof.experiments.shared.options import JsonTarget
+from draftproof.experiments.inputs.options import JsonTarget
+from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.text import EMBEDDED, text_files
+from draftproof.experiments.inputs.verifiers import parse_range
 from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.schemes import find_scheme
-from draftproof.experiments.shared.text import EMBEDDED, text_files
 from draftproof.simulator.drafts import SCHEMES, Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme

@@ -9,9 +9,10 @@ import json
 import os
 import sys
 
+from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import ledger
-from draftproof.experiments.commands.claims import views, work
-from draftproof.experiments.commands.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
+from draftproof.experiments.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
+from draftproof.experiments.cli import claims_views as views
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import write_whole

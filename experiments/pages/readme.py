@@ -23,7 +23,7 @@ PAGES = (
     README,
     *(
         README.parent / f"{room}/README.md"
-        for room in ("experiments/.", "experiments/policies", "experiments/models", "simulator/.")
+        for room in ("experiments/.", "experiments/models/policies", "experiments/models", "simulator/.")
     ),
     *sorted((README.parent / "docs").rglob("*.md")),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from draftproof import verifiers
-from draftproof.experiments.commands.listing.catalogue import cards_markdown
+from draftproof.experiments.cli.listing import cards_markdown
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import estimate_size

@@ -18,7 +18,7 @@ from typer.cli import get_docs_for_click
 
 import draftproof
 from draftproof.experiments.cli import program
-from draftproof.experiments.commands.listing.catalogue import catalogue_fields
+from draftproof.experiments.cli.listing import catalogue_fields
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

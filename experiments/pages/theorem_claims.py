@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from draftproof.experiments.commands.prove.work import Request
+from draftproof.experiments.cli.prove.work import Request
+from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.shared.code import code_digest
-from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.rows import strong_id
 from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
@@ -19,7 +19,7 @@ from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 #: Modules that every theorem rests on, and those with free numbers, as paths from the root.
 PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
-    "experiments/commands/prove/free",
+    "experiments/cli/prove/free",
 )
 #: Draft trees of the largest shape.
 MOST = 1_000

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.commands.prove.relating import Related, relate_two
-from draftproof.experiments.commands.prove.work import Report, Request, conduct
+from draftproof.experiments.cli.prove.relating import Related, relate_two
+from draftproof.experiments.cli.prove.work import Report, Request, conduct
 from draftproof.experiments.grid.store import Store, stored_rows
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.pages.theorem_claims import Claim, claims
-from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import scheme_from_dict
@@ -33,7 +33,7 @@ FREE = (
     "nothing passes: with `solver` free its row is about every epsilon and delta that are no smaller, and any\n"
     "`exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed`, at two tokens and one draft, is lossless\n"
     "for w = 1 and for no smaller w: where p and q differ its balance has the factor 1 - w, and one without w\n"
-    "(`pytest tests/experiments/commands/test_prove_parameters.py`).\n",
+    "(`pytest tests/experiments/cli/test_prove_parameters.py`).\n",
     "Closed forms are proved equal for all p and q by `pytest tests/simulator/theorems/test_relations.py`, at the two\n"
     "or three tokens and the shapes there: acceptance and branching laws of one node of nss, naive_tree, specinfer\n"
     "and, at two tokens, khisti, acceptance of spectr given rho, the reach of block on one path. They are derived\n"

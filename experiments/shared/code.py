@@ -1,6 +1,6 @@
 """The code that a result was computed by: ours, and the files of others that are loaded and are no installed package.
 
-A row of results keeps both (`draftproof.experiments.shared.rows`) and is believed only while both are as they were.
+A row of results keeps both (`draftproof.experiments.grid.rows`) and is believed only while both are as they were.
 Files of data that somebody's code reads cannot be followed.
 """
 

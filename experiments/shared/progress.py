@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ __all__ = [
     "NOT_PROVED",
     "Tick",
     "bar",
+    "console_for",
     "counted",
     "cut_short",
     "duration",
@@ -47,6 +49,19 @@ class PlainConsole(Console):
         """What is drawn; styles are added later, from `Segment.style`."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text, "\n"), segment.style)
+
+
+class _Pipe(PlainConsole):
+    """A console that says so where nobody reads; `Console` would end the program as if something were refuted."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def console_for(json_target: str | None) -> Console:
+    """Standard output, silent where JSON goes there; wide when it is no terminal, so that tables do not wrap."""
+    width = None if sys.stdout.isatty() else 140
+    return _Pipe(width=width, quiet=json_target == "-")
 
 
 stderr = PlainConsole(stderr=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.shared.text import TOPICS, read_counted
+from draftproof.experiments.inputs.text import TOPICS, read_counted
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance

@@ -16,12 +16,12 @@ from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task, rows_of, run
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.shared.output import check_files, write_json, write_pages
 from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.shared.rows import strong_id, versions
-from draftproof.experiments.shared.schemes import scheme_spec
 from draftproof.experiments.studies import map_schemes, map_views
 from draftproof.experiments.studies.map_claims import claims
 from draftproof.experiments.studies.map_instances import KINDS, TEMPERATURES, MapInstance, distance, trained_instances
@@ -121,7 +121,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """The scheme with the largest optimum, the best pair that runs and the fastest, by distance and temperature."""
-    from draftproof.experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.progress import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(instances(seeds, quick))

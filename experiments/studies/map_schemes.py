@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from draftproof import verifiers
-from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.lp_analysis import optimum
 from draftproof.lp_analysis.oracles.sets import set_efficiency
 from draftproof.lp_analysis.reference.cuts import solve_cuts

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from draftproof.experiments.shared.drawing import as_png, drawing_board, quiet_axes
+from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axes
 from draftproof.experiments.studies.map_points import CHAIN, SEVERAL, Budget, Row, advantage, at, budgets, gain, points
 from draftproof.experiments.studies.map_schemes import KINDS
 

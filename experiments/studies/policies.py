@@ -14,18 +14,18 @@ from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task, rows_of, run
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.policies.actions import shapes
-from draftproof.experiments.policies.fitted import state_scalars
-from draftproof.experiments.policies.rivals import RIVALS, choices
-from draftproof.experiments.policies.worlds import at_temperature, world_of
-from draftproof.experiments.shared.latency import TimeModel, time_model
+from draftproof.experiments.inputs.actions import shapes
+from draftproof.experiments.inputs.latency import TimeModel, time_model
+from draftproof.experiments.inputs.sources import TextProblem
+from draftproof.experiments.inputs.text import TOPICS, topics_table
+from draftproof.experiments.inputs.worlds import at_temperature, world_of
+from draftproof.experiments.models.policies.fitted import state_scalars
+from draftproof.experiments.models.policies.rivals import RIVALS, choices
 from draftproof.experiments.shared.output import check_files, write_json, write_pages
-from draftproof.experiments.shared.problem import TextProblem
 from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.shared.rows import strong_id, versions
-from draftproof.experiments.shared.text import TOPICS, topics_table
 from draftproof.experiments.studies import policies_views
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
@@ -147,7 +147,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """The exact values of policies on n-gram worlds."""
-    from draftproof.experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.progress import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted, kept = tasks()[:first], Store(resume)

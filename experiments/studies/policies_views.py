@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
 
 #: Rivals in the order of the ladder; those that learn are shown held out as well.
 LADDER = ("entropy", "tree", "linear", "boosting", "ratio", "greedy", "best")

@@ -16,12 +16,11 @@ import typer
 
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.grouped import grouped
+from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers
 from draftproof.experiments.models import options as opt
-from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
-from draftproof.experiments.shared.grouped import grouped
-from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import write_json, write_whole
-from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
 from draftproof.simulator.drafts import Delayed
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")

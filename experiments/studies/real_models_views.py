@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
 
 Row = Mapping[str, Any]
 

@@ -20,11 +20,11 @@ import numpy as np
 import typer
 
 from draftproof import verifiers
+from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task, rows_of, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_pages
 from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.experiments.studies import share_views
 from draftproof.experiments.studies.best_a import best_mixture
 from draftproof.experiments.studies.share_claims import claims
@@ -159,7 +159,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Share of the optimum attained by each verifier, with quantiles."""
-    from draftproof.experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.progress import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(cases(seeds))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
 
 #: Quantiles that are shown.
 QUANTILES = {"worst": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from draftproof.experiments import cli
-from draftproof.experiments.commands.sweep import work
+from draftproof.experiments.cli.sweep import work
 
 
 class Ran(NamedTuple):

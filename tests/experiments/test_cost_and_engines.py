@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.commands.compare import tables
+from draftproof.experiments.cli.compare import tables
 from draftproof.experiments.grid.store import stored_rows
-from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.inputs.latency import time_model
 from draftproof.simulator import InvalidInput
 
 TOPICS = ("--text", "topics")

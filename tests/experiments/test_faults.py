@@ -310,7 +310,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     def made() -> Path:
         folder = tmp_path_factory.getbasetemp() / "models" / "pair"
         if not folder.exists():
-            from draftproof.experiments.shared.text import EMBEDDED, read_text
+            from draftproof.experiments.inputs.text import EMBEDDED, read_text
 
             (folder.parent / "tmp").mkdir(parents=True)
             (folder.parent / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")

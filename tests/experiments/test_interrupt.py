@@ -39,7 +39,7 @@ CHECK = ["check", "specinfer", "--vocab", "3", "--K", "3", "--instances", "500"]
 TELLING = """
 from tests.experiments.grid.stores import timeless
 from draftproof.experiments.grid.store import stored_rows
-from draftproof.experiments.commands.check.work import Report
+from draftproof.experiments.cli.check.work import Report
 add = Report.add
 Report.add = lambda self, *given: (add(self, *given), open("begun", "w").close())
 """

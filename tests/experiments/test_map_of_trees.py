@@ -11,7 +11,7 @@ import pytest
 from draftproof.experiments.cli import run_command
 from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.studies import map_claims, map_of_trees, map_points, map_schemes
 from draftproof.experiments.studies.map_instances import MapInstance, distance
 from draftproof.simulator.arithmetic import FLOAT64

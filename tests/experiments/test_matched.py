@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.cli import run_command
-from draftproof.experiments.commands.sweep import asked
+from draftproof.experiments.cli.sweep import asked
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies.matched import command, views
 

@@ -15,11 +15,11 @@ import typer
 
 from draftproof.experiments import cli
 from draftproof.experiments.cli import COMMANDS
-from draftproof.experiments.commands.listing.catalogue import cards_markdown
+from draftproof.experiments.cli.listing import cards_markdown
+from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.verifiers import find_verifier, from_file
 from draftproof.experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
 from draftproof.experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
-from draftproof.experiments.shared.names import find_verifier, from_file
-from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.verifiers import REGISTRY
 from tests.quick import quick
 

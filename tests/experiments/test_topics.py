@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from draftproof.experiments.shared.text import (
+from draftproof.experiments.inputs.text import (
     EMBEDDED,
     ORDER,
     SEAL,

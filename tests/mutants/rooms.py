@@ -95,12 +95,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/policies": ("tests/simulator/policies/test_several.py", "tests/simulator/policies/test_value.py"),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
     "simulator/verdicts/costs.py": (
-        "tests/experiments/surface/test_wrong_things.py",
+        "tests/experiments/api/test_wrong_things.py",
         "tests/experiments/test_cost_and_engines.py",
     ),
     "simulator/verdicts/validation.py": (
         "tests/simulator/verdicts/test_lossless.py",
-        "tests/experiments/surface/test_wrong_things.py",
+        "tests/experiments/api/test_wrong_things.py",
     ),
     "simulator/verdicts/compatibility.py": ("tests/simulator/verdicts/test_compatibility.py",),
     "simulator/verdicts/cases.py": (

@@ -23,6 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.grid.cost import expected_cost
+from draftproof.experiments.inputs.measured import planned_on
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Player, Settings
 from draftproof.experiments.models.expect.tables import root_case, upper_case
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
@@ -30,10 +33,6 @@ from draftproof.experiments.models.loop.sequential import joint, mean_interval
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.cost import Settings, expected_cost
-from draftproof.experiments.shared.measured import planned_on
-from draftproof.experiments.shared.names import NamedVerifier, Player
-from draftproof.experiments.shared.planned import Planned
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes

@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.inputs.sources import EXACT_ENTRIES
+from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.expect.tables import Tables, kept_tables, pair_tables
 from draftproof.experiments.models.expect.truncated import REST, truncated_tables
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.problem import EXACT_ENTRIES
 from draftproof.experiments.shared.progress import remark
-from draftproof.experiments.shared.rows import strong_id
-from draftproof.experiments.shared.text import text_label
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case

@@ -15,11 +15,11 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from draftproof import verifiers as zoo
+from draftproof.experiments.api.arguments import as_scheme, as_verifier
+from draftproof.experiments.api.calls import SCHEME
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.surface.arguments import as_scheme, as_verifier
-from draftproof.experiments.surface.calls import SCHEME
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme, Verifier

@@ -8,13 +8,12 @@ from typing import Any
 
 import torch
 
+from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.names import NamedVerifier
-from draftproof.experiments.shared.planned import Planned
-from draftproof.experiments.shared.rows import strong_id
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme

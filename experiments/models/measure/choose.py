@@ -17,6 +17,8 @@ from math import ceil
 from time import perf_counter
 from typing import Any
 
+from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
 from draftproof.experiments.models.expect.expected import AlongText, SharedTrees, planned_scheme
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
@@ -37,9 +39,7 @@ from draftproof.experiments.models.measure.halving import (
 )
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.names import NamedVerifier, Player
 from draftproof.experiments.shared.progress import Tick, bar, duration, remark
-from draftproof.experiments.shared.schemes import shape_name
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.laws.estimator import closed_form

@@ -20,13 +20,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.rounds import Turn, geometric_mean, ratio, timed_rounds
-from draftproof.experiments.shared.names import NamedVerifier, Player
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.laws.enumeration import guarded

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.inputs.latency import TimeModel, block_time
 from draftproof.experiments.models.loop.caches import prompt_read, read
 from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.measure.rounds import timed_rounds
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.shared.latency import TimeModel, block_time
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme

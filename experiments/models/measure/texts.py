@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.expected import PLACES, expected
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.loop import Block
@@ -24,9 +26,7 @@ from draftproof.experiments.models.loop.setting import Setting, seed_of
 from draftproof.experiments.models.loop.timing import PARTS
 from draftproof.experiments.models.measure.passes import Latency, Pass, PassTimes, fit_latency
 from draftproof.experiments.models.measure.rounds import timed_rounds
-from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.progress import named_errors
-from draftproof.experiments.shared.schemes import shape_name
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Context
 

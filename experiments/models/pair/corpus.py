@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.inputs.text import read_text
 from draftproof.experiments.models.pair.devices import libraries, within_memory
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.text import read_text
 from draftproof.simulator.errors import InvalidInput
 
 #: Share of the text that is held out.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from draftproof.experiments.shared.rows import versions
+from draftproof.experiments.grid.rows import versions
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import torch_module
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.inputs.text import EMBEDDED
 from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corpus, sample
 from draftproof.experiments.models.pair.devices import check_room, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
@@ -20,7 +21,6 @@ from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
-from draftproof.experiments.shared.text import EMBEDDED
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Context
 

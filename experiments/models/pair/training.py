@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.devices import libraries, within_memory
 from draftproof.experiments.models.pair.tokenizers import KINDS
-from draftproof.experiments.shared.rows import strong_id
 from draftproof.simulator.errors import InvalidInput
 
 #: Longest text that a trained model can be asked about, in tokens.

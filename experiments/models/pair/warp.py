@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from draftproof.experiments.inputs.options import parse_sampling
 from draftproof.experiments.models.pair.devices import libraries
-from draftproof.experiments.shared.options import parse_sampling
 from draftproof.simulator.errors import InvalidInput
 
 

@@ -16,6 +16,9 @@ from typing import Any, Protocol
 
 import torch
 
+from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.policies import Own
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.loop.drafting import Begun
 from draftproof.experiments.models.loop.loop import Block, Loop, State
 from draftproof.experiments.models.loop.reading import Reading
@@ -36,9 +39,6 @@ from draftproof.experiments.models.selector.features import (
 )
 from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
 from draftproof.experiments.models.selector.saved import Saved, load_selector
-from draftproof.experiments.policies.own import Own
-from draftproof.experiments.shared.latency import TimeModel
-from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action, chosen

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.pair.hidden import TokenState, watched
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.latency import TimeModel
 from draftproof.simulator.policies.policy import Known, scalars
 from draftproof.simulator.protocol import Context
 

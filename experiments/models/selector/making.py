@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
@@ -35,10 +38,7 @@ from draftproof.experiments.models.selector.training import (
     judged,
     search,
 )
-from draftproof.experiments.shared.latency import TimeModel
-from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.progress import bar, named_errors, remark
-from draftproof.experiments.shared.rows import strong_id
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Context, Verifier

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.selector.features import SCALARS
 from draftproof.experiments.models.selector.network import SelectorNetwork
-from draftproof.experiments.shared.latency import TimeModel
 from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput

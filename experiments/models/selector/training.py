@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.models.policies import learned
+from draftproof.experiments.models.policies.fitted import Learner, steps_of_entropy
 from draftproof.experiments.models.selector.features import Inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from draftproof.experiments.policies import learned
-from draftproof.experiments.policies.fitted import Learner, steps_of_entropy
 from draftproof.simulator.protocol import Progress
 
 #: Passes over the roots, roots of a batch, and after how many passes the network is judged.

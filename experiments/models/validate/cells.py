@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
+from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.expected import (
     VALIDATED,
     Expected,
@@ -30,9 +32,7 @@ from draftproof.experiments.models.expect.truncated import Truncated
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
 from draftproof.experiments.runtime import limited
-from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.progress import named_errors
-from draftproof.experiments.shared.schemes import shape_name
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.instances.case import Case

@@ -22,6 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
+from draftproof.experiments.inputs.actions import shapes_of
+from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.policies import own_policy
+from draftproof.experiments.inputs.text import text_label
+from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
@@ -41,13 +46,8 @@ from draftproof.experiments.models.selector.deciding import (
 from draftproof.experiments.models.selector.features import hidden_widths
 from draftproof.experiments.models.selector.saved import load_selector, selector_path
 from draftproof.experiments.models.validate.cells import MOST_ERRORS
-from draftproof.experiments.policies.actions import shapes_of
-from draftproof.experiments.policies.own import own_policy
-from draftproof.experiments.shared.latency import TimeModel
-from draftproof.experiments.shared.names import NamedVerifier, from_file
 from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import bar, named_errors
-from draftproof.experiments.shared.text import text_label
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action

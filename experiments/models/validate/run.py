@@ -15,6 +15,8 @@ from rich.console import Console
 
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.expected import VALIDATED, planned_scheme
 from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
@@ -36,10 +38,8 @@ from draftproof.experiments.models.validate.cells import (
     table_chi_square,
 )
 from draftproof.experiments.models.validate.law import law_key, law_row, power_fields
-from draftproof.experiments.shared.names import NamedVerifier, find_verifier
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
-from draftproof.experiments.shared.schemes import shape_name
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case

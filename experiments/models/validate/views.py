@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.validate.cells import LEVEL, MOST_ERRORS
-from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
 from draftproof.experiments.shared.output import markdown_name
-from draftproof.experiments.shared.text import text_label
 
 Row = Mapping[str, Any]
 

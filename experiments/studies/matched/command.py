@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from draftproof.experiments.commands.sweep import asked, work
+from draftproof.experiments.cli.sweep import asked, work
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
@@ -44,9 +44,9 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
-    from draftproof.experiments.commands.report.sources import by_kind
-    from draftproof.experiments.commands.report.summary import summarise
-    from draftproof.experiments.shared.consoles import console_for
+    from draftproof.experiments.grid.report.sources import by_kind
+    from draftproof.experiments.grid.report.summary import summarise
+    from draftproof.experiments.shared.progress import console_for
 
     check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
     grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())]

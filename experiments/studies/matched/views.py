@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from draftproof.experiments.commands.report import equal_terms
-from draftproof.experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
-from draftproof.experiments.commands.report.section import Section, percent, text
+from draftproof.experiments.grid.report import equal_terms
+from draftproof.experiments.grid.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
+from draftproof.experiments.grid.report.section import Section, percent, text
 
 Row = Mapping[str, Any]
 #: A verifier that runs on at least so many schemes has a choice.

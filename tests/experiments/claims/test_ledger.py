@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import pytest
 
+from draftproof.experiments.claims import work
 from draftproof.experiments.claims.claim import Claim, Exact, Measured, Open
 from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.claims.papers import FURTHER, PAPERS
 from draftproof.experiments.claims.statements import Holds, Lossless
-from draftproof.experiments.commands.claims import views, work
-from draftproof.experiments.commands.claims.verdicts import INSTANCES, RECORDED, verdict
+from draftproof.experiments.claims.verdicts import INSTANCES, RECORDED, verdict
+from draftproof.experiments.cli import claims_views as views
 from draftproof.experiments.pages.claims import PAGE
 from draftproof.simulator.instances.instance import Instance
 from tests.quick import by_turns

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.commands.prove.work import Request, conduct, verify_certificate
-from draftproof.experiments.commands.report.page import page
-from draftproof.experiments.commands.report.sources import read
-from draftproof.experiments.commands.report.summary import summarise
-from draftproof.experiments.commands.sweep import work
-from draftproof.experiments.commands.sweep.asked import read as asked_of
+from draftproof.experiments.cli.prove.work import Request, conduct, verify_certificate
+from draftproof.experiments.cli.sweep import work
+from draftproof.experiments.cli.sweep.asked import read as asked_of
 from draftproof.experiments.grid.exchange import import_lines, lines
+from draftproof.experiments.grid.report.page import page
+from draftproof.experiments.grid.report.sources import read
+from draftproof.experiments.grid.report.summary import summarise
+from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.shared.latency import time_model
-from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.rows import strong_id
-from draftproof.experiments.shared.text import read_counted
+from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.text import read_counted
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.lp_analysis import certificate, check_file, dumps, optimum
 from draftproof.simulator import FAMILIES, Delayed, Instance
 from draftproof.simulator.files import parse_json, read_text

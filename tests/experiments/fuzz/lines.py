@@ -22,8 +22,9 @@ from typing import Any
 import typer
 
 from draftproof import lp_analysis, simulator
-from draftproof.experiments import cli, commands
-from draftproof.experiments.shared import drawing, progress
+from draftproof.experiments import cli
+from draftproof.experiments.grid import figures as drawing
+from draftproof.experiments.shared import progress
 from tests.experiments.fuzz.mutations import CHARACTERS, MEMORY, SECONDS
 
 #: Valid lines, most of them quick. Files: an instance, a certificate, a store of rows, times, a text, a verifier.
@@ -103,7 +104,7 @@ class Watcher:
     """Runs lines in forks. A fork that takes too long is ended: it is at work, or it hangs."""
 
     def __init__(self, folder: Path, more: Sequence[ModuleType] = ()) -> None:
-        for room in (commands, simulator, lp_analysis, *more):  # once, not in every fork
+        for room in (cli, simulator, lp_analysis, *more):  # once, not in every fork
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
                 importlib.import_module(module.name)
         drawing.drawing_board()

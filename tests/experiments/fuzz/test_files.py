@@ -97,10 +97,10 @@ def test_many_mutations_are_read_or_refused(tmp_path, capsys, monkeypatch, recor
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a pair of two small models."""
+    from draftproof.experiments.inputs.text import EMBEDDED, read_text
     from draftproof.experiments.models.pair.corpus import Corpus
     from draftproof.experiments.models.pair.folder import make_pair
     from draftproof.experiments.models.pair.training import Plan, Recipe, Size
-    from draftproof.experiments.shared.text import EMBEDDED, read_text
 
     torch = pytest.importorskip("torch")
     plan, size = Plan(steps=1, batch=2, window=16, rate=1e-2), Size(hidden=8, layers=1, heads=1)

@@ -48,11 +48,11 @@ FILES = [*(f"{role}/{name}.json" for role in ("target", "draft") for name in ("c
 def watcher(tmp_path_factory: pytest.TempPathFactory) -> Watcher:
     """In a folder with a pair of models, a text and a selector; each process below is a fork of this one."""
     from draftproof.experiments import models
+    from draftproof.experiments.inputs.text import EMBEDDED, read_text
     from draftproof.experiments.models.pair.corpus import read_corpus
     from draftproof.experiments.models.pair.devices import libraries
     from draftproof.experiments.models.pair.folder import make_pair
     from draftproof.experiments.models.pair.training import Plan, Recipe, Size
-    from draftproof.experiments.shared.text import EMBEDDED, read_text
     from tests.experiments.fuzz.test_lines import MODEL_CLASSES
 
     os.chdir(tmp_path_factory.mktemp("models"))

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from draftproof.experiments.grid import store as stores
+from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import Executor, Task, run
 from draftproof.experiments.grid.store import Store, stored_rows
+from draftproof.experiments.inputs.text import EMBEDDED
 from draftproof.experiments.models.options import FileOptions
-from draftproof.experiments.shared.rows import strong_id
-from draftproof.experiments.shared.text import EMBEDDED
 from draftproof.simulator.errors import InvalidInput
 from tests.experiments.grid.stores import DAMAGE, change
 

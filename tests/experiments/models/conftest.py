@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 
 if find_spec("torch") is not None:  # without it the tests of this folder are skipped, and no fixture is asked for
     import torch

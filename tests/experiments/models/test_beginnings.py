@@ -12,6 +12,7 @@ import pytest
 import torch
 from tokenizers.processors import TemplateProcessing
 
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.problem import pair_problem
 from draftproof.experiments.models.measure.choose import setting_of
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits
@@ -20,7 +21,6 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.making import spread_roots
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 LETTERS, BEGIN = 8, 8
 

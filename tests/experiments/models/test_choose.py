@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import Setting, setting
@@ -29,8 +31,6 @@ from draftproof.experiments.models.measure.halving import (
 )
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.names import NamedVerifier, find_verifier
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from draftproof import generate_with, make_draft
 from draftproof.experiments.cli import program
+from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks, many_texts
 from draftproof.experiments.models.loop.reading import FeatureReading
@@ -25,7 +26,6 @@ from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.validate.checks import caches
-from draftproof.experiments.shared.latency import TimeModel
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec
 from draftproof.simulator.errors import InvalidInput

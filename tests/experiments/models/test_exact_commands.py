@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.problem import PairProblem, pair_problem
 from draftproof.experiments.models.expect.tables import Tables, cache_folder, kept_tables, pair_tables
 from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp, parse_warp
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.exact import exact_instance

@@ -8,13 +8,13 @@ from statistics import harmonic_mean
 import numpy as np
 import pytest
 
+from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import AlongText, Budget, SharedTrees, along, most_tokens, predict
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.lp_analysis import optimum
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.case import Case

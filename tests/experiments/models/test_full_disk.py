@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.training import Plan, Recipe
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
-from draftproof.experiments.shared.latency import time_model
 from draftproof.simulator.errors import InvalidInput
 
 resource = pytest.importorskip("resource", reason="a system without limits on files")

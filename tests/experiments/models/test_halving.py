@@ -7,6 +7,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.choose import Candidate, recommendation
@@ -21,7 +22,6 @@ from draftproof.experiments.models.measure.halving import (
 from draftproof.experiments.models.measure.rounds import Turn, ratio
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.names import find_verifier
 from draftproof.simulator import Delayed
 
 EXPECTED = AlongText(1.0, 0.0, 0.0, 1.0)

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from draftproof.experiments.cli import run_command
+from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure import texts
 from draftproof.experiments.models.measure.passes import Latency, fit_latency
 from draftproof.experiments.models.measure.texts import Length
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.latency import time_model
-from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.experiments.studies import real_models, real_models_views
 from draftproof.simulator import Delayed
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import torch
 
+from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.pair import load_folder, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.features import Inputs, views_of
 from draftproof.experiments.models.selector.network import SelectorNetwork
-from draftproof.experiments.shared.latency import time_model
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 COST = "draft=1,branch=.1,target=3"
 SHAPES = ((1, 0, 1), (1, 0, 2), (2, 0, 1), (2, 0, 2))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from draftproof.experiments.inputs.verifiers import Planned
 from draftproof.experiments.models.expect.expected import draw_trees, joint, predict, sampled, tree_moments
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair.pair import Pair, roots_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.planned import Planned
 from draftproof.simulator import (
     Card,
     Coin,

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect import expected
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.tables import pair_tables
@@ -24,8 +26,6 @@ from draftproof.experiments.models.selector import making, saved, training
 from draftproof.experiments.models.selector.features import SCALARS, Inputs, views_of
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.experiments.models.selector.training import Choice, Labelled, oracle
-from draftproof.experiments.shared.latency import time_model
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
 from draftproof.experiments.models.pair.warp import Warp
@@ -21,8 +23,6 @@ from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.selector.features import Inputs, View, views_of
 from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
 from draftproof.experiments.models.validate import policy
-from draftproof.experiments.shared.latency import time_model
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed
 from draftproof.verifiers import make
 

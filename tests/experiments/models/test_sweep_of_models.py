@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 
 ASKED = """
 [sweep]

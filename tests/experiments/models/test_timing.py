@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.inputs.latency import TimeModel, block_time, time_model
 from draftproof.experiments.models.loop import caches, reading, timing
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.timing import PARTS, Stopwatch
 from draftproof.experiments.models.measure.passes import Latency, Pass, PassTimes, fit_latency
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.latency import TimeModel, block_time, time_model
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.verifiers import make

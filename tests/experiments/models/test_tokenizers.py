@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from transformers import AutoTokenizer
 
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.tokenizers import digits_per_byte, load_tokenizer, make_tokenizer
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
 from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, _noisy, choose_recipe, new_model, train
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import context_index

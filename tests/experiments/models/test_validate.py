@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered
 from draftproof.experiments.models.loop.loop import Loop
@@ -19,8 +21,6 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation
-from draftproof.experiments.shared.names import NamedVerifier, find_verifier
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance

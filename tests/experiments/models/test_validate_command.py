@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.loop.sequential import least_found
 from draftproof.experiments.models.pair import folder, opened
 from draftproof.experiments.models.pair.training import Recipe
 from draftproof.experiments.models.validate import checks, law, run
 from draftproof.experiments.models.validate.run import failures
-from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 LIAR = """
 from draftproof.simulator import Card, Verdict

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import planned_scheme
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair
@@ -15,7 +16,6 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import run, views
 from draftproof.experiments.models.validate.cells import Effort
 from draftproof.experiments.models.validate.run import Validation
-from draftproof.experiments.shared.names import find_verifier
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
 from draftproof.simulator.instances.case import Case

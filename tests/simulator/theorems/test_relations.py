@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from draftproof.experiments.commands.prove.free import subject_of
-from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.cli.prove.free import subject_of
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves

@@ -1,0 +1,118 @@
+"""Verifiers, processes and schemes from the arguments of a script: objects, names or files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from draftproof.experiments.inputs.measured import planned_on
+from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
+from draftproof.simulator.arithmetic import as_rows
+from draftproof.simulator.drafts import UserScheme
+from draftproof.simulator.drafts.user_scheme import CONTRACT
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.raised import user_lines
+from draftproof.simulator.verdicts.validation import check_verifier
+
+
+def as_verifier(verifier: Any) -> NamedVerifier:
+    """`traversal`, `mixed_order:a=1/3`, `FILE.py:NAME` or an object; raises `InvalidInput` for anything else."""
+    if isinstance(verifier, str):
+        return find_verifier(verifier)
+    check_verifier(verifier)
+    return NamedVerifier(verifier.card.name, verifier)
+
+
+def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
+    """One of them or several."""
+    several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
+    named = [as_verifier(verifier) for verifier in (verifiers if several else [verifiers])]
+    if not named:
+        raise InvalidInput("no verifier is given; name one, such as 'traversal'")
+    return named
+
+
+def as_scheme(scheme: Any) -> DraftScheme:
+    """From `delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`; see `UserScheme`."""
+    if isinstance(scheme, str):
+        return find_scheme(scheme)
+    if isinstance(scheme, type):
+        raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
+    made: DraftScheme = (
+        scheme if is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT) else UserScheme(scheme)
+    )
+    return made
+
+
+def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
+    """The scheme for this target and draft: one that is planned from a measurement is measured on them."""
+    return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
+
+
+def as_schemes(schemes: Any) -> list[DraftScheme]:
+    """One of them or several."""
+    several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
+    listed = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
+    if not listed:
+        raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
+    return listed
+
+
+def as_process(process: Any, name: str) -> TokenProcess:
+    """A process from an object, a function, one row, or a list of tables; raises `InvalidInput` for anything else.
+
+    A row of shape `(V,)` stands after every context; tables are `[d]` of shape `(V**d, V)`.
+    """
+    if hasattr(process, "row") and hasattr(process, "vocab_size"):
+        made: TokenProcess = process
+        return made
+    if isinstance(process, str):
+        raise InvalidInput(f"{name} is {process!r}; give a process, such as from_softmax(rows) or Instance.load(FILE)")
+    if hasattr(process, "config") and callable(process):
+        raise InvalidInput(f"{name} is a model; from_model(model, prompt) makes a process of it")
+    if callable(process):
+        return _called(process, name)
+    if isinstance(process, (list, tuple)) and process and all(np.ndim(table) == 2 for table in process):
+        return TableProcess(process, name)
+    if np.ndim(process) == 1:
+        return MarkovProcess(_rows([process], name), (), name)
+    raise InvalidInput(
+        f"{name} is {type(process).__name__} of shape {np.shape(process)}: give one row, a list of tables, a function "
+        "from context to row, MarkovProcess(table, root=..), or from_softmax(rows, root=..)"
+    )
+
+
+def _called(function: Callable[[Context], Any], name: str) -> CallableProcess:
+    """The process of a function from context to row; its vocabulary is that of the first row."""
+    try:
+        row = function(())
+    except DraftproofError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{name} row (): the function raised {user_lines(error)}") from error
+    return CallableProcess(len(_rows(row, name)), function, name)
+
+
+def _rows(rows: Any, name: str) -> Any:
+    """The rows as an array; errors name the process."""
+    try:
+        return as_rows(rows)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from error
+
+
+def as_pair(target: Any, draft: Any) -> tuple[TokenProcess, TokenProcess]:
+    """Target and draft over one vocabulary."""
+    pair = as_process(target, "target"), as_process(draft, "draft")
+    sizes = pair[0].vocab_size, pair[1].vocab_size
+    if sizes[0] != sizes[1]:
+        raise InvalidInput(f"target has {sizes[0]} tokens, draft has {sizes[1]}; they must share a vocabulary")
+    return pair

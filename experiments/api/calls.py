@@ -1,0 +1,171 @@
+"""One verifier: its law, its verdict, its smallest witness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from draftproof import verifiers as zoo
+from draftproof.experiments.api.arguments import as_pair, as_scheme, as_verifier, on_pair
+from draftproof.experiments.inputs.measured import planned
+from draftproof.experiments.inputs.sources import FamilyProblem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, evaluator
+from draftproof.experiments.shared.progress import quiet
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.drafts import UserScheme
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.estimator import TreeLaw
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
+from draftproof.simulator.verdicts.costs import MOST_RUNS, assert_affordable
+from draftproof.simulator.verdicts.grids import GRAIN
+from draftproof.simulator.verdicts.lossless import Check
+from draftproof.simulator.verdicts.lossless import block_law as law_of
+from draftproof.simulator.verdicts.witness import Witness
+
+#: The scheme where none is given, as on the command line.
+SCHEME = "delayed"
+
+
+def check(
+    verifier: Any,
+    target: Any,
+    draft: Any,
+    scheme: Any = SCHEME,
+    arithmetic: str = "rational",
+    engine: str = "auto",
+    memory: float = MEMORY,
+    max_runs: float = MOST_RUNS,
+) -> Check:
+    """Whether a verifier is lossless on this instance: a proof for it in rationals, up to rounding in float64.
+
+    verifier: an object, a name such as `"mixed_order:a=1/3"`, or `"FILE.py:NAME"`. target, draft: processes, functions
+    from context to row, one row for all contexts, or lists of tables. scheme: an object, or text such as
+    `"delayed:K=3,L1=0,L2=2"`. memory: bytes that structured engines may take. max_runs: of the
+    verifier, where every draft tree is enumerated. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or
+    `InvalidVerifier`.
+    """
+    named, pair = as_verifier(verifier), as_pair(target, draft)
+    return judge(named, arithmetic, engine, memory, max_runs)(pair, planned_scheme(scheme, pair))
+
+
+def judge(
+    named: NamedVerifier, arithmetic: str, engine: str, memory: float, max_runs: float
+) -> Callable[[tuple[TokenProcess, TokenProcess], DraftScheme], Check]:
+    """The check of one verifier on pairs and schemes, each refused with `TooLarge` before it is too much."""
+    made = evaluator(named.verifier, arithmetic, engine, memory=memory)
+    user_defined = all(named.verifier.card is not entry.card for entry in zoo.REGISTRY.values())
+
+    def checked(pair: tuple[TokenProcess, TokenProcess], shape: DraftScheme) -> Check:
+        if not isinstance(named.verifier, Planned):
+            assert_affordable(made, shape, pair, max_runs, named.verifier.card.name, user_defined)
+        return made.check(*pair, shape)
+
+    return checked
+
+
+def block_law(
+    verifier: Any,
+    target: Any,
+    draft: Any,
+    scheme: Any = SCHEME,
+    arithmetic: str = "rational",
+    engine: str = "auto",
+) -> BlockLaw:
+    """The exact law of one block; arguments as for `check`. `law.as_dict()` has every block with its probability."""
+    named = as_verifier(verifier)
+    if isinstance(named.verifier, Planned):
+        raise InvalidInput(f"{named.spec} is planned for one instance; check and compare do that")
+    pair = as_pair(target, draft)
+    return law_of(named.verifier, *pair, planned_scheme(scheme, pair), arithmetic, engine)
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """The scheme that always draws one tree: `UserScheme` checks the tree on the way."""
+
+    tree: Any
+    depth: int
+    name: ClassVar[str] = "of one tree"
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> Any:
+        return self.tree
+
+
+def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str = "rational") -> TreeLaw:
+    """What a verifier does on one draft tree: the probability `D(c)` that each node is accepted, drawn in a notebook.
+
+    tree: a `DraftTree`, or paths from the root such as `[(0, 1), (2,)]`; the other arguments as for `check`.
+    The balance equation is about all trees of a scheme together: losslessness cannot be read off one tree.
+    """
+    named = as_verifier(verifier)
+    drafted = tree if isinstance(tree, DraftTree) else DraftTree.from_paths((), tree)
+    depth = max((len(context) + 1 for context, tokens in drafted.children.items() if tokens), default=0)
+    numbers = arithmetic_named(arithmetic)
+    pair = Instance.of(*as_pair(target, draft), depth, numbers)
+    drawn = UserScheme(_Fixed(drafted, depth)).draw(pair.draft, EnumeratingCoin(numbers))
+    return TreeLaw.of(named.verifier, drawn, pair.target, pair.draft, numbers)
+
+
+def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:
+    """Raise `AssertionError` with the violation unless a verifier, or a function that audits take, is lossless.
+
+    As `draftproof.simulator.assert_lossless`, with names and texts where `check` takes them.
+    """
+    from draftproof.simulator.audit.assertion import assert_lossless as judge
+
+    if target is not None and draft is not None:
+        target, draft = as_pair(target, draft)
+    judged = as_verifier(verifier).verifier if isinstance(verifier, str) else verifier
+    if isinstance(judged, type):
+        judged = as_verifier(judged).verifier  # refused there
+    judge(judged, target, draft, None if scheme is None else as_scheme(scheme), **options)
+
+
+def find_witness(
+    verifier: Any,
+    scheme: Any = SCHEME,
+    instances: int = 100,
+    vocab_size: int = 3,
+    seed: int = 0,
+    target: Any = None,
+    draft: Any = None,
+    engine: str = "auto",
+) -> Witness | None:
+    """The smallest witness found for a verifier; None where no instance refutes it, which proves nothing more.
+
+    Random rational instances of the family dirichlet (`seed`, `seed + 1`, ..), or the one given by `target` and `draft`
+    in exact rows, are checked until one fails; that one is shrunk, as `draftproof check --instances` does.
+    """
+    named, shape = as_verifier(verifier), as_scheme(scheme)
+    if isinstance(named.verifier, Planned):
+        raise InvalidInput(f"{named.spec} is planned for one instance, and has no witness beyond it; use check")
+    if (target is None) != (draft is None):
+        raise InvalidInput("give both target and draft, or neither")
+    if target is not None:
+        pair = as_pair(target, draft)
+        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), planned_scheme(shape, pair), engine)
+    family = FamilyProblem("dirichlet", vocab_size, seed, max(GRAIN, vocab_size))
+    shape = planned(shape, family)
+    for number in range(seed, seed + instances):
+        instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)
+        witness = _refuted(named, instance, shape, engine)
+        if witness is not None:
+            return witness
+    return None
+
+
+def _refuted(named: NamedVerifier, instance: Instance, shape: DraftScheme, engine: str) -> Witness | None:
+    """The shrunk witness, if the verifier fails on this instance."""
+    verdict = evaluator(named.verifier, "rational", engine).check(instance.target, instance.draft, shape)
+    if verdict.lossless:
+        return None
+    from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
+    with quiet():
+        return shrink(named.verifier, instance, shape)

@@ -1,0 +1,150 @@
+"""The ledger computed: a claim in parts, each a row that a later run finds again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Measured, Open, Outcome, Statement
+from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.run import Task
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
+
+#: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true twin.
+SEARCH, FIGURES, TWIN, MENDED = "search", "figures", "twin", "mended"
+#: So many times the usual instances in measurements of the long form.
+LONGER = 8
+
+
+@dataclass(frozen=True)
+class Part:
+    """One row of the ledger: a claim by its name, what of it (a shape by its number), and the form."""
+
+    claim: str
+    what: str
+    deep: bool = False
+
+    @property
+    def strong_id(self) -> str:
+        """Hash of what defines it."""
+        return strong_id(asdict(self))
+
+
+def claim_named(name: str) -> Claim:
+    """The claim of that name; raises `InvalidInput` for any other."""
+    from difflib import get_close_matches
+
+    known = {claim.id: claim for claim in ledger()}
+    if name not in known:
+        close = get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "draftproof claims lists them"
+        raise InvalidInput(f"there is no claim {name!r}; {hint}")
+    return known[name]
+
+
+def parts_of(claim: Claim, deep: bool) -> list[Part]:
+    """The rows of a claim; those of its twins are the same in both forms."""
+    if isinstance(claim, Open):
+        return []
+    if isinstance(claim, Measured):
+        return [Part(claim.id, FIGURES, deep), Part(claim.id, TWIN)]
+    assert isinstance(claim, Exact)
+    if claim.mended is not None:
+        return [Part(claim.id, SEARCH), Part(claim.id, MENDED, deep), Part(claim.id, TWIN)]
+    shapes = range(len(claim.cases.all_shapes(deep)))
+    return [*(Part(claim.id, str(number), deep) for number in shapes), Part(claim.id, TWIN)]
+
+
+def compute(part: Part) -> dict[str, Any]:
+    """The row of a part."""
+    started = time.perf_counter()
+    claim = claim_named(part.claim)
+    found = _figures(claim, part) if isinstance(claim, Measured) else _looked(claim, part)
+    fields = {"claim": part.claim, "what": part.what, "deep": part.deep, **found, "strong_id": part.strong_id}
+    return {**fields, "versions": versions(), "seconds": round(time.perf_counter() - started, 3)}
+
+
+def _figures(claim: Measured, part: Part) -> dict[str, Any]:
+    measure = claim.measure if part.what == FIGURES else claim.twin.test
+    figures: Figures = measure(LONGER if part.deep else 1)
+    return {"instances": figures.instances, "families": list(figures.families), "shapes": [], **_text(figures)}
+
+
+def _text(figures: Figures) -> dict[str, Any]:
+    return {"shown": figures.shown, "text": figures.text}
+
+
+def _looked(claim: Claim, part: Part) -> dict[str, Any]:
+    assert isinstance(claim, Exact)
+    twin = {TWIN: claim.twin, MENDED: claim.mended}.get(part.what)
+    test: Statement = claim.test if twin is None else twin.test
+    cases = claim.cases if twin is None or twin.cases is None else twin.cases
+    if part.what.isdecimal():
+        cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), deeper=())
+    found, failed = _first_failure(test, cases, part.deep)
+    if failed is None:
+        return {**found, "failed": None}
+    instance, scheme = failed
+    if twin is None and not claim.whole:  # what refutes a twin only has to be there
+        from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
+
+        instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
+    outcome = test.evaluate(instance, scheme)
+    about = {"claim": claim.id, "says": claim.words, "found": outcome.text}
+    kept = replace(instance, scheme=scheme, about=about).as_dict()
+    return {
+        **found,
+        "failed": {"text": outcome.text, "commands": [list(words) for words in outcome.commands], "instance": kept},
+    }
+
+
+def _first_failure(
+    test: Statement, cases: Cases, deep: bool
+) -> tuple[dict[str, Any], tuple[Instance, DraftScheme] | None]:
+    """How many instances of which families and shapes were asked, up to the first that fails."""
+    asked, families, shapes = 0, dict[str, None](), dict[str, None]()
+    failed = None
+    for case, instance in _instances(cases, deep):
+        outcome = test.evaluate(instance, case[1])
+        if outcome.asked:
+            asked += 1
+            families[instance.about["family"]] = None
+            shapes[f"V = {case[0]}, {case[1]}"] = None
+        if not outcome.holds:
+            failed = instance, case[1]
+            break
+    return {"instances": asked, "families": list(families), "shapes": list(shapes)}, failed
+
+
+def _instances(cases: Cases, deep: bool) -> Iterator[tuple[tuple[int, DraftScheme], Instance]]:
+    for case in cases.all_shapes(deep):
+        for instance in cases.instances(case, deep):
+            yield case, instance
+
+
+def _fails(test: Statement, instance: Instance, scheme: DraftScheme) -> bool:
+    if not scheme.nodes:  # where nothing is drafted nothing is said
+        return False
+    try:
+        outcome: Outcome = test.evaluate(instance, scheme)
+    except (DraftproofError, AssertionError):  # a smaller tree may be refused: that refutes nothing
+        return False
+    return not outcome.holds
+
+
+def tasks_of(claims: Sequence[Claim], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> list[Task[Part]]:
+    """The parts of claims. recorded: what each claim took when the page was made, which tells what it takes here."""
+    usual = [row["seconds"] for row in recorded.values()]
+    mean = sum(usual) / len(usual) if usual else 2.0
+    tasks = []
+    for claim in claims:
+        seconds = recorded[claim.id]["seconds"] if claim.id in recorded else mean
+        each = seconds / max(len(parts_of(claim, False)), 1)
+        parts = parts_of(claim, deep)
+        tasks += [Task((part.strong_id,), part, each * (DEEP if part.deep else 1)) for part in parts]
+    return tasks

@@ -1,0 +1,90 @@
+"""`draftproof audit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from draftproof.experiments.inputs import options as opt
+from draftproof.experiments.inputs.given import Given, with_groups
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.progress import console_for
+from draftproof.simulator.audit.interfaces import INTERFACES
+
+_HOW = "How the function is called"
+_ROWS = "What the function does to the rows"
+
+Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
+Library = Annotated[
+    str | None,
+    typer.Option(help="Rows as python lists, numpy, torch or jax (default: the interface's).", rich_help_panel=_HOW),
+]
+Logits = Annotated[bool, typer.Option("--logits", help="Rows as natural logarithms.", rich_help_panel=_HOW)]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option("--argument", help="NAME=VALUE, self.NAME=VALUE, global.NAME=VALUE.", rich_help_panel=_HOW),
+]
+Batch = Annotated[int, typer.Option(min=1, help="Requests a call.", rich_help_panel=_HOW)]
+Coins = Annotated[
+    str, typer.Option(help="symbols, or bisect for compiled code that gets its coins.", rich_help_panel=_HOW)
+]
+Kind = Annotated[
+    str, typer.Option("--arithmetic", help="Rows in float64, float32 or rational.", rich_help_panel="How to compute")
+]
+Cases = Annotated[
+    str | None, typer.Option(help="Default instances, by name: context,zeros,..", rich_help_panel="Instance")
+]
+Processing = Annotated[
+    str | None,
+    typer.Option(help="What it does to rows itself: temperature=.7,top_k=40,top_p=.9.", rich_help_panel=_ROWS),
+]
+Instances = Annotated[
+    int | None, typer.Option(min=1, help="N random instances of the family.", rich_help_panel="Instance")
+]
+Lengths = Annotated[str | None, typer.Option(help="Independent paths of these lengths: 2,1.", rich_help_panel="Drafts")]
+Boundary = Annotated[
+    bool, typer.Option("--boundary", help="Also the corner coins of floats.", rich_help_panel="How to compute")
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refute also a lower precision inside.", rich_help_panel="How to compute"),
+]
+WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
+
+
+@with_groups()
+def audit(
+    function: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")],
+    given: Given,
+    shape: opt.Shape,
+    interface: Interface = "tree",
+    library: Library = None,
+    logits: Logits = False,
+    argument: Arguments = None,
+    batch: Batch = 1,
+    coins: Coins = "symbols",
+    processing: Processing = None,
+    cases: Cases = None,
+    instances: Instances = None,
+    lengths: Lengths = None,
+    arithmetic: Kind = "float64",
+    boundary: Boundary = False,
+    strict: Strict = False,
+    max_runs: opt.MaxRuns = 2_000_000,
+    witness: WitnessFile = None,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: refused."""
+    from draftproof.experiments.cli.audit import plan as audit_plan
+    from draftproof.experiments.cli.audit import views as audit_views
+    from draftproof.experiments.cli.audit.work import conduct
+    from draftproof.simulator.audit.verdict import Request
+
+    check_files(given.inputs, {"--json": json_target, "--witness": witness})
+    called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
+    called |= opt.parse_sampling(processing or "", "--processing")
+    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called)
+    planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
+    report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
+    return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -1,0 +1,178 @@
+"""From what a person types to an audit: the function, how it is called, and the instances to judge it on."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from draftproof.experiments.inputs import options as opt
+from draftproof.experiments.inputs.given import Given, choose_problem
+from draftproof.experiments.inputs.measured import planned_on
+from draftproof.experiments.inputs.sources import FamilyProblem, Problem
+from draftproof.experiments.inputs.worker import WorkerProcess, uses_workers
+from draftproof.experiments.shared.progress import quiet
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
+from draftproof.simulator.audit.audited import WorkerFunction
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.relay import Relay
+from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function
+
+
+def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
+    """`FILE.py:FUNCTION` or `MODULE:FUNCTION` with how it is to be called; raises `InvalidInput`.
+
+    FUNCTION may be `CLASS.METHOD`. arguments: NAME=VALUE; "self.NAME" and "global.NAME" say what the function finds.
+    """
+    typed = {text.partition("=")[0]: text.partition("=")[2] for text in arguments}
+    place, colon, name = spec.rpartition(":")
+    if not colon or not name:
+        raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
+    if uses_workers():
+        worker = WorkerProcess({"audit": [spec, list(arguments), options]})
+        function = WorkerFunction(worker.about["adapter"], Relay(worker.ask))
+        given = {key: text for key, text in typed.items() if "." not in key}
+        return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
+    keywords = parse_arguments(arguments)
+    around = {key: value for key, value in keywords.items() if "." in key}
+    plain = {key: value for key, value in keywords.items() if key not in around}
+    with quiet():
+        found = locate_function(place, name, around) if place.endswith(".py") else _from_module(place, name, around)
+    return make_audit(found.function, name=name, keywords=plain, typed=typed, notes=found.notes, **options)
+
+
+def _from_module(module: str, name: str, around: Mapping[str, Any]) -> LocatedFunction:
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
+        raise InvalidInput(f"no file {module}; give your function as FILE.py:FUNCTION")
+    try:
+        found = getattr(importlib.import_module(module), name.partition(".")[0])
+    except ImportError as error:
+        extra = " (pip install 'draftproof[models]')" if module.partition(".")[0] in ("torch", "transformers") else ""
+        raise InvalidInput(
+            f"{module} cannot be imported: {error}; install it{extra}, or give FILE.py:FUNCTION"
+        ) from None
+    except AttributeError:
+        raise InvalidInput(f"{module} has no {name}; this may be another version of it") from None
+    return function_in_module(name, found, around)
+
+
+#: What an expression among the arguments may use.
+_LIBRARIES = ("math", "random", "numpy", "torch")
+
+
+def _evaluated(text: str) -> Any:
+    """What an expression gives; raises `InvalidInput` where it cannot be had."""
+    tree = ast.parse(text.strip(), mode="eval")
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    try:
+        names: dict[str, Any] = {name: importlib.import_module(name) for name in _LIBRARIES if name in used}
+        if "np" in used:
+            names["np"] = importlib.import_module("numpy")
+        return eval(compile(tree, "<argument>", "eval"), names)
+    except Exception as error:
+        raise InvalidInput(f"the argument {text} cannot be used: {type(error).__name__}: {error}") from error
+
+
+def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
+    """`NAME=VALUE` with values as Python writes them, functions as `lambda ids, x: x`, other text as it is.
+
+    NAME may begin with `self.` or `global.`. Raises `InvalidInput`.
+    """
+    parsed: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        first, dot, rest = name.partition(".")
+        around = dot and first in ("self", "global") and rest.isidentifier()
+        if not equals or not (name.isidentifier() or around):
+            raise InvalidInput(f"--argument {text!r}: write NAME=VALUE")
+        parsed[name] = _value(value)
+    return parsed
+
+
+def _value(text: str) -> Any:
+    """A literal; an expression with a lambda or a library in it; other text as it is."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pass
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (ValueError, SyntaxError):
+        return text
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if isinstance(tree.body, ast.Lambda) or named & {*_LIBRARIES, "np"}:
+        return _evaluated(text)
+    return text
+
+
+def chosen_cases(
+    audit: Audit, given: Given, shape: opt.Shape, lengths: str | None, cases: str | None, instances: int | None
+) -> list[Case]:
+    """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction.
+
+    lengths: of independent paths, which only an audit has.
+    """
+    interface = audit.audited.interface
+    flags = {"--instance": given.instance, "--text": given.text, "--family": given.family, "--vocab": given.vocab}
+    flags |= {"--pair": given.pair, "--target": given.target, "--draft": given.draft}
+    asked = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
+    if asked is None:
+        chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
+        made = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
+        return [replace(case, shape=planned_on(case.scheme, [case])) for case in made]
+    if cases is not None:
+        raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
+    if instances is not None and given.denominator is None and given.instance is None:
+        given = replace(given, denominator=16)
+    problem = choose_problem(given)
+    scheme = _scheme(audit, shape, lengths, problem)
+    assert scheme is not None
+    if instances is None:
+        roots = problem.roots(scheme.depth, RATIONAL)
+    elif isinstance(problem, FamilyProblem):
+        seeds = range(problem.seed, problem.seed + instances)
+        roots = [problem.member(seed, scheme.depth, RATIONAL) for seed in seeds]
+    else:
+        raise InvalidInput(f"--instances makes its own instances; leave out {problem.flag}")
+    return [replace(root, title=f"{problem}", shape=scheme) for root in roots]
+
+
+def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
+    """Independent paths of different lengths, which only an audit has."""
+    if not audit.audited.interface.multi_path:
+        raise InvalidInput(f"the interface {audit.audited.interface.name} takes one path; leave out --lengths")
+    if shape != opt.Shape():
+        raise InvalidInput("--lengths says everything about the drafts; give no other shape beside it")
+    try:
+        return Ragged(tuple(int(length) for length in lengths.split(",")))
+    except ValueError:
+        raise InvalidInput(f"--lengths {lengths}: write whole numbers, the longest first: 2,1") from None
+
+
+def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: Problem | None) -> DraftScheme | None:
+    """The scheme that is asked for; None where nothing is and the default instances have their own."""
+    interface, nothing = audit.audited.interface, shape == opt.Shape()
+    if lengths is not None:
+        return _ragged(audit, shape, lengths)
+    if interface.drafts:
+        if shape != opt.Shape(L2=shape.L2):
+            raise InvalidInput(
+                f"the {interface.name} interface drafts by itself; --L2 says how many tokens, nothing else"
+            )
+        if nothing and problem is None:
+            return None
+        return SelfDrafted(2 if shape.L2 is None else shape.L2)
+    if nothing and problem is None:
+        return None
+    if not interface.multi_path and shape.scheme in (None, "delayed"):
+        if shape.K not in (None, 1):
+            raise InvalidInput(f"the interface {interface.name} takes one path; leave out --K {shape.K}")
+        if not nothing or not hasattr(getattr(problem, "instance", None), "scheme"):
+            shape = replace(shape, K=1)
+    return opt.choose_scheme(shape, problem)

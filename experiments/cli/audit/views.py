@@ -1,0 +1,222 @@
+"""How the verdict of an audit is shown to people and to programs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from draftproof.experiments.cli.audit.fields import as_json, rests
+from draftproof.experiments.cli.audit.report import Report
+from draftproof.experiments.cli.audit.work import BESIDE
+from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
+from draftproof.experiments.inputs import options as opt
+from draftproof.experiments.shared.output import EXACT, apart, short, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
+from draftproof.simulator.audit.assertion import REUSE_SHOWN
+from draftproof.simulator.laws.law import Violation
+from draftproof.simulator.verdicts.witness import Witness
+
+#: A float this close to a fraction of a small denominator is shown with it.
+_CLOSE, _DENOMINATOR = 1e-12, 100_000
+
+
+def deliver(console: Console, report: Report, witness_file: str | None, json_target: str | None) -> int:
+    """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
+    if not report.findings and not report.failures:
+        remark("interrupted before the first instance was done")
+        return INTERRUPTED
+    show(console, report)
+    fields: dict[str, Any] = {**as_json(report), "witness": None}
+    if report.witness is not None:
+        fields["witness"] = _deliver_witness(console, report, report.witness, witness_file)
+    if not report.complete:
+        remark(
+            f"interrupted after {len(report.findings)} of {len(report.request.cases)} instances; no JSON was written"
+        )
+        return INTERRUPTED
+    write_json(json_target, fields)
+    return 0 if report.verdict.lossless else 1
+
+
+def _deliver_witness(console: Console, report: Report, found: Witness, file: str | None) -> dict[str, Any]:
+    scheme, plain = found.instance.scheme, found
+    if isinstance(scheme, (SelfDrafted, Ragged)):  # no schemes that a file could name
+        plain = replace(found, instance=replace(found.instance, scheme=None))
+    saved = save_witness(plain, file)
+    fields, shown = witness_fields(plain, saved), found
+    if report.request.audit.batch > 1:
+        row, shown = _request_shown(report.request.audit, found)
+        fields |= {"request": row, "request_instance": shown.instance.as_dict()}
+        console.print(f"request {row} of the batch fails; its rows (the file has those of request 0):")
+    show_witness(console, shown, saved, report.request.spec, saved=False)
+    if saved is None:
+        return fields
+    again = ["draftproof", "audit", report.request.spec, *_flags(report), "--instance", saved]
+    again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
+    again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
+    console.print(f"  saved as {saved}; see it again: {shlex.join(again)}", soft_wrap=True)
+    return fields
+
+
+def _request_shown(audit: Audit, found: Witness) -> tuple[int, Witness]:
+    """The request of the batch that fails most, and the witness with the rows that it sees."""
+    instance, scheme = found.instance, found.instance.scheme
+    assert scheme is not None
+    row = audit.judge(instance, scheme).row or 0
+    seen, shape = audit.request(instance, scheme, row)
+    return row, replace(found, instance=replace(seen, scheme=shape))
+
+
+def _flags(report: Report) -> list[str]:
+    """The options that decide how the function is called."""
+    audit = report.request.audit
+    audited, rows = audit.audited, audit.audited.rows
+    flags = ["--interface", audited.interface.name]
+    flags += ["--library", rows.library] if rows.library != audited.interface.library else []
+    flags += ["--arithmetic", rows.kind.name] if rows.kind.name != "float64" else []
+    flags += ["--logits"] if rows.logits else []
+    flags += ["--batch", str(audit.batch)] if audit.batch > 1 else []
+    flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
+    for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
+        flags += ["--argument", f"{name}={text}"]
+    processing = {name: getattr(audit.processing, name) for name in opt.SAMPLING}
+    done = ",".join(f"{name}={value}" for name, value in processing.items() if value is not None)
+    return [*flags, "--processing", done] if done else flags
+
+
+def show(console: Console, report: Report) -> None:
+    """The verdict in words, a line a case, then what is wrong and what else is known."""
+    audit = report.request.audit
+    verdict = Text(f"{report.request.spec} ({audit.audited.interface.name} interface): ", style="")
+    console.print(verdict.append(*_verdict(report)))
+    if report.findings:
+        console.print(_table(report))
+    for failure in report.failures:
+        console.print(f"  fails here: {failure}", soft_wrap=True, markup=False)
+    finding = report.verdict.refuted
+    if finding is not None:
+        _show_refutation(console, report, finding)
+    for rank, hypothesis in enumerate(report.hypotheses):
+        console.print(f"  {'hypothesis' if rank == 0 else 'it also fits'}: {hypothesis}", soft_wrap=True)
+    if finding is not None and not report.hypotheses and report.rounding is None:
+        console.print("  hypothesis: none of the catalogue fits")
+    for corner in report.corners:
+        console.print(f"  corner coin: {corner}", soft_wrap=True)
+    if report.request.boundary and not report.corners:
+        console.print("  corner coins (0, the largest float below 1, the threshold): no token of probability zero")
+    if report.verdict.alarm:
+        console.print("  more tokens a block than the certified optimum of all lossless verifiers (second alarm)")
+    if not report.complete:
+        return
+    reuse = list(audit.audited.log.reuse)
+    for place in reuse[:REUSE_SHOWN]:
+        console.print(f"  one coin, two decisions: {place}", soft_wrap=True)
+    if len(reuse) > REUSE_SHOWN:
+        console.print(f"  and {len(reuse) - REUSE_SHOWN} more such places (--json lists them)", soft_wrap=True)
+    for line in rests(report):
+        console.print(f"  {line}", soft_wrap=True)
+
+
+def _verdict(report: Report) -> tuple[str, str]:
+    count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
+    failed = len(report.failures)
+    exact = report.request.audit.audited.rows.kind.arithmetic.exact
+    found = report.verdict
+    verdicts = (
+        (found.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
+        (found.refuted or found.alarm, "REFUTED"),
+        (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
+        (report.corners, "REFUTED at a corner coin"),
+    )
+    refuted = next((text for holds, text in verdicts if holds), None)
+    if refuted is not None:
+        return refuted, "bold red"
+    if not report.complete:
+        return f"INTERRUPTED, no violation on {count}", "bold yellow"
+    rounding = str(report.rounding or "the rounding of the function")
+    return f"LOSSLESS on {count}{'' if exact else f', up to {rounding}'}", "bold green"
+
+
+def _table(report: Report) -> Table:
+    batched = report.request.audit.batch > 1
+    names = BESIDE[report.request.audit.audited.interface.multi_path]
+    table = Table(show_edge=False, pad_edge=False)
+    headings = ["instance", "scheme", "max deviation", "total variation", "E[tau+1]"]
+    headings += ["fails most", "dependence"] if batched else [*names, "optimum"]
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
+    for case, finding, beside in zip(report.judged, report.findings, report.beside, strict=False):
+        found = finding.check
+        others = [_cell(beside.zoo.get(name)) if beside else "" for name in names]
+        others.append(_cell(beside.optimum) if beside else "")
+        if batched:
+            others = ["" if finding.check.lossless else f"request {finding.row}", _cell(finding.dependence)]
+        mark = "" if finding.lossless else " <-"
+        table.add_row(
+            case.name + mark,
+            str(finding.scheme),
+            _cell(found.max_deviation),
+            _cell(found.total_variation),
+            _cell(found.block_efficiency),
+            *others,
+        )
+    return table
+
+
+def _cell(value: Fraction | float | None) -> str:
+    if value is None or value == 0:
+        return "" if value is None else "0"
+    return short(float(value) if len(str(value)) > 12 else value)
+
+
+def _show_refutation(console: Console, report: Report, finding: Finding) -> None:
+    case = report.judged[report.findings.index(finding)]
+    scheme = finding.scheme
+    if finding.row is not None:
+        scheme = report.request.audit.request(finding.instance, finding.scheme, finding.row)[1]
+    console.print(f"  refuted where {case.title}, {scheme}" + _row(finding))
+    place = finding.first
+    if place is not None:
+        console.print(f"  first imbalance: {_place(place)}", soft_wrap=True)
+        if finding.check.metrics.worst != place:
+            console.print(f"  largest imbalance: {_place(finding.check.metrics.worst)}", soft_wrap=True)
+    variation = finding.check.total_variation
+    console.print(f"  exact total variation of the first L + 1 tokens: {precise(variation)}")
+    if finding.dependence is not None:
+        console.print(
+            f"  requests of the batch together: total variation {precise(finding.dependence)} from independence"
+        )
+
+
+def _row(finding: Finding) -> str:
+    return "" if finding.row is None else f", request {finding.row} of the batch"
+
+
+def _place(place: Violation | None) -> str:
+    assert place is not None
+    expected, found = apart(precise(place.expected), precise(place.found), place.expected, place.found)
+    return (
+        f"after context {place.context}, token {place.token} must have mass {expected}; "
+        f"the block gives it {found} (off by {precise(place.deviation)})"
+    )
+
+
+def precise(value: Fraction | float | None) -> str:
+    """A number to twelve digits, with the simple fraction that it is, or is closest to."""
+    if value is None:
+        return "not computed"
+    if isinstance(value, Fraction):
+        return short(value, EXACT)
+    near = Fraction(value).limit_denominator(_DENOMINATOR)
+    if near == value:
+        return str(near) if near.denominator == 1 else f"{value:.12g} (= {near})"
+    if value and abs(value - near) <= _CLOSE and near.denominator > 1:
+        return f"{value:.12g} (= {near} up to rounding)"
+    return f"{value:.12g}"

@@ -1,0 +1,168 @@
+"""`draftproof audit`: somebody else's function on the default instances or on given ones, and what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+from draftproof import verifiers
+from draftproof.experiments.cli.audit.report import Beside, Report
+from draftproof.experiments.shared.progress import bar, duration, quiet, remark
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Audit, Evidence, Finding, SelfDrafted, Suspect, diagnose, diagnose_corners
+from draftproof.simulator.audit.verdict import CaseCost, Request, conclude, explain, judge, survey
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import DraftproofError, NoFunction
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.simulator.verdicts.witness import Witness
+
+#: Random examples on each shape while a witness is shrunk: a function under interception is slow.
+EXAMPLES = 40
+#: Seconds of which it is worth knowing better how many they are.
+WORTH = 0.5
+#: The certified optimum is computed where `V**L` is at most this.
+OPTIMUM_PATHS = 64
+#: Verifiers of the zoo beside which block efficiency is shown.
+BESIDE = {False: ("naive", "block"), True: ("naive_tree", "specinfer", "traversal")}
+#: Negative controls of the zoo that a wrong function may be.
+CONTROLS = {
+    "traversal_insertion_order": ("order of leaves", "traversal verification in the order of insertion"),
+    "naive_from_target": ("correction from p", "token-by-token verification that corrects from p"),
+    "block_by_weights": ("weights as probabilities", "block verification that accepts with its weights"),
+}
+
+
+def conduct(request: Request) -> Report:
+    """The whole audit, with its size on stderr before it and a bar; Ctrl-C leaves it incomplete.
+
+    Then, where it is refuted, the smallest witness and what may be wrong. Raises as `survey` and `conclude` do.
+    """
+    report = Report(request)
+    surveyed = survey(report, clock=time.perf_counter)  # the function may run in another process
+    cases, sizes = [case for case, _ in surveyed], [size for _, size in surveyed]
+    report.calls = sum(size.runs for size in sizes)
+    trees = sum(size.trees for size in sizes)
+    plural = "s" if len(cases) != 1 else ""
+    remark(
+        f"{len(cases)} instance{plural}, {trees:,} draft trees, about {report.calls:,.0f} calls of "
+        f"{request.audit.name}, {duration(announced(report, surveyed))}; where it is refuted, the witness takes more"
+    )
+    with bar(f"{request.audit.name}: draft trees", trees) as tick:
+        try:
+            judge(report, cases, partial(_optimum, report), tick)
+            conclude(report)
+        except KeyboardInterrupt:
+            explain(report)
+    refuted = report.verdict.refuted
+    if refuted is not None and report.rounding is None and report.complete:
+        report.witness = find_witness(report)
+        with quiet():
+            report.hypotheses = diagnose(_evidence(report, refuted))
+    report.hypotheses += diagnose_corners(report.corners)
+    return report
+
+
+def _optimum(report: Report, case: Case) -> Fraction | None:
+    """The certified optimum on the case that was judged; what stands beside it is kept."""
+    known = report.first is not None and report.first[0] is case
+    found = report.first[1] if known and report.first is not None else _beside(report.request.audit, case)
+    report.beside.append(found)
+    return None if found is None else found.optimum
+
+
+def _evidence(report: Report, refuted: Finding) -> Evidence:
+    """The refuted finding with its smallest witness, on which a hypothesis must hold as well."""
+    audit, smallest = report.request.audit, report.witness
+    judged = None
+    if smallest is not None and smallest.shrunk and smallest.instance.scheme is not None:
+        judged = audit.judge(smallest.instance, smallest.instance.scheme)
+    return Evidence(audit, refuted, report.findings, _known(), judged)
+
+
+def announced(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
+    """Seconds of computing that the verdict takes: calls of the function, and of the zoo and the optimum beside it.
+
+    Those are run on the first case, which is kept, and count by draft trees on the others. What follows a refutation,
+    the smallest witness and what is tried on it, is not in it: nobody knows how far it shrinks.
+    """
+    if not surveyed:
+        return 0.0
+    from draftproof import lp_analysis  # noqa: F401 - what its import takes is no part of a case
+
+    (case, first), *others = surveyed
+    more, once = sum(size.trees for _, size in others) / first.trees, math.inf
+    for _ in range(2):  # the first time includes what is imported and made once
+        started = time.thread_time()  # a pause of the machine would count for every tree
+        with quiet():
+            report.first = case, _beside(report.request.audit, case)
+        once = min(once, time.thread_time() - started)
+        if once * more < WORTH:
+            break
+    beside = once * more
+    return sum(size.seconds for _, size in surveyed) + beside
+
+
+def _beside(audit: Audit, case: Case) -> Beside | None:
+    """The zoo and the optimum on the same instance; None where they do not apply.
+
+    Of a function that drafts by itself nobody knows how often it drafts, or how many blocks it puts out: there is
+    nothing that it could exceed.
+    """
+    scheme: DraftScheme = case.scheme
+    if audit.batch > 1 or isinstance(scheme, SelfDrafted):
+        return None
+    processed = audit.processing.instance(case.instance).converted(RATIONAL, scheme.depth)
+    zoo = {}
+    for name in BESIDE[audit.audited.interface.multi_path]:
+        try:
+            check = Evaluator(verifiers.make(name)).check(processed.target, processed.draft, scheme)
+            if check.lossless:  # what a lossy one brings on this scheme says nothing
+                zoo[name] = check.block_efficiency
+        except DraftproofError:  # not defined on this scheme
+            continue
+    best = None
+    if isinstance(scheme, Delayed) and processed.vocab_size**scheme.depth <= OPTIMUM_PATHS:
+        from draftproof.lp_analysis import optimum
+
+        best = optimum(processed.target, processed.draft, scheme).upper
+    return Beside(zoo, best)
+
+
+def _known() -> list[Suspect]:
+    return [Suspect(bug, text, verifiers.make(control)) for control, (bug, text) in CONTROLS.items()]
+
+
+def find_witness(report: Report) -> Witness | None:
+    """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other.
+
+    Raises `NoFunction` where the function does not fail again on the instance at hand.
+    """
+    finding = report.verdict.refuted
+    if finding is None or finding.check.lossless:
+        return None
+    audit = report.request.audit
+    as_found = Witness.of(finding.instance, finding.check, shrunk=False)
+    if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
+        return as_found
+    from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
+    remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
+    try:
+        with quiet():
+            return shrink(
+                audit.audited,
+                finding.instance,
+                finding.scheme,
+                EXAMPLES,
+                lambda instance, scheme: audit.judge(instance, scheme).check,
+            )
+    except NoFunction:
+        raise
+    except (DraftproofError, KeyboardInterrupt):
+        return as_found

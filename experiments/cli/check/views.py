@@ -1,0 +1,117 @@
+"""How the verdict of a check is shown to people and to programs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from draftproof.experiments.cli.check.work import Report, find_witness
+from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
+from draftproof.experiments.grid.rows import accepted_length
+from draftproof.experiments.inputs.sources import FileProblem, Problem
+from draftproof.experiments.shared.output import EXACT, short, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, remark
+from draftproof.simulator.verdicts.lossless import ASSUMED
+from draftproof.simulator.verdicts.witness import Witness
+
+
+def deliver(
+    console: Console, report: Report, problem: Problem, witness_file: str | None, json_target: str | None
+) -> int:
+    """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
+    if report.instances == 0:
+        remark("interrupted before the first instance was done")
+        return INTERRUPTED
+    witness = None if report.failed is None else find_witness(report, problem)
+    fields = {**report.as_json(), "witness": None}
+    show_report(console, report)
+    if len(fields.get("roots", ())) > 1:
+        show_roots(console, report)
+    if report.failed is not None:
+        fields["witness"] = _deliver_witness(console, report, problem, witness, witness_file)
+    if not report.complete:
+        remark(f"interrupted after {report.instances:,} of {report.stream.planned:,} instances; no JSON was written")
+        return INTERRUPTED
+    write_json(json_target, fields)
+    return (NOT_PROVED if report.assumed else 0) if report.lossless else 1
+
+
+def _deliver_witness(
+    console: Console, report: Report, problem: Problem, found: Witness | None, witness_file: str | None
+) -> dict[str, Any] | None:
+    if found is None:
+        remark(
+            "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
+        )
+        return None
+    given = isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme and not witness_file
+    file = problem.path if isinstance(problem, FileProblem) and given else save_witness(found, witness_file)
+    show_witness(console, found, file, report.named.spec, saved=file is not None and not given)
+    return witness_fields(found, file)
+
+
+_UNDECIDED = ("INTERRUPTED, no violation so far", "bold yellow")
+_VERDICTS = {
+    (True, True): ("LOSSLESS (proved for the instances checked)", "bold green"),
+    (True, False): ("LOSSLESS up to rounding (float64 proves nothing)", "bold green"),
+    (False, True): ("REFUTED", "bold red"),
+    (False, False): ("REFUTED", "bold red"),
+}
+_BY_STRUCTURE = (f"LOSSLESS {ASSUMED}", "bold yellow")
+
+
+def show_report(console: Console, report: Report) -> None:
+    """The verdict in words."""
+    exact = report.settings.arithmetic == "rational"
+    verdict = _VERDICTS[report.lossless, exact] if report.complete or not report.lossless else _UNDECIDED
+    if report.assumed and report.complete and report.lossless:
+        verdict = _BY_STRUCTURE
+    console.print(Text(f"{report.named.label} on {report.scheme}: ").append(*verdict))
+    console.print(f"  {report.stream.about}")
+    count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"
+    if report.instances < report.stream.planned:
+        count += f" of {report.stream.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
+    console.print(
+        f"  {count}, {report.settings.arithmetic}, engine {report.engine}\n"
+        f"  max deviation {short(report.max_deviation, EXACT)}, total variation {_known(report.total_variation)}"
+        f"{' (the largest of all instances)' if report.instances > 1 else ''}",
+    )
+    fields = accepted_length(report.average())
+    masses = " ".join(f"{mass:.4f}" for mass in fields["depth_distribution"])
+    over = ", mean over instances" if report.instances > 1 else ""
+    exact_value = f" = {fields['block_efficiency']}" if len(str(fields["block_efficiency"])) <= 24 and exact else ""
+    console.print(
+        f"  block efficiency E[tau+1] {fields['block_efficiency_float']:.6f}{exact_value}{over}, "
+        f"Var[tau] {fields['variance_float']:.4f}, P(tau = 0, 1, ..) {masses}",
+    )
+    if report.rounding_decides:
+        console.print(
+            "  NOT to rounding: E[tau+1] hangs on how rounding ranks tokens with (nearly) the same p/q; "
+            "--arithmetic rational ranks them as they are"
+        )
+
+
+def _known(value: Fraction | float | None) -> str:
+    return "not computed" if value is None else short(value, EXACT)
+
+
+def show_roots(console: Console, report: Report) -> None:
+    """One line a root context."""
+    table = Table(title="by root context", title_justify="left")
+    table.add_column("root")
+    table.add_column("weight", justify="right")
+    table.add_column("E[tau+1]", justify="right")
+    table.add_column("Var[tau]", justify="right")
+    for label, weight, masses in zip(report.labels, report.weights, report.distributions, strict=True):
+        fields = accepted_length(masses)
+        table.add_row(
+            repr(label),
+            f"{float(weight):.4f}",
+            f"{fields['block_efficiency_float']:.6f}",
+            f"{fields['variance_float']:.4f}",
+        )
+    console.print(table)

@@ -1,0 +1,248 @@
+"""`draftproof check`: one verifier on one or many instances, and the witness if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
+from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
+from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named
+from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
+from draftproof.simulator.verdicts.lossless import Check, Evaluator, check
+from draftproof.simulator.verdicts.witness import Witness
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The instances of one check: how many, whether the first failure ends it, how to produce them.
+
+    sample: some of them, from which the cost of all is estimated.
+    """
+
+    planned: int
+    stop_at_failure: bool
+    open: Callable[[], Iterator[Case]]
+    sample: Callable[[], list[Case]]
+    about: str
+
+
+def choose_stream(
+    problem: Problem, depth: int, arithmetic: Arithmetic, instances: int | None, exhaustive: int | None
+) -> Stream:
+    """Random instances, an exhaustive grid, or the roots of the problem; raises `InvalidInput` on a contradiction."""
+    if instances is not None and exhaustive is not None:
+        raise InvalidInput("--instances and --exhaustive both say what to check; give one of them")
+    if instances is None and exhaustive is None:
+        roots = problem.roots(depth, arithmetic)
+        return Stream(len(roots), False, lambda: iter(roots), lambda: roots[:1], str(problem))
+    if not isinstance(problem, FamilyProblem):
+        flag = "--instances" if instances is not None else "--exhaustive"
+        raise InvalidInput(f"{flag} makes its own instances; leave out {problem.flag}")
+    if exhaustive is not None:
+        random = Random(0)
+        with named_errors(f"--exhaustive {exhaustive}"):
+            planned = grid_size(problem.vocab_size, depth, exhaustive)
+        return Stream(
+            planned,
+            True,
+            lambda: _numbered(grid(problem.vocab_size, depth, exhaustive)),
+            lambda: list(_numbered(grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24))),
+            f"every p and q with probabilities in multiples of 1/{exhaustive}, V = {problem.vocab_size}; "
+            f"the target after the last drafted token is held at {generic_text(problem.vocab_size)}",
+        )
+    assert instances is not None
+    seeds = range(problem.seed, problem.seed + instances)
+    return Stream(
+        instances,
+        True,
+        lambda: (problem.member(seed, depth, arithmetic) for seed in seeds),
+        lambda: [problem.member(seed, depth, arithmetic) for seed in seeds[:4]],
+        f"{problem} and the next ones, probabilities in multiples of 1/{problem.denominator}",
+    )
+
+
+@dataclass
+class Report:
+    """What is known after some instances: the worst deviations, the sums for averages, and what failed first."""
+
+    named: NamedVerifier
+    scheme: DraftScheme
+    settings: Settings
+    stream: Stream
+    source: dict[str, Any]
+    engine: str = ""
+    assumed: bool = False
+    evaluator: Evaluator = field(init=False)
+    complete: bool = True
+    instances: int = 0
+    deviations: list[Fraction | float] = field(default_factory=list)
+    variations: list[Fraction | float | None] = field(default_factory=list)
+    weights: list[Fraction] = field(default_factory=list)
+    distributions: list[list[Fraction | float]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    rounding_decides: bool = False
+    failed: Case | None = None
+    failed_check: Check | None = None
+
+    def __post_init__(self) -> None:
+        self.evaluator = self.settings.evaluator(self.named)
+
+    @property
+    def lossless(self) -> bool:
+        """Whether no instance failed so far."""
+        return self.failed is None
+
+    @property
+    def max_deviation(self) -> Fraction | float:
+        """The largest violation of the balance equation so far."""
+        return max(self.deviations)
+
+    @property
+    def total_variation(self) -> Fraction | float | None:
+        """The largest total variation so far; None if that of some instance was not computed."""
+        return largest(self.variations)
+
+    def add(self, root: Case, found: Check) -> None:
+        """Take in the verdict on one instance."""
+        self.instances += 1
+        self.engine, self.assumed = found.engine, found.assumed
+        self.deviations.append(found.max_deviation)
+        self.variations.append(found.total_variation)
+        self.weights.append(root.weight)
+        self.labels.append(root.name)
+        self.rounding_decides |= found.rounding_decides
+        self.distributions.append(found.metrics.depth_distribution)
+        if self.failed is None and not found.lossless:
+            self.failed, self.failed_check = root, found
+
+    def average(self) -> list[Fraction | float]:
+        """The depth distribution, averaged over the instances by weight."""
+        total = sum(self.weights)
+        shares = [weight / total for weight in self.weights]
+        return [
+            mixture(shares, [masses[depth] for masses in self.distributions]) for depth in range(self.scheme.depth + 1)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that programs read."""
+        fields = {
+            "verifier": self.named.label,
+            "scheme": self.scheme.as_dict(),
+            "arithmetic": self.settings.arithmetic,
+            "engine": self.engine,
+            "instances": self.instances,
+            "source": self.source,
+            "versions": versions(),
+            "lossless": self.lossless,
+            "assumed": self.assumed,
+            "rounding_decides": self.rounding_decides,
+            **number_fields("max_deviation", self.max_deviation),
+            **number_fields("total_variation", self.total_variation),
+            **accepted_length(self.average()),
+        }
+        if not self.stream.stop_at_failure:
+            fields["roots"] = [
+                {"root": label, **number_fields("weight", weight), **accepted_length(masses)}
+                for label, weight, masses in zip(self.labels, self.weights, self.distributions, strict=True)
+            ]
+        return fields
+
+
+def generic_text(vocab_size: int) -> str:
+    """The row at which an exhaustive grid holds the leaves, for people."""
+    return f"({', '.join(map(str, generic_row(vocab_size)))})"
+
+
+def _numbered(instances: Iterator[Instance]) -> Iterator[Case]:
+    for number, each in enumerate(instances, start=1):
+        yield Case(f"grid instance {number:,}", each.target, each.draft)
+
+
+def announce(report: Report) -> None:
+    """State the cost on stderr before the work; raises as `expected_cost` does."""
+    samples = [(root.target, root.draft) for root in report.stream.sample()]
+    cost = expected_cost(report.named, report.scheme, report.settings, samples)
+    if cost.engine == "enumerate":
+        runs = cost.steps * min(report.stream.planned, 10**300)
+        check_runs(report.named, report.scheme, report.settings, runs, samples[0][0].vocab_size)
+    else:
+        check_steps(report.named, report.scheme, report.settings, cost, report.stream.planned)
+    report.engine = cost.engine
+    remark(announcement(cost, report.stream.planned))
+
+
+def run(report: Report) -> None:
+    """Check the instances one by one into `report`, with a bar; Ctrl-C leaves it incomplete."""
+    stream = report.stream
+    several = stream.planned > 1
+    steps, unit = (stream.planned, "instances") if several else _steps(report)
+    with bar(f"{report.named.label}: {unit}", steps) as tick:
+        try:
+            for root in stream.open():
+                report.add(root, _check(report, root, None if several else tick))
+                if several:
+                    tick(1)
+                if stream.stop_at_failure and not report.lossless:
+                    break
+        except KeyboardInterrupt:
+            report.complete = False
+
+
+def _steps(report: Report) -> tuple[float, str]:
+    """What the bar of a single instance counts."""
+    first, depth = next(report.stream.open()), report.scheme.depth
+    if report.engine == "enumerate":
+        rows = first.converted(arithmetic_named(report.settings.arithmetic), depth)
+        return float(report.scheme.count(rows.draft)), "draft trees"
+    return table_entries(first.target.vocab_size, depth) / max(first.target.vocab_size - 1, 1), "contexts"
+
+
+def _check(report: Report, root: Case, tick: Tick | None) -> Check:
+    with named_errors(f"{report.named.label} on {report.scheme}, {root.name}"):
+        return report.evaluator.check(root.target, root.draft, report.scheme, tick)
+
+
+def find_witness(report: Report, problem: Problem) -> Witness | None:
+    """The smallest witness for a failed report; on an instance file it is that instance.
+
+    None where the instance is too large to be written down and no smaller one fails.
+    """
+    assert report.failed is not None
+    assert report.failed_check is not None
+    verifier, scheme = report.named.verifier, report.scheme
+    as_found = None
+    try:
+        exact = report.failed.rows(scheme.depth)
+        as_found = Witness.of(exact, report.failed_check, shrunk=False)
+        if isinstance(verifier, Planned):
+            return as_found
+        known = check(verifier, exact.target, exact.draft, scheme, engine=report.settings.engine)
+        if known.lossless and report.failed_check.arithmetic == known.arithmetic:
+            raise NoFunction(f"{report.named.label}: it was refuted on {report.failed.name}, and held there once more")
+        if known.lossless:  # float64 rounding looked like a violation
+            return as_found
+        as_found = Witness.of(exact, known, shrunk=False)
+        if isinstance(problem, FileProblem):
+            return as_found
+        from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
+        remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
+        with quiet():
+            return shrink(verifier, exact, scheme)
+    except NoFunction as error:
+        raise NoFunction(f"{report.named.label}: {error}") from error
+    except (DraftproofError, KeyboardInterrupt):  # no exact run, or no patience
+        return as_found

@@ -1,0 +1,183 @@
+"""`draftproof compare`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from draftproof.experiments.cli.compare import planning, tables
+from draftproof.experiments.cli.compare import work as comparing
+from draftproof.experiments.cli.compare.files import write_files
+from draftproof.experiments.cli.compare.optimum_rows import with_optimum
+from draftproof.experiments.cli.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs import options as opt
+from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
+from draftproof.experiments.inputs.latency import TimeModel, time_model
+from draftproof.experiments.inputs.measured import planned
+from draftproof.experiments.inputs.schemes import scheme_spec
+from draftproof.experiments.inputs.sources import FileProblem, Problem, TextProblem
+from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.progress import console_for, cut_short
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
+
+_CORES = os.cpu_count() or 1
+_SCHEME: Any = {"rich_help_panel": "Scheme"}
+_OUTPUT: Any = {"rich_help_panel": "Output"}
+
+Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that suit the scheme.")]
+BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SCHEME)]
+TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SCHEME)]
+LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SCHEME)]
+Budget = Annotated[int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", **_SCHEME)]
+MaxNodes = Annotated[int | None, typer.Option(min=0, help="Only shapes of at most N drafted tokens.", **_SCHEME)]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
+Steady = Annotated[bool, typer.Option("--steady-state", help="Also tokens a target pass in the long run (texts).")]
+Times = Annotated[
+    str | None,
+    typer.Option(
+        help="Times as draft=1,branch=.1,target=10,node=.05 or a JSON file: the best shape of each.", **_SCHEME
+    ),
+]
+Best = Annotated[
+    bool | None,
+    typer.Option("--optimum/--no-optimum", help="The optimum of delayed trees, and the gap (default: where quick)."),
+]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help="Also choose among the shapes block by block: selector (of --pair), static, greedy, best and the rest of "
+        "draftproof policies, or FILE.py:NAME; may be repeated. Shapes are then K 1..4, L1 0..2, L2 0..2 by default.",
+        **_SCHEME,
+    ),
+]
+Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", **_OUTPUT)]
+ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
+Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
+Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
+Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUTPUT)]
+Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
+
+
+@with_groups()
+def compare(
+    chosen: Chosen = None,
+    *,
+    given: Given,
+    scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: BranchRange = None,
+    L1: TrunkRange = None,
+    L2: LengthRange = None,
+    budget: Budget = None,
+    max_nodes: MaxNodes = None,
+    arithmetic: opt.ArithmeticName = "float64",
+    engine: opt.Engine = "auto",
+    jobs: Jobs = _CORES,
+    backend: opt.Backend = "numpy",
+    max_runs: opt.MaxRuns = 20_000_000,
+    max_memory: opt.MaxMemory = 4.0,
+    steady: Steady = False,
+    cost: Times = None,
+    policy: Policies = None,
+    best: Best = None,
+    resume: Resume = None,
+    by_root: ByRoot = False,
+    json_target: opt.JsonTarget = None,
+    csv_file: Csv = None,
+    latex_file: Latex = None,
+    markdown_file: Markdown = None,
+    plot_file: Plot = None,
+) -> int:
+    """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
+    files = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
+    check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
+    named = chosen_verifiers(chosen) if chosen else None
+    problem = choose_problem(given)
+    kind = (scheme, tree, confidence)
+    sizes = tuple(RANGES.values()) if policy and not any((K, L1, L2, *kind)) else (K, L1, L2)
+    schemes = planning.shapes(*_ranges(problem, kind, sizes), budget, max_nodes)
+    long_run = bool(policy) and isinstance(problem, TextProblem)
+    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady or long_run)
+    costs = _costs(cost, schemes)
+    wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
+    if steady and given.text is None:
+        raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
+    cells = planning.all_cells(problem, named, schemes, settings, best)
+    kept = Store(resume, ("law", "bound"))
+    complete = comparing.compute_all(problem, cells, settings, kept, given.options)
+    found = with_optimum([kept[cell.strong_id] for cell in cells if cell.strong_id in kept])
+    rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
+    policies, complete = _policies(wanted, rows) if complete else ([], False)
+    console = console_for(json_target)
+    _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
+    if not complete:
+        return cut_short(len(rows), len(cells), "rows", resume)
+    return _write(console, {**found, "rows": rows, "policies": policies}, str(problem), json_target, files)
+
+
+def _ranges(
+    problem: Problem, kind: tuple[str | None, ...], sizes: tuple[str | None, ...]
+) -> tuple[Callable[..., DraftScheme], dict[str, Sequence[int]]]:
+    """What makes a scheme from K, L1 and L2, and the ranges of those; an instance file may say both."""
+    if not any((*kind, *sizes)) and isinstance(problem, FileProblem) and problem.instance.scheme:
+        kind = (scheme_spec(problem.instance.scheme), None, None)
+    scheme, tree, confidence = kind
+    given = zip(("K", "L1", "L2"), sizes, strict=True)
+    return (
+        lambda **shape: planned(opt.build_scheme(scheme or "delayed", tree, confidence, **shape), problem),
+        {flag: parse_range(text, f"--{flag}") for flag, text in given if text},
+    )
+
+
+def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None:
+    """The times of the machine that is asked about, if any."""
+    costs = time_model(cost) if cost else None
+    if costs:
+        costs.check(schemes)
+    return costs
+
+
+def _policies(wanted: Wanted | None, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+    """The rows of policies, and whether nobody ended it early."""
+    try:
+        return ([] if wanted is None else policy_rows(wanted, rows)), True
+    except KeyboardInterrupt:
+        return [], False
+
+
+def _show(
+    console: Console, rows: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], title: str, by_root: bool
+) -> None:
+    """The tables; nothing if there is no row."""
+    if not rows:
+        return
+    short = len(rows) <= tables.LONGEST
+    if short:
+        console.print(tables.compare_table([*rows, *policies], title))
+    else:
+        console.print(f"{title}\n{len(rows):,} rows are too many to print; --csv or --json FILE has them all")
+    if "speedup" in rows[0] or not short:
+        console.print(tables.best_table(rows))
+    if policies:
+        console.print(tables.policies_table(policies))
+    if by_root:
+        console.print(tables.roots_table(rows))
+
+
+def _write(
+    console: Console, found: dict[str, Any], caption: str, json_target: str | None, files: Mapping[str, str | None]
+) -> int:
+    """Write what was asked for. files: path by flag."""
+    write_json(json_target, found)
+    for line in write_files(found["rows"], caption, files):
+        console.print(line)
+    return 0

@@ -1,0 +1,178 @@
+"""Which rows a comparison has, and what each will cost: the valid shapes, every verifier on each, their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from draftproof.experiments.grid.bounds import Goal, expected_seconds
+from draftproof.experiments.grid.cost import Workload, check_runs, expected_cost
+from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.run import Task
+from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
+from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import Card, DraftScheme
+
+#: Shapes of one comparison.
+MOST_SHAPES = 100_000
+#: Bounds in comparisons.
+GOAL = Goal()
+#: Without being asked, bounds are computed for shapes of so many paths, if all of them take no longer than so.
+QUICK_PATHS, QUICK_SECONDS = 256, 120.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row: a verifier on a scheme, or, where there is none, the optimum of a delayed one; and what it costs."""
+
+    verifier: NamedVerifier | None
+    scheme: DraftScheme
+    strong_id: str
+    cost: Workload
+
+    def task(self) -> Task[Cell]:
+        """The same for a grid."""
+        outside = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, UserScheme))
+        return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if outside else (self.strong_id,)))
+
+
+def shapes(
+    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None, most: int | None = None
+) -> list[DraftScheme]:
+    """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
+
+    build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
+    """
+    size = prod(map(len, ranges.values()))
+    if size > MOST_SHAPES:
+        raise InvalidInput(f"{size:,} shapes are more than {MOST_SHAPES:,}; make the ranges of K, L1 and L2 smaller")
+    shapes = (dict(zip(ranges, values, strict=True)) for values in product(*ranges.values()))
+    made = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
+    kept = [scheme for scheme in made if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
+    if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
+        singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
+        kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
+    if not kept:
+        wanted = (
+            "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"
+        )
+        raise InvalidInput(f"no shape in the ranges {wanted}; widen --K, --L1 or --L2")
+    return kept
+
+
+def shape_label(scheme: DraftScheme) -> str:
+    """A short name within one kind of scheme: "2, 0, 2" for K, L1, L2, else the tree."""
+    fields = scheme.as_dict()
+    return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
+
+
+def all_cells(
+    problem: Problem,
+    chosen: Sequence[NamedVerifier] | None,
+    schemes: Sequence[DraftScheme],
+    settings: Settings,
+    bounds: bool | None,
+) -> list[Cell]:
+    """Every row and every bound to compute; bounds: as for `bound_cells`, chosen: None for the whole registry."""
+    return [*law_cells(problem, chosen, schemes, settings), *bound_cells(problem, schemes, bounds)]
+
+
+def law_cells(
+    problem: Problem, chosen: Sequence[NamedVerifier] | None, schemes: Sequence[DraftScheme], settings: Settings
+) -> list[Cell]:
+    """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit.
+
+    chosen: None for the whole registry; of that a verifier that is made for other trees, or refuses those of a scheme,
+    is left out and named.
+    """
+    arithmetic = arithmetic_named(settings.arithmetic)
+    cells = []
+    known: dict[str, dict[Any, float]] = {}
+    refused: dict[str, list[DraftScheme]] = {}
+    roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
+    for scheme in schemes:
+        roots = roots_of(scheme.depth)
+        identity = _identity(problem, roots, scheme)
+        for named in chosen if chosen is not None else chosen_verifiers(None):
+            if chosen is None and is_for_others(named.verifier.card, scheme):
+                refused.setdefault(named.label, []).append(scheme)
+                continue
+            try:
+                cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+            except UnsupportedTree:
+                if chosen is not None:
+                    raise
+                refused.setdefault(named.label, []).append(scheme)
+                continue
+            if cost.engine == "enumerate":
+                check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
+            fields = {
+                "roots": identity,
+                "version": versions()["draftproof"],
+                "verifier": named.identity,
+                "scheme": scheme.as_dict(),
+                "arithmetic": settings.arithmetic,
+                "engine": cost.engine,
+                **({"steady": True} if settings.steady else {}),
+                **({"device": settings.device} if settings.device else {}),
+            }
+            total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
+            cells.append(Cell(named, scheme, strong_id(fields), total))
+    for label, left_out in refused.items():
+        others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        remark(f"{label} is not for trees of {left_out[0]}{others}: left out")
+    return cells
+
+
+def is_for_others(card: Card, scheme: DraftScheme) -> bool:
+    """Whether it is lossless elsewhere and makes no claim here; those with a known bug are there to be refuted."""
+    ours = not isinstance(scheme, UserScheme) and scheme.name in SCHEMES
+    return ours and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
+
+
+def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
+    """The optimum of every delayed shape; wanted: None for those that are quick, False for none.
+
+    Raises `InvalidInput` where it is wanted of other schemes.
+    """
+    cells = []
+    for scheme in schemes if wanted is not False else ():
+        if not isinstance(scheme, Delayed):
+            if wanted:
+                raise InvalidInput(
+                    f"--optimum is for delayed trees, not for {scheme}; draftproof bound takes any scheme, in float64 "
+                    "without a certificate"
+                )
+            continue
+        paths = context_count(problem.vocab_size, scheme.depth)
+        if wanted is None and paths > QUICK_PATHS:
+            continue
+        expected = expected_seconds(problem.vocab_size, scheme)
+        roots = problem.roots(scheme.depth, RATIONAL)
+        fields = {
+            "roots": _identity(problem, roots, scheme),
+            "version": versions()["draftproof"],
+            "bound": scheme.as_dict(),
+            "gap": GOAL.gap,
+        }
+        seconds = expected * len(roots)
+        cells.append(Cell(None, scheme, strong_id(fields), Workload("bound", "", len(roots), seconds)))
+    if wanted is None and sum(cell.cost.seconds for cell in cells) > QUICK_SECONDS:
+        remark(f"the optimum of {len(cells)} shapes is left out; --optimum computes it")
+        return []
+    return cells
+
+
+def _identity(problem: Problem, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
+    """What the roots are, for a `strong_id`: by their rows, or by where they come from if those are too many."""
+    return [root.identity(scheme.depth, problem.source) for root in roots]

@@ -1,0 +1,278 @@
+"""Rows of policies in a comparison: the shape of every block chosen anew, beside the shapes taken for ever.
+
+On texts a policy is worth what it brings in the long run, where the end of a block is the start of the next; on models
+what it brings at the roots, with the very rows of the comparison. Either way it is exact where those rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from draftproof.experiments.cli import policies_work as valuing
+from draftproof.experiments.inputs.actions import distinct
+from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.policies import own_policy
+from draftproof.experiments.inputs.sources import Problem, TextProblem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
+from draftproof.experiments.inputs.worlds import world_of
+from draftproof.experiments.models.policies.rivals import RIVALS
+from draftproof.experiments.models.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
+
+#: The policy that `train-selector` makes, and the ranges that it chooses among where nobody says.
+SELECTOR = "selector"
+RANGES = {"K": "1..4", "L1": "0..2", "L2": "0..2"}
+#: Where nobody says what passes take, a block is worth its tokens.
+ONE = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The policies asked for. folder: of the pair, where its selectors are. named: the verifiers, by name or all."""
+
+    specs: tuple[str, ...]
+    problem: Problem
+    folder: str | None
+    named: tuple[NamedVerifier, ...]
+    schemes: tuple[Delayed, ...]
+    arithmetic: str
+    costs: TimeModel | None
+
+    @property
+    def times(self) -> TimeModel:
+        """In the arithmetic of the rows."""
+        return self.model.exact() if arithmetic_named(self.arithmetic).exact else self.model
+
+    @property
+    def model(self) -> TimeModel:
+        """As given, or one unit a block."""
+        return self.costs or ONE
+
+    @property
+    def long_run(self) -> bool:
+        """Whether the problem has states that come again."""
+        return isinstance(self.problem, TextProblem)
+
+
+def wanted_policies(
+    specs: Sequence[str] | None,
+    problem: Problem,
+    folder: str | None,
+    named: Sequence[NamedVerifier],
+    schemes: Sequence[DraftScheme],
+    arithmetic: str,
+    costs: TimeModel | None,
+) -> Wanted | None:
+    """What `--policy` asks for, None for nothing; raises `InvalidInput`, before the work, for what cannot be."""
+    if not specs:
+        return None
+    if not isinstance(problem, TextProblem) and problem.flag != "--pair":
+        raise InvalidInput(
+            f"--policy needs blocks that follow each other, or roots of models: add --text FILE or --pair FOLDER in "
+            f"place of {problem.flag}, or use draftproof policies"
+        )
+    delayed = [scheme for scheme in schemes if isinstance(scheme, Delayed)]
+    if len(delayed) < len(schemes):
+        other = next(scheme for scheme in schemes if not isinstance(scheme, Delayed))
+        raise InvalidInput(f"--policy chooses among delayed trees, not {other}; leave out --scheme")
+    lossless = [each for each in named if _claims(each)]
+    if not lossless:
+        raise InvalidInput(
+            f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time are no merit; "
+            "leave out --policy or choose another verifier"
+        )
+    if left := [each.label for each in named if each not in lossless]:
+        remark(f"policies are for what is declared lossless on delayed trees: not for {', '.join(left)}")
+    given = Wanted(
+        tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(distinct(delayed)), arithmetic, costs
+    )
+    for spec in given.specs:
+        _check(spec, given)
+    return given
+
+
+def _claims(named: NamedVerifier) -> bool:
+    return "delayed" in lossless_for(named.verifier.card) and not isinstance(named.verifier, Planned)
+
+
+def _check(spec: str, given: Wanted) -> None:
+    if from_file(spec):
+        own_policy(spec)
+        return
+    if spec.endswith(".json") and not given.long_run:
+        return
+    known = RIVALS if given.long_run else {**AT_ROOTS, SELECTOR: None}
+    if spec == SELECTOR and given.long_run:
+        raise InvalidInput("--policy selector is that of a pair of models; add --pair FOLDER")
+    if spec == SELECTOR and given.folder is None:
+        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
+    if spec not in known:
+        where = "texts" if given.long_run else "roots of models"
+        raise InvalidInput(f"unknown policy {spec!r}; on {where}: {', '.join(known)}, or FILE.py:NAME for your own")
+    if given.long_run and RIVALS[spec].learner and arithmetic_named(given.arithmetic).exact:
+        raise InvalidInput(f"policy {spec} is fitted in floats; use --arithmetic float64")
+
+
+def policy_rows(given: Wanted, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a policy and verifier; rows: those of the shapes, where they are exact at the roots of models."""
+    found = _long_run(given) if given.long_run else _at_roots(given, rows)
+    order = list(given.specs)
+    return sorted(found, key=lambda row: order.index(row["policy"]))
+
+
+def _long_run(given: Wanted) -> list[dict[str, Any]]:
+    """Of worlds: exact values of the states where blocks start."""
+    numbers = arithmetic_named(given.arithmetic)
+    world = world_of(given.problem, numbers)
+    policies = [own_policy(spec) if from_file(spec) else RIVALS[spec] for spec in given.specs]
+    remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(given.schemes)} shapes")
+    found = []
+    with bar("tables of policies", len(given.named) * len(given.schemes)) as tick:
+        for named in given.named:
+            with named_errors(f"{named.label}, --policy"):
+                tables = valuing.tables_of(world, [named], given.schemes, given.model, tick)
+                shapes = {
+                    str(action): _shape(scheme) for action, scheme in zip(tables.actions, given.schemes, strict=True)
+                }
+                for row in valuing.rows(named.label, tables, policies):
+                    shares = {shapes[action]: share for action, share in row["actions"].items()}
+                    tokens, time = (row[key] for key in ("block_efficiency", "time"))
+                    found.append(
+                        {
+                            **_fields(given, row["policy"], named, shares, row["tokens_per_time"], time),
+                            **number_fields("steady_state", _number(tokens)),
+                            "over_static": row["over_static"],
+                            "regret": row["regret"],
+                            "held_out_regret": row["held_out_regret"],
+                        }
+                    )
+    return found
+
+
+def _at_roots(given: Wanted, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    by_shape = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
+    found = []
+    for named in given.named:
+        shapes = [by_shape.get((named.label, s.K, s.L1, s.L2)) for s in given.schemes]
+        if any(row is None for row in shapes):  # refused there, and named before
+            remark(f"{named.label} has no row for each shape: no policy of it")
+            continue
+        whole = [row for row in shapes if row is not None]
+        times = [given.times.time(scheme.as_dict()) for scheme in given.schemes]
+        tokens = [[_number(root["block_efficiency"]) for root in row["roots"]] for row in whole]
+        weights = [_weight(root["weight"], tokens) for root in whole[0]["roots"]]
+        table = AtRoots(weights, tokens, times)
+        for spec in given.specs:
+            with named_errors(f"{named.label}, --policy {spec}"):
+                choice = _chosen(spec, given, named, table)
+            if choice is not None:
+                found.append(_row_at_roots(given, spec, named, table, choice, whole))
+    if not found:
+        raise InvalidInput(
+            f"{given.folder} has no selector for {given.named[0].label}; make one: "
+            f"draftproof train-selector {given.named[0].label} --pair {given.folder}"
+        )
+    return found
+
+
+def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> Choice | None:
+    """The action at every root; None for a verifier without a selector."""
+    if spec in AT_ROOTS:
+        return AT_ROOTS[spec](table)
+    from draftproof.experiments.models.selector import deciding as at_roots
+    from draftproof.experiments.models.selector.saved import selector_path
+
+    problem: Any = given.problem
+    place = (problem.pair, problem.warp, problem.contexts, given.schemes)
+    if from_file(spec):
+        return at_roots.own_choices(own_policy(spec), named, *place, given.costs)
+    path = selector_path(str(given.folder), named.label) if spec == SELECTOR else Path(spec)
+    if spec == SELECTOR and not path.exists():
+        remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {given.folder}")
+        return None
+    remark(f"{path} has learnt from the first 80 % of its text; train-selector prints what it is worth on the rest")
+    choices: Sequence[int] = at_roots.selector_choices(path, named.label, *place)
+    return choices
+
+
+def _row_at_roots(
+    given: Wanted, spec: str, named: NamedVerifier, table: AtRoots, choice: Choice, whole: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """The mixture of the rows of the chosen shapes, root by root."""
+    parts = [whole[action]["roots"][root] for root, action in enumerate(choice)]
+    means = [_number(part["block_efficiency"]) for part in parts]
+    weights = table.weights
+    mean = sum(w * m for w, m in zip(weights, means, strict=True))
+    squares = [_number(part["variance"]) + m * m for part, m in zip(parts, means, strict=True)]
+    variance = sum(w * s for w, s in zip(weights, squares, strict=True)) - mean * mean
+    deepest = max(len(part["depth_distribution"]) for part in parts)
+    masses = [part["depth_distribution"] + [0.0] * (deepest - len(part["depth_distribution"])) for part in parts]
+    shares: dict[str, float] = {}
+    for weight, action in zip(weights, choice, strict=True):
+        shape = _shape(given.schemes[action])
+        shares[shape] = shares.get(shape, 0.0) + float(weight)
+    rate, best = table.rate(choice), table.rate(AT_ROOTS["greedy"](table))
+    deviation = max((_number(part["max_deviation"]) for part in parts), key=float)
+    return {
+        **_fields(given, spec, named, shares, rate, table.time(choice)),
+        **number_fields("block_efficiency", mean),
+        **number_fields("variance", variance),
+        "depth_distribution": [
+            sum(float(w) * m for w, m in zip(weights, each, strict=True)) for each in zip(*masses, strict=True)
+        ],
+        "lossless": all(part["lossless"] for part in parts),
+        **number_fields("max_deviation", deviation),
+        "over_static": float(rate / table.rate(best_static(table)) - 1),
+        "regret": float(1 - rate / best),
+        "held_out_regret": None,
+    }
+
+
+def _fields(
+    given: Wanted, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
+) -> dict[str, Any]:
+    """What every row of a policy has; laws are missing where none is one block's."""
+    alone = given.times.time({"K": 1, "L1": 0, "L2": 0})
+    ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
+    timed = {"time": float(_number(time)), "speedup": float(_number(rate) * alone)} if given.costs else {}
+    return {
+        "kind": "policy",
+        "policy": spec,
+        "verifier": named.label,
+        "shape": spec,
+        "control": False,
+        "lossless": None,
+        "arithmetic": given.arithmetic,
+        "over": "the long run" if given.long_run else "the roots",
+        "used": len(ordered),
+        "actions": ordered,
+        **number_fields("block_efficiency", None),
+        **number_fields("variance", None),
+        **number_fields("max_deviation", None),
+        **number_fields("tokens_per_time", _number(rate) if given.costs else None),
+        "depth_distribution": [],
+        **timed,
+    }
+
+
+def _number(value: Any) -> Any:
+    """A number of a row: an exact one is text there."""
+    return Fraction(value) if isinstance(value, str) else value
+
+
+def _weight(value: Any, tokens: Sequence[Sequence[Any]]) -> Any:
+    """Exact where the tokens are."""
+    return _number(value) if isinstance(tokens[0][0], Fraction) else float(_number(value))
+
+
+def _shape(scheme: Delayed) -> str:
+    return f"{scheme.K}, {scheme.L1}, {scheme.L2}"

@@ -1,0 +1,150 @@
+"""`draftproof compare`: the exact law of every verifier on every shape, one row each, over the cores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from draftproof.experiments.cli.compare.planning import GOAL, Cell, shape_label
+from draftproof.experiments.grid.bounds import bound_fields, bound_root
+from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
+from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import counted, named_errors
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Check, Evaluator
+
+
+class Workplace:
+    """One problem with its settings: roots and evaluators are made once and serve all rows."""
+
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self._problem, self._source, self._settings = problem, problem.source, settings
+        numbers = arithmetic_named(settings.arithmetic)
+        self._given = lru_cache(lambda depth: problem.roots(depth, numbers))
+        self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._given(depth)])
+        self._evaluators: dict[str, Evaluator] = {}
+
+    def row(self, cell: Cell) -> dict[str, Any]:
+        """One row: the exact law on every root, checked for losslessness, and its weighted average; or a bound."""
+        started = time.perf_counter()
+        named, scheme = cell.verifier, cell.scheme
+        if named is None:
+            assert isinstance(scheme, Delayed)
+            bounds = [bound_root(root, scheme, GOAL) for root in self._problem.roots(scheme.depth, RATIONAL)]
+            fields = {"kind": "bound", **bound_fields(bounds, scheme, ()), "strong_id": cell.strong_id}
+            return {**fields, "source": self._source, "versions": versions()}
+        if named.spec not in self._evaluators:
+            self._evaluators[named.spec] = self._settings.evaluator(named)
+        planned = isinstance(named.verifier, Planned)  # made from exact rows, whatever it then runs in
+        roots = self._given(scheme.depth)
+        checks = []
+        for given, root in zip(roots, roots if planned else self._roots(scheme.depth), strict=True):
+            with named_errors(f"{named.label} on {scheme}, root {root.name!r}"):
+                found = self._evaluators[named.spec].check(root.target, root.draft, scheme)
+                checks.append(self._exact(found, named, given) if found.rounding_decides else found)
+        fields = _row_fields(cell, named, roots, checks)
+        if self._settings.steady:
+            fields |= number_fields("steady_state", self._steady_state(named, scheme, roots[0]))
+        fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
+        return {**fields, "seconds": round(time.perf_counter() - started, 3)}
+
+    def _exact(self, found: Check, named: NamedVerifier, root: Case) -> Check:
+        """The same in rationals; what was found where the rows are floats, or too many."""
+        with suppress(InvalidInput, TooLarge):
+            exact = replace(self._settings, arithmetic=RATIONAL.name, device=None).evaluator(named)
+            return exact.check(root.target, root.draft, found.scheme)
+        return found
+
+    def _steady_state(self, named: NamedVerifier, scheme: DraftScheme, root: Case) -> Fraction | float:
+        if not isinstance(scheme, Delayed):
+            raise InvalidInput(f"--steady-state is computed for delayed trees, not for {scheme}")
+        with named_errors(f"{named.label} on {scheme}, --steady-state"):
+            return self._evaluators[named.spec].steady_state(root.target, root.draft, scheme).efficiency
+
+
+def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks: Sequence[Check]) -> dict[str, Any]:
+    weights = [root.weight for root in roots]
+    average = [
+        mixture(weights, [each.metrics.depth_distribution[depth] for each in checks])
+        for depth in range(cell.scheme.depth + 1)
+    ]
+    fields = cell.scheme.as_dict()
+    return {
+        "kind": "law",
+        "verifier": named.label,
+        "spec": named.spec,
+        **{key: fields.get(key) for key in ("K", "L1", "L2")},
+        "shape": shape_label(cell.scheme),
+        "scheme": fields,
+        "nodes": cell.scheme.nodes,
+        **accepted_length(average),
+        "control": named.verifier.card.control,
+        "lossless": all(each.lossless for each in checks),
+        "assumed": any(each.assumed for each in checks),
+        "rounding_decides": any(each.rounding_decides for each in checks),
+        **number_fields("max_deviation", max(each.max_deviation for each in checks)),
+        **number_fields("total_variation", largest([each.total_variation for each in checks])),
+        "roots": [_root_fields(root, each) for root, each in zip(roots, checks, strict=True)],
+        "engine": checks[0].engine,
+        "strong_id": cell.strong_id,
+    }
+
+
+def compute_all(
+    problem: Problem, cells: Sequence[Cell], settings: Settings, kept: Store, options: Sequence[str]
+) -> bool:
+    """Compute the missing rows into `kept`, cheapest first, with a bar; False if Ctrl-C ended it early.
+
+    options: of the command line, which chose the problem; they stand in the rows.
+    """
+    missing = [cell for cell in cells if cell.strong_id not in kept]
+    tasks = [cell.task() for cell in sorted(cells, key=lambda cell: cell.cost.seconds)]
+    return run(
+        tasks, kept, Executor(_row, settings.jobs, _start, (problem, settings, list(options))), about=_steps(missing)
+    )
+
+
+_workplace: tuple[Workplace, list[str]]
+
+
+def _start(problem: Problem, settings: Settings, options: list[str]) -> None:
+    global _workplace  # noqa: PLW0603 - one problem for the life of a process, sent once
+    _workplace = Workplace(problem, settings), options
+
+
+def _row(cell: Cell) -> dict[str, Any]:
+    workplace, options = _workplace
+    return {**workplace.row(cell), "options": options}
+
+
+def _steps(cells: Sequence[Cell]) -> str:
+    runs = sum(cell.cost.steps for cell in cells if cell.cost.engine == "enumerate")
+    programs = sum(cell.cost.steps for cell in cells if cell.cost.engine == "bound")
+    steps = sum(cell.cost.steps for cell in cells) - runs - programs
+    amounts = ((runs, "run", ""), (steps, "step", " of structured engines"), (programs, "program", " for the optimum"))
+    return ", ".join(counted(amount, noun) + of for amount, noun, of in amounts if amount) or "nothing to do"
+
+
+def _root_fields(root: Case, found: Check) -> dict[str, Any]:
+    return {
+        "root": root.name,
+        **number_fields("weight", root.weight),
+        **accepted_length(found.metrics.depth_distribution),
+        "lossless": found.lossless,
+        **number_fields("max_deviation", found.max_deviation),
+        **number_fields("total_variation", found.total_variation),
+        "instance": root.digest(found.scheme.depth),
+    }

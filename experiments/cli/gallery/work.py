@@ -1,0 +1,112 @@
+"""An entry of the gallery is audited from a checkout, and compared with what was measured before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from draftproof.experiments.cli.audit.report import Report
+from draftproof.experiments.cli.audit.work import conduct
+from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
+from draftproof.simulator.audit import default_cases, make_audit
+from draftproof.simulator.audit.verdict import Request
+from draftproof.simulator.errors import InvalidInput
+
+MEASURED = Path(__file__).with_name("measured.json")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one audit of an entry says.
+
+    source: hash of the file, or the version of the package. verdict: in words. deviation: the largest one. place: the
+    first imbalance. hypothesis: what is wrong, "" if nothing of the catalogue fits. day: when it was measured.
+    """
+
+    name: str
+    source: str
+    verdict: str
+    instances: int
+    refuted: int
+    deviation: float
+    place: str
+    hypothesis: str
+    day: str
+
+    def says_the_same(self, other: Outcome) -> bool:
+        """Whether both give the same verdict with the same numbers, up to the rounding of another machine."""
+        alike = (self.verdict, self.instances, self.refuted) == (other.verdict, other.instances, other.refuted)
+        return alike and abs(self.deviation - other.deviation) <= 1e-9 + 1e-6 * abs(other.deviation)
+
+
+def entry_named(name: str) -> Entry:
+    """The entry of that name; raises `InvalidInput` for any other."""
+    found = next((entry for entry in ENTRIES if entry.name == name), None)
+    if found is None:
+        raise InvalidInput(f"the gallery has no {name!r}; choose {', '.join(entry.name for entry in ENTRIES)}")
+    return found
+
+
+def measured() -> dict[str, Outcome]:
+    """The outcomes that were recorded, by the names of their entries."""
+    return {row["name"]: Outcome(**row) for row in json.loads(MEASURED.read_text(encoding="utf-8"))}
+
+
+def record(outcomes: Mapping[str, Outcome]) -> None:
+    """Write outcomes in the order of the entries; the others stay."""
+    kept = {**(measured() if MEASURED.exists() else {}), **outcomes}
+    rows = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
+    MEASURED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def place_of(entry: Entry, checkout: Path) -> Path | None:
+    """The folder of the entry's project: the checkout itself, or one of its name in it. None if it is not there."""
+    if entry.is_installed:
+        return checkout
+    owner, _, name = entry.repository.partition("/")
+    folders = (checkout, checkout / name, checkout / f"{owner}+{name}", checkout / owner / name)
+    return next((folder for folder in folders if (folder / entry.path).is_file()), None)
+
+
+def run(entry: Entry, folder: Path, day: str) -> Outcome:
+    """The audit of an entry; raises as audits do, and `KeyboardInterrupt` where it is interrupted."""
+    function = entry.build(folder, entry.path)
+    audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
+    cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
+    report = conduct(Request(entry.name, audit, cases))
+    if not report.complete:
+        raise KeyboardInterrupt
+    return Outcome(entry.name, source_of(entry, folder), **_found(report), day=day)
+
+
+def source_of(entry: Entry, folder: Path) -> str:
+    """What identifies the code that was audited."""
+    if entry.is_installed:
+        package = entry.path.partition(".")[0]
+        return f"{package} {version(package)}"
+    return "sha256 " + hashlib.sha256((folder / entry.path).read_bytes()).hexdigest()[:16]
+
+
+def _found(report: Report) -> dict[str, Any]:
+    found = report.verdict
+    refuted = found.refuted
+    failed: Sequence[Any] = [each for each in report.findings if not each.lossless]
+    verdict = "lossless" if found.lossless else "lossy"
+    if report.rounding is not None:
+        verdict = f"lossless up to {report.rounding.precision} rounding"
+    if report.failures:
+        verdict = f"fails: {report.failures[0].error.what}"
+    largest = max((float(each.check.max_deviation) for each in report.findings), default=0.0)
+    return {
+        "verdict": verdict,
+        "instances": len(report.findings) + len(report.failures),
+        "refuted": len(failed) if report.rounding is None else 0,
+        "deviation": largest,
+        "place": "" if refuted is None else f"{refuted.scheme}: {refuted.first}",
+        "hypothesis": report.hypotheses[0].text if report.hypotheses else "",
+    }

@@ -1,0 +1,112 @@
+"""`draftproof prove`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs import options as opt
+from draftproof.experiments.inputs.given import with_groups
+from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.progress import console_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
+
+_CORES = os.cpu_count() or 1
+#: The vocabulary of which points are looked at, too, where none is asked for: some bugs need a third token.
+LARGER = 3
+_ABOUT = "What the theorem is about"
+
+Vocab = Annotated[
+    int | None,
+    typer.Option(help="Vocabulary size V (default 2, after a look at points of V = 3).", rich_help_panel=_ABOUT),
+]
+Zeros = Annotated[bool, typer.Option("--zeros", help="Also p and q with probabilities 0.", rich_help_panel=_ABOUT)]
+Free = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A parameter (may be repeated); or `solver`: whatever a solver inside may choose; or `weights` of races.",
+        rich_help_panel=_ABOUT,
+    ),
+]
+Equals = Annotated[str | None, typer.Option(help="Prove equal block efficiency instead.", rich_help_panel=_ABOUT)]
+Dominates = Annotated[
+    str | None, typer.Option(help="Prove a block efficiency never below this one's.", rich_help_panel=_ABOUT)
+]
+Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
+Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
+Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
+Verify = Annotated[str | None, typer.Option(help="Check this certificate, without a search; exit 1 if it is rejected.")]
+Resume = Annotated[
+    str | None, typer.Option(help="Store of rows: a theorem that stands there, or a step of one, is not proved again.")
+]
+MaxTrees = Annotated[int, typer.Option(min=1, help="Refuse more draft trees.", rich_help_panel="How to compute")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
+WitnessFile = Annotated[
+    str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
+]
+
+
+@with_groups()
+def prove(
+    verifier: Annotated[
+        str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
+    ],
+    shape: opt.Shape,
+    vocab: Vocab = None,
+    zeros: Zeros = False,
+    free: Free = None,
+    equals: Equals = None,
+    dominates: Dominates = None,
+    formula: Formula = False,
+    latex: Latex = False,
+    jobs: Jobs = _CORES,
+    max_trees: MaxTrees = 1_000,
+    certificate: Certificate = None,
+    verify: Verify = None,
+    resume: Resume = None,
+    witness: WitnessFile = None,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
+
+    Open: not all cells are known.
+    """
+    from draftproof.experiments.cli.prove import relating, views, work
+
+    outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
+    check_files((verify,), {**outputs, "--resume": resume})
+    named, size = find_verifier(verifier), 2 if vocab is None else vocab
+    request = work.Request(named, size, shape.build(), zeros, tuple(free or ()), max_trees)
+    console = console_for(json_target)
+    if verify is not None:
+        if (equals and dominates) or certificate or resume or formula or latex:
+            raise InvalidInput("--verify checks one file; beside it only what it is about and --json have a meaning")
+        if equals or dominates:
+            kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
+            found = relating.verify_relation(request, kind, find_verifier(str(other)), verify)
+            return views.deliver_relation_verdict(console, found, json_target)
+        return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
+    if equals is None and dominates is None:
+        larger = work.tried_at(request, LARGER) if vocab is None and not free else None
+        if larger is not None and not larger.holds:
+            request = replace(request, vocab_size=LARGER)
+        kept = Store(resume, work.KINDS)
+        known = work.known_row(request, kept)
+        if known is not None and certificate is None:
+            return views.deliver_row(console, known, json_target, larger)
+        report = work.conduct(request, formula or latex, certificate, jobs, kept)
+        work.keep_row(report, kept)
+        return views.deliver(console, replace(report, larger=larger), witness, json_target, latex)
+    if (equals and dominates) or formula or latex or free:
+        raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
+    kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
+    related = relating.relate_two(
+        request, kind, find_verifier(str(other)), certificate, jobs, Store(resume, work.KINDS)
+    )
+    return views.deliver_relation(console, related, witness, json_target)

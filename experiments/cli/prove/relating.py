@@ -1,0 +1,110 @@
+"""`draftproof prove A --equals B`, `--dominates B`: a relation of two verifiers at one shape, for all p and q."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from draftproof.experiments.cli.prove.announcing import announce
+from draftproof.experiments.cli.prove.parallel import Announced, Both
+from draftproof.experiments.cli.prove.work import Request, certificate_about, shape_of, steps_trusted, workshop_of
+from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.shared.output import write_whole
+from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.simulator.theorems.certificate.relations import RelationCheck, checked_relation, relation_certificate
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.relations import Relation, relate
+from draftproof.simulator.theorems.proof.theorem import Subject
+
+
+@dataclass(frozen=True)
+class Related:
+    """The answer about two verifiers."""
+
+    request: Request
+    other: NamedVerifier
+    relation: Relation
+    trees: int
+    seconds: float
+    processes: int = 1
+    announced: Sequence[Announced] = ()
+
+    @property
+    def verdict(self) -> str:
+        """proved, refuted or open."""
+        return "proved" if self.relation.proved else "refuted" if self.relation.counterexample else "open"
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that programs read."""
+        relation = self.relation
+        return {
+            "verifier": self.request.named.label,
+            "relation": relation.kind,
+            "other": self.other.label,
+            "vocab_size": relation.shape.vocab_size,
+            "scheme": relation.shape.scheme.as_dict(),
+            "zeros": relation.shape.zeros,
+            "verdict": self.verdict,
+            "by": relation.by,
+            "same_law": relation.same_law,
+            "cells": relation.cells,
+            "certified": relation.certified,
+            "solved": relation.solved,
+            "open_cells": len(relation.open_cells),
+            "seconds": round(self.seconds, 3),
+            "processes": self.processes,
+            "announced": [each.as_dict() for each in self.announced],
+            "versions": versions(),
+        }
+
+
+def relate_two(
+    request: Request,
+    kind: str,
+    other: NamedVerifier,
+    certificate: str | None = None,
+    jobs: int = 1,
+    kept: Store | None = None,
+) -> Related:
+    """The relation between two verifiers, with progress.
+
+    certificate: a file for its certificate. jobs: processes. kept: the store of rows that keeps every step.
+    """
+    shape, trees = shape_of(request, (request.named, other), ())
+    announce(shape, trees)
+    start = time.perf_counter()
+    one, two = (Subject.of(named.verifier) for named in (request.named, other))
+    label = f"{request.named.label} {kind} {other.label}"
+    kept = Store(None) if kept is None else kept
+    mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
+    steps = 2 * trees + len(shape.contexts)
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):
+        explorer = Explorer(RecordingOracle(shape.ring))
+        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), Both((mine, theirs)))
+    if certificate is not None and relation.proved:
+        about = related_about(request, kind, other)
+        fields = relation_certificate(relation, explorer.oracle, about)
+        write_whole(certificate, json.dumps(fields, indent=1) + "\n")
+    processes = max(mine.processes, theirs.processes)
+    seconds = time.perf_counter() - start
+    return Related(request, other, relation, trees, seconds, processes, (*mine.announced, *theirs.announced))
+
+
+def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:
+    """Everything that defines a relation."""
+    return {**request.about, "relation": kind, "other": other.identity}
+
+
+def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> RelationCheck:
+    """Whether the certificate of a relation holds; raises `InvalidInput` for one about something else."""
+    fields = certificate_about(path, related_about(request, kind, other))
+    shape, _ = shape_of(request, (request.named, other), ())
+    one, two = (Subject.of(named.verifier) for named in (request.named, other))
+    with named_errors(f"{request.named.label} {kind} {other.label}"):
+        return checked_relation(fields, kind, one, two, shape)

@@ -1,0 +1,197 @@
+"""How a theorem, its refutation or what is missing is shown to people and to programs."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from draftproof.experiments.cli.prove.relating import Related
+from draftproof.experiments.cli.prove.work import Larger, Report, conditions
+from draftproof.experiments.cli.witnesses import save_witness, scheme_flag, show_witness, witness_fields
+from draftproof.experiments.shared.output import write_json, write_whole
+from draftproof.experiments.shared.progress import NOT_PROVED, remark
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import printable
+from draftproof.simulator.theorems.certificate.formulas import condition_text, latex
+from draftproof.simulator.theorems.certificate.relations import RelationCheck
+from draftproof.simulator.theorems.certificate.theorems import CertificateCheck
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of, open_share
+from draftproof.simulator.verdicts.witness import Witness
+
+#: Exit codes: proved, refuted, not all cells known.
+CODES = {"proved": 0, "refuted": 1, "open": NOT_PROVED}
+#: Open cells that are printed.
+SHOWN = 3
+
+
+def deliver(
+    console: Console, report: Report, witness_file: str | None, json_target: str | None, as_latex: bool = False
+) -> int:
+    """Show the verdict, save a refuting instance, write the JSON; returns the exit code."""
+    fields: dict[str, Any] = {**report.as_json(), "witness": None}
+    proof, shape = report.proof, report.proof.shape
+    about = _about(shape, len(proof.subject.parameters))
+    title = Text(f"{report.request.named.label}: ")
+    words = {
+        "proved": (f"LOSSLESS {about}", "bold green"),
+        "refuted": ("REFUTED", "bold red"),
+        "open": (f"NOT PROVED {about}", "bold yellow"),
+    }
+    console.print(title.append(*words[report.verdict]))
+    if proof.refutation is not None:
+        fields["witness"] = _deliver_refutation(console, report, proof.refutation, witness_file)
+    else:
+        zeros = "zeros and ties" if shape.zeros else "ties"
+        console.print(
+            f"  {report.trees} draft trees, {proof.verdict_cells} cells of verdicts ({zeros} included), "
+            f"{proof.identities} identities on {proof.cells} cells, degree at most {proof.degree}\n"
+            f"  coverage {'complete' if proof.proved else f'incomplete: {len(proof.open_cells)} cells are not known'}; "
+            f"{proof.explorer.oracle.asked} questions to the solver, {report.seconds:.1f} s"
+        )
+        if proof.open_cells:
+            share, most = open_share(proof)
+            fields["open_share"], fields["open_share_at_most"] = share, most
+            console.print(f"  {share:.1%} of random points lie there, at most {most:.1%} at 95% confidence")
+        for region in proof.open_cells[:SHOWN]:
+            console.print(f"  not known where {', '.join(conditions(shape, region))}", soft_wrap=True)
+        if report.larger is not None:
+            console.print(f"  {report.larger}", soft_wrap=True)
+        _show_formulas(console, report, as_latex)
+    write_json(json_target, fields)
+    return CODES[report.verdict]
+
+
+def _about(shape: Shape, free: int) -> str:
+    """What a theorem covers."""
+    support = "" if shape.zeros else " with full support"
+    numbers = f" and every value of {free} free number{'s' if free > 1 else ''}" if free else ""
+    return f"for every p and q{support}{numbers} at {shape}"
+
+
+def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
+    """Every function on every cell."""
+    if report.formulas and not as_latex:
+        console.print("  p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 without the others")
+    for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
+        console.print(f"  {name}")
+        where: dict[str, list[str]] = {}
+        for cell in cells:
+            where.setdefault(cell.formula, []).append(", ".join(cell.conditions))
+        for formula, places in where.items():
+            text = "; or ".join(places) if all(places) else ""
+            text = f"where {text}" if text else "everywhere"
+            shown = (latex(formula), latex(text)) if as_latex else (formula, text)
+            console.print("    {}    {}".format(*shown), soft_wrap=True)
+
+
+def deliver_row(console: Console, row: dict[str, Any], json_target: str | None, larger: Larger | None = None) -> int:
+    """A theorem that was proved before. larger: what was seen beside it."""
+    console.print(Text(f"{row['verifier']}: LOSSLESS, as the store has it", "bold green"))
+    console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
+    if larger is not None:
+        console.print(f"  {larger}", soft_wrap=True)
+    write_json(json_target, row)
+    return CODES[row["verdict"]]
+
+
+def deliver_verdict(console: Console, verdict: CertificateCheck, json_target: str | None) -> int:
+    """Whether a certificate holds."""
+    style = "bold green" if verdict.valid else "bold red"
+    console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
+    console.print(
+        f"  {verdict.proof.explorer.runs} runs at its points, {verdict.proof.explorer.oracle.asked} questions to the "
+        f"solver, {verdict.proof.identities} identities"
+    )
+    write_json(json_target, {"valid": verdict.valid, "reason": verdict.reason, **fields_of(verdict.proof)})
+    return 0 if verdict.valid else 1
+
+
+def deliver_relation_verdict(console: Console, verdict: RelationCheck, json_target: str | None) -> int:
+    """Whether the certificate of a relation holds."""
+    style = "bold green" if verdict.valid else "bold red"
+    console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
+    relation = verdict.relation
+    console.print(
+        f"  {relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
+        f"which was asked {verdict.asked} questions in all"
+    )
+    fields = {"valid": verdict.valid, "reason": verdict.reason, "cells": relation.cells}
+    write_json(json_target, {**fields, "certified": relation.certified, "solved": relation.solved})
+    return 0 if verdict.valid else 1
+
+
+_SAYS = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
+_SAYS_NOT = {EQUALS: "has not the block efficiency of", DOMINATES: "falls below"}
+
+
+def deliver_relation(console: Console, related: Related, witness_file: str | None, json_target: str | None) -> int:
+    """Show a relation or its counterexample, write the JSON; returns the exit code."""
+    relation, fields = related.relation, {**related.as_json(), "witness": None}
+    one, other = related.request.named.label, related.other.label
+    about = _about(relation.shape, 0)
+    if related.verdict == "proved":
+        law = ", and the same law" if relation.same_law else ""
+        console.print(Text(f"{one} {_SAYS[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
+        console.print(f"  by {relation.by}: {relation.cells} cells, ties included, {related.seconds:.1f} s")
+        if relation.kind == DOMINATES:
+            equal = relation.cells - relation.certified - relation.solved
+            console.print(
+                f"  {relation.certified} cells by products checked by multiplication, {relation.solved} by z3, "
+                f"on {equal} both are equal or nothing is claimed"
+            )
+    elif relation.counterexample is not None:
+        found = relation.counterexample
+        values = [str(value) for value in found.values]
+        console.print(Text(f"{one} {_SAYS_NOT[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
+        text = found.instance.dumps()
+        file = _kept(text, witness_file)
+        if file:
+            again = shlex.join(["draftproof", "compare", related.request.named.spec, related.other.spec])
+            again += f" --instance {file}{scheme_flag(found.instance.scheme)}"
+            console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
+        fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
+    else:
+        console.print(Text(f"{one} {_SAYS[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
+        console.print(f"  {len(relation.open_cells)} cells are not known")
+    write_json(json_target, fields)
+    return CODES[related.verdict]
+
+
+def _kept(text: str, path: str | None) -> str | None:
+    """Write a counterexample and return the name; None where none was named and none can be written."""
+    file = path or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+    try:
+        write_whole(file, text)
+    except InvalidInput as error:
+        if path:
+            raise
+        remark(f"the counterexample was not saved: {error}, or give --witness FILE")
+        return None
+    return file
+
+
+def _deliver_refutation(
+    console: Console, report: Report, found: Refutation, witness_file: str | None
+) -> dict[str, Any]:
+    """The polynomial and its cell, then the instance as everywhere."""
+    place = found.violation
+    if found.polynomial is not None:
+        console.print(f"  the balance after {place.context}, token {place.token} has the numerator")
+        console.print(f"    {found.polynomial}", soft_wrap=True)
+        cell = ", ".join(condition_text(polynomial, mask) for polynomial, mask in found.cell) or "p and q are rows"
+        console.print(f"  which is not zero where {cell}", soft_wrap=True)
+    witness = Witness(report.request.named.verifier.card.name, found.instance, place, shrunk=True)
+    file = save_witness(witness, witness_file)
+    show_witness(console, witness, file, report.request.named.spec, saved=file is not None)
+    return {
+        **witness_fields(witness, file),
+        "polynomial": found.polynomial,
+        "cell": [condition_text(polynomial, mask) for polynomial, mask in found.cell],
+    }

@@ -1,0 +1,37 @@
+"""`draftproof report`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from draftproof.experiments.inputs import options as opt
+from draftproof.experiments.shared.output import check_files, write_json, write_whole
+from draftproof.experiments.shared.progress import console_for
+from draftproof.simulator.files import printable
+
+Places = Annotated[
+    list[str],
+    typer.Argument(metavar="STORE...", help="Stores of rows, of sweep --store and of --resume."),
+]
+Page = Annotated[str | None, typer.Option("--page", "-o", help="The report, one file of HTML.")]
+
+
+def report(stores: Places, out: Page = None, json_target: opt.JsonTarget = None) -> int:
+    """What the rows of a sweep show: the findings, tables that sort, figures; each number with what prints it."""
+    from draftproof.experiments.grid.report.page import page
+    from draftproof.experiments.grid.report.sources import read
+    from draftproof.experiments.grid.report.summary import summarise
+    from draftproof.experiments.grid.rows import versions
+
+    check_files(stores, {"--page": out, "--json": json_target})
+    summary = summarise(read(stores))
+    console = console_for(json_target)
+    for text in summary["findings"]:
+        console.print(printable(text), soft_wrap=True)
+    if out is not None:
+        write_whole(out, page(summary, stores, versions()["draftproof"]))
+        console.print(f"report: {printable(out)}", soft_wrap=True)
+    write_json(json_target, summary)
+    return 0

@@ -1,0 +1,161 @@
+"""The tasks of a sweep: all verifiers on one world and scheme, whose rows are computed and kept together."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from draftproof.experiments.cli.compare.planning import Cell, is_for_others
+from draftproof.experiments.cli.compare.work import Workplace
+from draftproof.experiments.cli.sweep.asked import Asked, World
+from draftproof.experiments.grid.bounds import expected_seconds
+from draftproof.experiments.grid.cost import Workload, check_runs, expected_cost
+from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.run import Task
+from draftproof.experiments.grid.store import Row
+from draftproof.experiments.inputs.schemes import find_scheme, scheme_spec
+from draftproof.experiments.inputs.verifiers import Settings, find_verifier, from_file
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge, UnsupportedTree
+from draftproof.simulator.instances.processes import context_count
+
+#: What of a row depends on the clock; the rest is the same wherever it is computed.
+_TIMED = ("seconds", "history", "roots", "versions", "method")
+_FREE = Workload("", "", 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one world on one scheme. asked: (row id, verifier as text, None for the bound)."""
+
+    world: World
+    scheme: str
+    arithmetic: str
+    asked: tuple[tuple[str, str | None], ...]
+
+    def task(self, seconds: float) -> Task[Group]:
+        """The same for a grid."""
+        own = frozenset(name for name, spec in self.asked if not from_file(f"{spec or ''} {self.scheme}"))
+        return Task(tuple(name for name, _ in self.asked), self, seconds, own)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All groups, and what is left out because a verifier is not for a scheme."""
+
+    tasks: tuple[Task[Group], ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(len(task.ids) for task in self.tasks)
+
+
+def plan(asked: Asked) -> Plan:
+    """The groups of a sweep; raises `TooLarge` for rows that would not be begun, where the sweep has no limits."""
+    costs = _Costs(asked)
+    tasks, left_out = [], dict[str, None]()
+    for world in asked.worlds:
+        base = {"world": dict(world.source), "arithmetic": asked.arithmetic, **versions()}
+        for scheme in asked.schemes:
+            about = {**base, "scheme": scheme.as_dict()}
+            rows, seconds = list[tuple[str, str | None]](), 0.0
+            for named in asked.verifiers if "check" in asked.questions else ():
+                cost = None if is_for_others(named.verifier.card, scheme) else costs.of(world, named.spec, scheme)
+                if cost is None:
+                    left_out[f"{named.label} on {scheme}"] = None  # its card does not speak of it, or it is too large
+                    continue
+                rows.append((strong_id({**about, "verifier": named.identity}), named.spec))
+                seconds += cost
+            if "bound" in asked.questions and isinstance(scheme, Delayed):
+                cost = costs.bound(world, scheme)
+                if cost is None:
+                    left_out[f"the optimum of {scheme}"] = None
+                else:
+                    rows.append((strong_id({**about, "question": "bound"}), None))
+                    seconds += cost
+            if rows:
+                tasks.append(Group(world, scheme_spec(scheme), asked.arithmetic, tuple(rows)).task(seconds))
+    return Plan(tuple(tasks), tuple(left_out))
+
+
+class _Costs:
+    """Expected seconds by verifier, scheme and kind of world: seeds and temperatures of one family cost the same.
+
+    None: the verifier refuses the trees, or the sweep leaves out what takes so long.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._settings = Settings(asked.arithmetic, "auto")
+        self._known: dict[object, float | None] = {}
+        self._trials: dict[int, dict[str, dict[Any, float]]] = {}
+
+    def of(self, world: World, spec: str, scheme: Any) -> float | None:
+        """Seconds of one row."""
+        kind = (_kind(world), spec, str(scheme))
+        if kind not in self._known:
+            try:
+                self._known[kind] = self._row(world, spec, scheme)
+            except UnsupportedTree:
+                self._known[kind] = None
+            except TooLarge:
+                if self._asked.most_runs is None and self._asked.most_steps is None:
+                    raise
+                self._known[kind] = None
+        return self._known[kind]
+
+    def _row(self, world: World, spec: str, scheme: Any) -> float | None:
+        named, settings, roots = find_verifier(spec), self._settings, self._roots(world, scheme)
+        trials = self._trials.setdefault(world.problem.vocab_size, {})
+        cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], trials)
+        enumerated = cost.engine == "enumerate"
+        most = self._asked.most_runs if enumerated else self._asked.most_steps
+        if most is not None and cost.steps * len(roots) > most:
+            return None
+        if enumerated:
+            check_runs(named, scheme, settings, cost.steps * len(roots), roots[0].target.vocab_size)
+        return cost.seconds * len(roots)
+
+    def bound(self, world: World, scheme: Delayed) -> float | None:
+        """Seconds of one bound."""
+        kind = (_kind(world), None, str(scheme))
+        if kind not in self._known:
+            self._known[kind] = self._bound(world, scheme)
+        return self._known[kind]
+
+    def _bound(self, world: World, scheme: Delayed) -> float | None:
+        size, most = world.problem.vocab_size, self._asked.most_paths
+        if most is not None and context_count(size, scheme.depth) > most and scheme.K > 1:
+            return None
+        roots = len(self._roots(world, scheme)) if world.given.text else 1
+        try:
+            return expected_seconds(size, scheme) * roots
+        except TooLarge:
+            if most is None:
+                raise
+            return None
+
+    def _roots(self, world: World, scheme: Any) -> Any:
+        return world.problem.roots(scheme.depth, arithmetic_named(self._settings.arithmetic))
+
+
+def _kind(world: World) -> str:
+    return strong_id({key: value for key, value in world.source.items() if key not in ("seed", "sampling")})
+
+
+def compute(group: Group) -> list[Row]:
+    """The rows of a group; the same wherever they are computed, but for their seconds."""
+    scheme = find_scheme(group.scheme)
+    workplace = Workplace(group.world.problem, Settings(group.arithmetic, "auto"))
+    rows = []
+    for name, spec in group.asked:
+        started = time.perf_counter()
+        found = workplace.row(Cell(None if spec is None else find_verifier(spec), scheme, name, _FREE))
+        kept = {key: value for key, value in found.items() if key not in _TIMED}
+        kept |= {"kind": f"swept {kept['kind']}", "options": group.world.given.options}
+        rows.append({**kept, "seconds": round(time.perf_counter() - started, 4)})
+    return rows

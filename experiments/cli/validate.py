@@ -1,0 +1,129 @@
+"""`draftproof validate`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from draftproof.experiments.inputs.grouped import grouped
+from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.verifiers import chosen_verifiers
+from draftproof.experiments.models import options as opt
+from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
+from draftproof.simulator.protocol import DraftScheme
+
+_HOW: Any = {"rich_help_panel": "How much"}
+
+Replace = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=OTHER",
+        help="Run OTHER (a name, or FILE.py:NAME) where the table predicts NAME: a planted bias must be found.",
+    ),
+]
+Roots = Annotated[int | None, typer.Option(min=1, help="Root contexts of the text (default 4).", **_HOW)]
+Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
+LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
+Lossy = Annotated[list[str] | None, typer.Option("--lossy", help="A verifier known to be lossy: no failure.", **_HOW)]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", help="Choose the tree of every block: selector (of --pair), its JSON file, or FILE.py:NAME."
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
+
+
+@grouped(sampling=opt.SamplingOptions, pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
+def validate(
+    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
+    *,
+    replace: Replace = None,
+    lossy: Lossy = None,
+    sampling: opt.SamplingOptions,
+    vectors: opt.Vectors = "numpy",
+    seed: opt.Seed = 0,
+    pair: opt.PairOptions,
+    shape: opt.SchemeOptions,
+    roots: Roots = None,
+    blocks: Blocks = None,
+    law_runs: LawRuns = None,
+    quick: Quick = False,
+    policy: Policy = None,
+    files: opt.FileOptions,
+) -> int:
+    """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
+
+    Without --pair or --target a small pair is trained first, on the text that ships with Python. A verifier runs on the
+    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
+    """
+    started = time.perf_counter()
+    files.check(pair.text)
+    from draftproof.experiments.models.pair.devices import libraries
+
+    libraries()
+    if policy is not None:
+        given = {"--replace": replace, "--lossy": lossy, "--law-runs": law_runs, "--quick": quick, **files.given()}
+        return _of_policy(
+            policy,
+            {**given, "--scheme": shape.scheme},
+            chosen or [],
+            (sampling, pair, shape, files),
+            (roots, blocks),
+            seed,
+            vectors,
+        )
+    from draftproof.experiments.models.validate import run as work
+
+    named = chosen_verifiers(chosen or list(work.VERIFIERS))
+    schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
+    warp, amount = sampling.warp(), work.Amount(roots, blocks, law_runs, quick)
+    console = console_for(files.json_target)
+    try:
+        with work.open_pair(pair.wanted(seed, quick)) as opened:
+            contest = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
+            report = work.run(console, opened, contest, files.resume, started, lossy or ())
+            times = _times(opened.pair, schemes) if files.times else None
+    except KeyboardInterrupt:
+        work.say_interrupted(files.resume)
+        return INTERRUPTED
+    if times:
+        times.save(str(files.times))
+        console.print(f"times: {files.times}, for compare --cost", soft_wrap=True)
+    return work.deliver(console, report, files.json_target, files.markdown, files.plot)
+
+
+def _of_policy(
+    spec: str,
+    other: dict[str, Any],
+    chosen: list[str],
+    groups: tuple[opt.SamplingOptions, opt.PairOptions, opt.SchemeOptions, opt.FileOptions],
+    amount: tuple[int | None, int | None],
+    seed: int,
+    vectors: str,
+) -> int:
+    """The same command for a policy in place of a table. other: options that go without one, by flag."""
+    from draftproof.experiments.models.validate import policy as work
+
+    work.check_options(other, chosen)
+    sampling, pair, shape, files = groups
+    (named,) = chosen_verifiers(chosen or ["specinfer"])
+    console = console_for(files.json_target)
+    try:
+        report = work.validate_policy(spec, named, pair, shape, sampling.warp(), work.Amount(*amount), seed, vectors)
+    except KeyboardInterrupt:
+        remark("interrupted; nothing was written")
+        return INTERRUPTED
+    return work.deliver(console, report, files.json_target)
+
+
+def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
+    """Measured after as many tokens as the roots of the table have."""
+    from draftproof.experiments.models.measure.passes import measured_times
+    from draftproof.experiments.models.pair.pair import CONTEXT
+
+    remark("times of passes")
+    return measured_times(pair, CONTEXT, schemes)

@@ -1,1 +1,0 @@
-"""The commands, one a file: what `draftproof.experiments.cli` puts on the command line."""

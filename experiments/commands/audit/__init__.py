@@ -1,1 +1,0 @@
-"""`draftproof audit`."""

@@ -1,0 +1,172 @@
+"""The certified bounds of a shape at a root, what they cost and how they are delivered: for `bound` and `compare`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from draftproof.experiments.grid.rows import mixture
+from draftproof.experiments.runtime import limited
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import Tick
+from draftproof.lp_analysis import Optimum, optimum
+from draftproof.lp_analysis.subject import assert_size
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import DraftScheme
+
+#: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
+_SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}
+#: A solver is stopped at the limit of a goal; the exact recomputation after it ends within `OVER` limits, or within
+#: `LEAST` seconds where the limit is tiny, or there are no bounds.
+OVER, LEAST = 1.8, 5.0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When a bound is good enough: its certified gap, and the seconds after which it is left as it is."""
+
+    gap: float = 1e-6
+    seconds: float | None = None
+    method: str = "auto"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The certified bounds at one root, and how long they took.
+
+    above: where the rows stand for finer ones, the optimum of those that bound it from above.
+    """
+
+    root: Case
+    found: Optimum
+    seconds: float
+    above: Optimum | None = None
+
+    @property
+    def lower(self) -> Fraction:
+        """What some lossless verifier attains."""
+        return self.found.lower
+
+    @property
+    def upper(self) -> Fraction:
+        """What none exceeds."""
+        return (self.above or self.found).upper
+
+    @property
+    def solved(self) -> Fraction:
+        """The part of the gap that is the solver's; the rest is what stands outside the rows."""
+        return max(self.found.gap, (self.above or self.found).gap)
+
+
+def delayed_only(scheme: DraftScheme) -> Delayed:
+    """The scheme if bounds are computed for it; raises `InvalidInput` otherwise."""
+    if not isinstance(scheme, Delayed):
+        raise InvalidInput(f"bounds are computed for delayed trees, not for {scheme}; use --scheme delayed")
+    return scheme
+
+
+def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
+    """The optimum at one root. tick: told how many tenths of the way to the gap are done."""
+    started = time.perf_counter()
+    found = _optimum(root, scheme, goal, tick)
+    above = None if root.above is None else _optimum(root.above, scheme, goal, None)
+    return Bound(root, found, time.perf_counter() - started, above)
+
+
+def _optimum(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None) -> Optimum:
+    instance = root.rows(scheme.depth)
+    told = 0
+
+    def report(seconds: float, lower: float, upper: float) -> None:
+        nonlocal told
+        done = _tenths(upper - lower, goal.gap)
+        if tick and done > told:
+            tick(done - told)
+            told = done
+
+    limits: Any = {"gap": goal.gap, "seconds": goal.seconds, "method": goal.method}
+    most = None if goal.seconds is None else max(OVER * goal.seconds, LEAST)
+    with limited(most, _too_late(most, scheme)):
+        found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
+    if tick:
+        tick(10 - told)
+    return found
+
+
+def _too_late(most: float | None, scheme: Delayed) -> str:
+    return (
+        f"no bounds: they are recomputed exactly, and after {most} s that was not done (powers up to K = {scheme.K} "
+        "of the rows); give more --seconds, a smaller tree or rows of shorter numbers"
+    )
+
+
+def _tenths(gap: float, goal: float) -> int:
+    """Progress on the scale of the logarithm, from a gap of 1."""
+    if gap <= goal:
+        return 10
+    return max(0, min(9, int(10 * math.log(max(gap, goal)) / math.log(min(goal, 0.5)))))
+
+
+def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
+    """A rough time for one program; raises `TooLarge` for one that would not be begun."""
+    assert_size(vocab_size, scheme)
+    if scheme.K == 1 or scheme.depth <= 1:
+        return 0.05
+    paths = context_count(vocab_size, scheme.depth)
+    return next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
+
+
+def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
+    """Lower and upper bound, averaged over the roots by weight."""
+    weights = [bound.root.weight for bound in bounds]
+    lower = mixture(weights, [bound.lower for bound in bounds])
+    upper = mixture(weights, [bound.upper for bound in bounds])
+    return Fraction(lower), Fraction(upper)
+
+
+def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str]) -> dict[str, Any]:
+    """What programs read. `optimum` is attained (it is `lower`); nothing lossless exceeds `upper`.
+
+    cut: whether the rows stand for finer ones, and both are about those. files: the certificates root by root, and
+    after them, where the rows are cut, those of the upper bounds.
+    """
+    lower, upper = average(bounds)
+    count = len(bounds)
+    named = [*files, *[None] * (2 * count - len(files))]
+    first, second = named[:count], named[count:]
+    return {
+        "scheme": scheme.as_dict(),
+        **number_fields("optimum", lower),
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+        "cut": any(bound.above for bound in bounds),
+        "certificate": files[0] if count == 1 and files else None,
+        "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
+        "seconds": round(sum(bound.seconds for bound in bounds), 3),
+        "roots": [
+            {
+                "root": bound.root.name,
+                **number_fields("weight", bound.root.weight),
+                **number_fields("lower", bound.lower),
+                **number_fields("upper", bound.upper),
+                **number_fields("gap", bound.upper - bound.lower),
+                **number_fields("solver_gap", bound.solved),
+                "orders": len(bound.found.plan.weights),
+                "method": bound.found.method,
+                "timed_out": bound.found.timed_out,
+                "seconds": round(bound.seconds, 3),
+                "history": [list(point) for point in bound.found.history],
+                "certificate": file,
+                **({"certificate_above": above} if bound.above else {}),
+            }
+            for bound, file, above in zip(bounds, first, second, strict=True)
+        ],
+    }

@@ -1,0 +1,91 @@
+"""The cost of a piece of work in words, said before it begins; `simulator.verdicts.costs` knows what it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from draftproof.experiments.grid.bounds import delayed_only, expected_seconds
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
+from draftproof.experiments.shared.progress import duration, named_errors
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.laws.structured.size import Work
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.costs import (
+    Cost,
+    Costing,
+    Pair,
+    assert_runs,
+    assert_steps,
+    structure_hint,
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Expected work for one instance. about: in words."""
+
+    engine: str
+    about: str
+    steps: float
+    seconds: float
+
+
+def expected_cost(
+    named: NamedVerifier,
+    scheme: DraftScheme,
+    settings: Settings,
+    samples: Sequence[Pair],
+    known: dict[str, dict[Any, float]] | None = None,
+) -> Workload:
+    """The mean cost of instances like `samples` (target and draft of each); raises as `Costing.cost` does.
+
+    known: what trials have shown so far by verifier, for the shapes of one problem.
+    """
+    if isinstance(named.verifier, Planned):
+        return _program(scheme, settings, samples[0])
+    trials = {} if known is None else known.setdefault(named.spec, {})
+    clock = time.perf_counter if named.from_file else time.thread_time  # a pause of the machine would count often
+    costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, trials)
+    with named_errors(f"{named.label} on {scheme}"):
+        cost = costing.cost(scheme, samples)
+    return Workload(cost.engine, _words(named, scheme, cost, samples[0][0].vocab_size), cost.steps, cost.seconds)
+
+
+def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> Workload:
+    delayed = delayed_only(scheme)
+    size = sample[0].vocab_size
+    engine = "enumerate" if settings.engine == "enumerate" else "structured (path)"
+    paths = context_count(size, scheme.depth)
+    return Workload(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
+
+
+def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, runs: float, vocab_size: int) -> None:
+    """Raises `TooLarge` above the largest number of runs."""
+    assert_runs(named.verifier, scheme, runs, settings.max_runs, vocab_size, named.label, named.from_file)
+
+
+def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Workload, count: int) -> None:
+    """Raises `TooLarge` for more instances than structured evaluation can be expected to get through."""
+    each = Cost(cost.engine, cost.steps, cost.seconds)
+    assert_steps(named.verifier, scheme, settings.arithmetic, each, count, named.label)
+
+
+def _words(named: NamedVerifier, scheme: DraftScheme, cost: Cost, vocab_size: int) -> str:
+    if cost.work is not None:
+        return _work_words(cost.work)
+    hint = structure_hint(named.verifier, scheme, cost.steps, vocab_size, named.label) if named.from_file else ""
+    return f"{cost.trees:,.0f} draft trees, about {cost.steps:,.0f} runs of {named.label}{hint}"
+
+
+def _work_words(work: Work) -> str:
+    steps = "states" if work.structure == "leaf-to-root" or work.mode == "collapsed" else "contexts"
+    return f"{work.structure}, {work.mode}: {work.steps:,.0f} {steps}, about {max(work.bytes / 2**20, 1):,.0f} MiB"
+
+
+def announcement(cost: Workload, count: int = 1) -> str:
+    """The cost of `count` instances in a line."""
+    each = f"{count:,} x " if count > 1 else ""
+    return f"{each}{cost.about}, {duration(cost.seconds * count)}"

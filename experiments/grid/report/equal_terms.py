@@ -1,0 +1,177 @@
+"""The matched comparison as sections: the tables of the paper cell by cell, every term, and the reported order."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from draftproof.experiments.grid.report import section as made
+from draftproof.experiments.grid.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
+from draftproof.experiments.grid.report.places import CLOSE
+from draftproof.experiments.grid.report.section import Section
+from draftproof.experiments.shared.progress import counted
+
+Row = Mapping[str, Any]
+_TERMS = {ACCEPTANCE: "one step, K = {}", TOKENS: "{} drafted tokens", DEPTH: "depth {}", TIME: "equal time, {}"}
+
+
+def sections(summary: Mapping[str, Any]) -> Iterator[Section]:
+    """All sections of the comparison; without rows where there is nothing to compare."""
+    rows, names = summary["matched"], [row["verifier"] for row in summary["verifiers"]]
+    yield from cell_tables(rows)
+    yield _terms(rows, names)
+    yield _below(summary["pairs"], names)
+    yield _order(summary["ordering"])
+    yield _agreement(summary["agreement"])
+
+
+def cell_tables(rows: Sequence[Row]) -> Iterator[Section]:
+    """The layout of the paper: a line for each verifier, a column for each kind and temperature, the mean last.
+
+    Of each vocabulary the acceptance of two branches, the drafted tokens and the depth of which there are most schemes,
+    and the usual times.
+    """
+    for size in dict.fromkeys(row["vocab_size"] for row in rows):
+        here = [row for row in rows if row["vocab_size"] == size]
+        for term in (ACCEPTANCE, TOKENS, DEPTH, TIME):
+            group = _told(here, term)
+            if len(group) > 1 and len(group[0]["cells"]) > 1:
+                yield _cells(term, size, group)
+
+
+def _told(rows: Sequence[Row], term: str) -> list[Row]:
+    """The rows of one value of a term, the one that says most: with the most schemes; of times the usual one."""
+    known = {row["value"]: row["schemes"] for row in rows if row["term"] == term}
+    if not known:
+        return []
+    if term == TIME:
+        chosen = TIMES[1] if TIMES[1] in known else next(iter(known))
+    else:
+        chosen = 2 if term == ACCEPTANCE and 2 in known else max(known, key=lambda value: (known[value], value))
+    return [row for row in rows if (row["term"], row["value"]) == (term, chosen)]
+
+
+def _cells(term: str, size: int | None, group: Sequence[Row]) -> Section:
+    value, columns = group[0]["value"], list(group[0]["cells"])
+    about = {ACCEPTANCE: "Acceptance rate of {} branches, one step", TIME: "Speed-up with {}"}
+    title = about.get(term, f"Block efficiency at {_TERMS[term]}").format(_shown(term, value))
+    ranked = sorted(group, key=lambda row: (row["verifier"] != OPTIMUM, -row["mean"]))
+    rows = [
+        [made.name(row["verifier"]), *(made.number(row["cells"][column]) for column in columns),
+         made.number(row["mean"]), made.number(row["median"]), made.percent(row["share"]), made.percent(row["wins"])]
+        for row in ranked
+    ]  # fmt: skip
+    headings = ("verifier", *columns, "mean", "median", "share of optimum", "best of all")
+    first = group[0]
+    chosen = f"the best of {first['schemes']} schemes" if first["schemes"] > 1 else "one scheme"
+    note = f"{counted(first['worlds'], 'world')}, each with {chosen} for the verifier. T: temperature."
+    note += f" Times: {value}." if term == TIME else ""
+    label = f"{term.partition(' ')[0]}-{size}"
+    return Section(label, title + (f", V = {size}" if size else ""), headings, rows, note, folded=True)
+
+
+def _shown(term: str, value: int | str) -> str:
+    """A value of a term; of times the first, which tells them apart."""
+    return str(value).partition(",")[0] if term == TIME else str(value)
+
+
+def _terms(rows: Sequence[Row], names: Sequence[str]) -> Section:
+    """Every term in a line: how far each verifier stays below the optimum, or below the best where none is known."""
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["term"], row["value"], row["vocab_size"]].append(row)
+    cells: list[list[made.Cell]] = []
+    for (term, value, size), group in groups.items():
+        top = max(row["mean"] for row in group)
+        shares = {}
+        for row in group:
+            share = row["mean"] / (top or 1) if row["share"] is None else row["share"]
+            if row["verifier"] != OPTIMUM:
+                shares[row["verifier"]] = 1 - share, f"{row['mean']:.4f}, best in {row['wins']:.0%}"
+        about = [made.text(_TERMS[term].format(_shown(term, value))), made.text(size), made.number(top)]
+        cells.append([*about, *made.shaded(shares, names), made.count(group[0]["worlds"])])
+    note = (
+        "A line is a comparison: each world has the best of the schemes, for each verifier its own, at one "
+        "step of so many branches, at equal drafted tokens, at equal depth, or by time, as the speed-up over decoding "
+        f"without drafts where {' or '.join(TIMES)}. Numbers are percent below the best possible: the optimum, or the "
+        "best verifier where that is not known."
+    )
+    headings = ["at equal", "V", "best possible", *names, "worlds"]
+    return Section("matched", "On equal terms", headings, cells, note, square=True)
+
+
+def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
+    """Who falls below whom on the same drafts, as a square."""
+    cells = []
+    for each in names:
+        others = {row["other"]: row for row in pairs if row["verifier"] == each}
+        if others:
+            worst = max(others.values(), key=lambda row: row["largest"])
+            shares = {
+                other: (row["below"] / row["rows"], f"{row['below']} of {row['rows']}") for other, row in others.items()
+            }
+            never = sum(not row["below"] for row in others.values())
+            where = f"{worst['largest']:.4f} to {worst['other']}" if worst["below"] else ""
+            line = [made.name(each), made.count(never), *made.shaded(shares, names, False)]
+            cells.append([*line, made.text(where), made.command(worst["command"])])
+    note = (
+        "Percent of the common drafts on which the verifier of the line brings fewer tokens than that of the column, "
+        "and the largest difference in tokens a block."
+    )
+    headings = ["verifier", "never below", *names, "largest difference", "command"]
+    return Section("below", "Below on the same drafts", headings, cells, note, square=True)
+
+
+def _best(group: Sequence[Row]) -> str:
+    """The verifiers with the largest mean, and how good that is."""
+    best = max(group, key=lambda row: row["mean"])
+    names = [row["verifier"] for row in group if row["mean"] >= best["mean"] - CLOSE]
+    share = "" if best["share"] is None else f", {best['share']:.2%} of the optimum"
+    often = f"best of {len(group)} in {best['wins']:.0%} of {counted(best['worlds'], 'world')}"
+    level = f"{', '.join(names[:3])} and {len(names) - 3} more, level at" if len(names) > 4 else ", ".join(names)
+    return f"{level} {best['mean']:.4f}{share}, {often}"
+
+
+def findings(summary: Mapping[str, Any]) -> Iterator[str]:
+    """The comparison in sentences: the best at equal terms of the largest group of worlds, and the reported order."""
+    rows = [row for row in summary["matched"] if row["verifier"] != OPTIMUM]
+    if rows:
+        size = max(rows, key=lambda row: row["worlds"])["vocab_size"]
+        for term in (TOKENS, DEPTH, TIME):
+            group = _told([row for row in rows if row["vocab_size"] == size], term)
+            if len(group) > 1:
+                yield f"At {_TERMS[term].format(_shown(term, group[0]['value']))}, V = {size}: {_best(group)}."
+    order = summary["ordering"]
+    if order:
+        counts = Counter(row["verdict"].partition(":")[0] for row in order)
+        told = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
+        yield f"The order of averages that thomas2026dynamic reports, in {len(order)} pairs: {told}."
+
+
+def _order(rows: Sequence[Row]) -> Section:
+    columns: dict[str, tuple[str, made.Maker]] = {
+        "reported lower": ("lower", made.name), "reported higher": ("higher", made.name),
+        "by": ("reported", made.number), "same drafts": ("drafts", made.count), "so": ("as_reported", made.count),
+        "equal": ("equal", made.count), "reversed": ("reversed", made.count), "mean difference": ("mean", made.number),
+        "verdict": ("verdict", made.text), "the other way": ("witness", made.command),
+    }  # fmt: skip
+    note = (
+        "The averages that thomas2026dynamic reports, two by two, against exact block efficiencies on the same trees "
+        "of several paths. Its models are others: an order of averages may differ there, one that no law has may not."
+    )
+    return made.listing("order", "The reported order", rows, columns, note=note, folded=True)
+
+
+def _agreement(rows: Sequence[Row]) -> Section:
+    columns: dict[str, tuple[str, made.Maker]] = {
+        "at equal": ("term", made.text), "value": ("value", lambda value: made.text(str(value).partition(",")[0])),
+        "V": ("vocab_size", made.text), "pairs": ("pairs", made.count),
+        "in the reported order": ("as_reported", made.count), "cells": ("cells", made.count),
+        "so in a cell, mean": ("cells_mean", lambda mean: made.Cell(f"{mean:.1f}", kind="n")),
+        "cells with block below naive": ("block_below_naive", made.text), "order here": ("order", made.text),
+        "best of these in cells": (
+            "leaders", lambda leaders: made.text(", ".join(f"{name} {cells}" for name, cells in leaders.items())),
+        ),
+    }  # fmt: skip
+    return made.listing("agreement", "The order on equal terms", rows, columns, folded=True)

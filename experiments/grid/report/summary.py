@@ -1,0 +1,218 @@
+"""What rows say: verifiers against the optimum and against each other, by scheme, with the commands that show it.
+
+Means are over rows, each a world on a scheme. A share is block efficiency over the certified upper bound of the same
+world and scheme; where no row has a bound, over the best verifier there. A negative control, and a verifier that a row
+refutes, stands among the refuted; of schemes of that kind none of its rows stands anywhere else.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from statistics import fmean, quantiles
+from typing import Any
+
+from draftproof.experiments.grid.delays import NAMED, best_budget, delay_lines, gains, telling
+from draftproof.experiments.grid.report.matched import comparisons, matched
+from draftproof.experiments.grid.report.ordering import agreement, ordering
+from draftproof.experiments.grid.report.places import CLOSE, Place, by_shape, kind, places_of
+from draftproof.experiments.grid.store import Row
+from draftproof.experiments.shared.progress import counted
+from draftproof.verifiers import REGISTRY
+
+#: Standard errors that a measured mean may be away from the predicted one.
+FAR = 4
+#: Fields of a cell of `validate`, what was predicted and what was measured, and of a theorem of `prove`.
+_CELL = ("verifier", "shape", "predicted", "measured", "total_error", "z", "blocks")
+_THEOREM = ("verifier", "shape", "vocab_size", "identities")
+
+
+def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """All numbers of the report, as plain data. rows: by their kind, as `sources.read` has them."""
+    order = {name: place for place, name in enumerate(REGISTRY)}
+    laws = sorted(rows.get("law", ()), key=lambda row: order.get(row["verifier"], len(order)))
+    places = places_of([*laws, *rows.get("bound", ())])
+    compared = list(comparisons(places))
+    verifiers = _verifiers(places)
+    names = [row["verifier"] for row in verifiers]
+    summary = {
+        "rows": sum(len(place.rows) + (place.upper is not None) for place in places),
+        "exact": all(row["arithmetic"] == "rational" for row in laws),
+        "worlds": len({place.world for place in places}),
+        "schemes": len({place.row["shape"] for place in places}),
+        "kinds": sorted({kind(place.row["source"]).partition(":")[0] for place in places}),
+        "against": "the optimum" if any(place.upper for place in places) else "the best verifier",
+        "verifiers": verifiers,
+        "refuted": sorted(_refuted(places), key=lambda row: -row["refuted"] / row["rows"]),
+        "delay": _delay(places),
+        "by_scheme": [row for shape, group in by_shape(places).items() for row in _scheme(shape, group, names)],
+        "commands": {shape: group[0].command(*group[0].values) for shape, group in by_shape(places).items()},
+        "pairs": list(_pairs(places, names)),
+        "matched": list(matched(compared)),
+        "ordering": ordering(places),
+        "agreement": list(agreement(compared)),
+        "cells": [{field: row[field] for field in _CELL} for row in rows.get("cell", ())],
+        "shares": _shares(rows.get("share", ())),
+        "theorems": [{field: row[field] for field in _THEOREM} for row in rows.get("theorem", ())],
+    }
+    return {**summary, "findings": list(_findings(summary))}
+
+
+def _verifiers(places: Sequence[Place]) -> list[dict[str, Any]]:
+    """The verifiers that no row refutes, the one nearest to the optimum first."""
+    bounded = any(place.upper for place in places)
+    rows = []
+    for name in dict.fromkeys(name for place in places for name in place.values):
+        there = [place for place in places if name in place.values]
+        known = [place for place in there if place.upper or not bounded]
+        shares = [place.values[name] / (place.upper or max(place.values.values())) for place in known]
+        worst, where = min(zip(shares, known, strict=True), key=lambda pair: pair[0], default=(None, None))
+        wins = [place.values[name] >= max(place.values.values()) - CLOSE for place in there]
+        rows.append({
+            "verifier": name, "rows": len(there), "mean": fmean(place.values[name] for place in there),
+            "share": fmean(shares) if shares else None, "deciles": _deciles(shares), "worst": worst,
+            "worst_scheme": where.row["shape"] if where else None,
+            "worst_command": where.command(name) if where else "", "wins": fmean(wins),
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: (row["share"] is None, -(row["share"] or 0), -row["mean"]))
+
+
+def _deciles(shares: Sequence[float]) -> list[float]:
+    """The least, the nine deciles and the largest."""
+    return [min(shares), *quantiles(shares, n=10, method="inclusive"), max(shares)] if len(shares) > 1 else [*shares]
+
+
+def _refuted(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
+    """The verifiers that a row refutes, and negative controls, with the row of the largest deviation."""
+    for name in dict.fromkeys(name for place in places for name in place.rows if name in place.lossy):
+        there = [place for place in places if name in place.rows and name in place.lossy]
+        worst = max(there, key=lambda place: place.rows[name]["max_deviation_float"])
+        refuted = sum(not place.rows[name]["lossless"] for place in there)
+        yield {
+            "verifier": name, "control": any(place.rows[name]["control"] for place in there), "rows": len(there),
+            "refuted": refuted, "deviation": worst.rows[name]["max_deviation_float"],
+            "scheme": worst.row["shape"].removeprefix("delayed:") if refuted else "",
+            "command": worst.command(name) if refuted else f"draftproof check {shlex.quote(worst.rows[name]['spec'])}",
+        }  # fmt: skip
+
+
+def _delay(places: Sequence[Place]) -> dict[str, Any]:
+    """The points of the picture of delays, means over worlds; `named` are the lines that stand out."""
+    groups = by_shape([place for place in places if place.row["scheme"]["name"] == "delayed"])
+    most = max(map(len, groups.values()), default=0)
+    rows = [
+        {**group[0].row, **group[0].row["scheme"], "verifier": row["verifier"], "control": False, "lossless": True,
+         "block_efficiency_float": row["mean"], "optimum_upper_float": row["optimum"]}
+        for shape, group in groups.items()
+        for row in _scheme(shape, group, list(group[0].values))
+        if row["worlds"] == most
+    ]  # fmt: skip
+    budget = best_budget(rows)
+    lines = delay_lines(rows, budget)
+    if all(len(line) < 2 for line in lines.values()):
+        lines = {}
+    return {"budget": budget, "lines": lines, "named": telling(gains(lines), NAMED)}
+
+
+def _scheme(shape: str, group: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The mean of each verifier on one scheme."""
+    bounds = [place.upper for place in group if place.upper is not None]
+    for name in names:
+        values = [place.values[name] for place in group if name in place.values]
+        if values:
+            yield {
+                "scheme": shape, "nodes": group[0].row["nodes"], "verifier": name, "worlds": len(values),
+                "mean": fmean(values), "optimum": fmean(bounds) if len(bounds) == len(group) else None,
+            }  # fmt: skip
+
+
+def _pairs(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """How often one falls below another on the same world and scheme, with the worst place."""
+    for one, other in permutations(names, 2):
+        gaps = [
+            (place.values[other] - place.values[one], place)
+            for place in places
+            if one in place.values and other in place.values
+        ]
+        if gaps:
+            largest, place = max(gaps, key=lambda pair: pair[0])
+            below = sum(gap > CLOSE for gap, _ in gaps)
+            yield {
+                "verifier": one, "other": other, "rows": len(gaps), "below": below,
+                "largest": largest if below else 0.0, "scheme": place.row["shape"] if below else "",
+                "command": place.command(one, other) if below else "",
+            }  # fmt: skip
+
+
+def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Mean and worst share of the optimum by verifier, of the study of shares, the best first."""
+    names = dict.fromkeys(name for row in rows for name in row["shares"])
+    values = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
+    about = {
+        name: {"instances": len(known), "mean": fmean(known), "worst": min(known)} for name, known in values.items()
+    }
+    return sorted(({"verifier": name, **row} for name, row in about.items()), key=lambda row: -row["mean"])
+
+
+def percent(share: float) -> str:
+    """A share as percent, with two digits that say something also where it is small."""
+    value = 100 * share
+    if value < 1e-4:
+        return "0%" if share < CLOSE else "<.0001%"
+    return f"{value:.2f}%" if value >= 0.1 else f"{value:.2g}%"
+
+
+def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
+    if summary["rows"]:
+        yield from _compared(summary)
+    if cells := summary["cells"]:
+        far = max(cells, key=lambda row: abs(row["z"]))
+        near = sum(abs(row["z"]) <= FAR for row in cells)
+        yield (
+            f"On real models: {counted(len(cells), 'cell')}, {near} within {FAR} standard "
+            f"errors of the prediction; the farthest is {far['verifier']} on {far['shape']}, z = {far['z']:+.2f}."
+        )
+    if shares := summary["shares"]:
+        best = shares[0]
+        yield (
+            f"Shares of the optimum on {best['instances']:,} random instances: {best['verifier']} {best['mean']:.2%} "
+            f"on average, {best['worst']:.2%} at worst."
+        )
+    if theorems := summary["theorems"]:
+        proved = ", ".join(dict.fromkeys(row["verifier"] for row in theorems))
+        yield f"{counted(len(theorems), 'theorem')} for all p and q: {proved}."
+
+
+def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Three sentences: what was compared, who leads and by how much, who is refuted."""
+    verifiers, refuted = summary["verifiers"], summary["refuted"]
+    how = "exactly" if summary["exact"] else "in float64"
+    names = {row["verifier"] for row in (*verifiers, *refuted)}
+    yield (
+        f"{counted(len(names), 'verifier')} compared {how} on {counted(summary['worlds'], 'world')} "
+        f"({', '.join(summary['kinds'])}) and {counted(summary['schemes'], 'draft scheme')}: {summary['rows']:,} rows."
+    )
+    if ranked := [row for row in verifiers if row["share"] is not None]:
+        best = ranked[0]
+        level = [row["verifier"] for row in ranked if row["share"] >= best["share"] - CLOSE]
+        others = ranked[len(level) :]
+        more = f" and {counted(len(level) - 2, 'other')}" if len(level) > 2 else ""
+        lead = f"{best['verifier']} leads" if len(level) == 1 else f"{', '.join(level[:2])}{more} lead"
+        told = f"{lead}, {percent(1 - best['share'])} below {summary['against']} on average"
+        told += f" and {percent(1 - min(row['worst'] for row in ranked[: len(level)]))} at worst"
+        if others:
+            told += f"; {others[0]['verifier']} follows with {percent(1 - others[0]['share'])}"
+        if len(others) > 1:
+            told += f", and {others[-1]['verifier']} is last with {percent(1 - others[-1]['share'])}"
+        yield told + "."
+    caught: dict[str, list[str]] = {}
+    for row in refuted:
+        share = "every row" if row["refuted"] == row["rows"] else f"{row['refuted']:,} of {row['rows']:,} rows"
+        caught.setdefault(share if row["refuted"] else "", []).append(row["verifier"])
+    lucky = caught.pop("", [])
+    told = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())
+    told = f"Refuted: {told}" if caught else "No verifier is refuted"
+    if lucky:
+        told += f"; not lossless either, though no row here shows it: {', '.join(lucky)}"
+    yield told + "."

@@ -1,0 +1,223 @@
+"""The options that say which instance a command works on, and the problem that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from draftproof.experiments.inputs.grouped import grouped
+from draftproof.experiments.inputs.options import Shape
+from draftproof.experiments.inputs.sampled import sampled
+from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem
+from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
+from draftproof.experiments.inputs.verifiers import family_spec
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.families import FAMILIES, family_named
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
+
+_WHERE = "Instance"
+_MODELS = "Instance from a pair of models"
+
+InstanceFile = Annotated[str | None, typer.Option("--instance", help="An instance file.", rich_help_panel=_WHERE)]
+TextFile = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        help=f"n-gram pair from a UTF-8 file, or {TOPICS}: the counts that come along. With models: where roots are.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Family = Annotated[
+    str | None,
+    typer.Option(help=f"Synthetic: {', '.join(FAMILIES)}; parameters as perturbed:s=1.", rich_help_panel=_WHERE),
+]
+Vocab = Annotated[
+    int | None,
+    typer.Option(
+        help="Vocabulary size V (default 3; of models all, or 8 where they have more than 32; of matrix 5).",
+        rich_help_panel=_WHERE,
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the family.", rich_help_panel=_WHERE)]
+TargetOrder = Annotated[int | None, typer.Option(help="Order m of the target (default 3).", rich_help_panel=_WHERE)]
+DraftOrder = Annotated[int | None, typer.Option(help="Order n of the draft (default 1).", rich_help_panel=_WHERE)]
+RootText = Annotated[
+    str | None,
+    typer.Option(
+        "--root", help="Text before the root (default: the 8 most frequent contexts).", rich_help_panel=_WHERE
+    ),
+]
+Roots = Annotated[
+    int | None,
+    typer.Option(
+        "--roots", min=1, help="Number of most frequent root contexts of a text (default 8).", rich_help_panel=_WHERE
+    ),
+]
+Denominator = Annotated[
+    int | None,
+    typer.Option(
+        help="Common denominator of all probabilities (default 65536; 20 with --instances, audits 16; 2^52 of models).",
+        rich_help_panel=_WHERE,
+    ),
+]
+PairFolder = Annotated[str | None, typer.Option("--pair", help="Folder that `train` made.", rich_help_panel=_MODELS)]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", help="A causal model of transformers: path or name.", rich_help_panel=_MODELS),
+]
+Draft = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER.",
+        rich_help_panel=_MODELS,
+    ),
+]
+Sampling = Annotated[
+    str | None,
+    typer.Option(
+        help="How tokens are drawn from both: temperature=.7; of models top_k=40,top_p=.9 too.", rich_help_panel=_WHERE
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the options say about the instance; `with_groups` gives them to a command."""
+
+    instance: InstanceFile = None
+    text: TextFile = None
+    family: Family = None
+    vocab: Vocab = None
+    seed: Seed = 0
+    target_order: TargetOrder = None
+    draft_order: DraftOrder = None
+    root: RootText = None
+    roots: Roots = None
+    denominator: Denominator = None
+    pair: PairFolder = None
+    target: Target = None
+    draft: Draft = None
+    sampling: Sampling = None
+
+    @property
+    def inputs(self) -> tuple[str | None, ...]:
+        """The files that are read, for `check_files`."""
+        return self.instance, self.text
+
+    @property
+    def options(self) -> list[str]:
+        """The words of a command line that say the same."""
+        given = [(each.name, value) for each in fields(self) if (value := getattr(self, each.name)) != each.default]
+        return [word for name, value in given for word in ("--" + name.replace("_", "-"), str(value))]
+
+    @property
+    def models(self) -> bool:
+        """Whether the instance comes from models."""
+        return any((self.pair, self.target, self.draft))
+
+
+def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of `Given` in place of a command's parameter `given`, those of `Shape` in place of its `shape`.
+
+    denominator: that option, where a command has another default for it.
+    """
+    return grouped({"denominator": denominator}, given=Given, shape=Shape)
+
+
+def choose_problem(given: Given, small: bool = False) -> Problem:
+    """The problem that the options describe; raises `InvalidInput` for options that contradict each other.
+
+    small: whether tables of models have as few tokens as they can, where `--vocab` does not say how many.
+    """
+    if given.models:
+        return _pair_problem(given, small)
+    problem = _written_problem(given)
+    return problem if given.sampling is None else sampled(problem, _temperature(given.sampling))
+
+
+def _temperature(sampling: str) -> float:
+    """The temperature in `--sampling` for rows not from models; raises `InvalidInput` for other settings."""
+    from draftproof.experiments.models.pair.warp import Warp, parse_warp
+
+    warp = parse_warp(sampling)
+    if warp != Warp(warp.temperature):
+        raise InvalidInput(f"--sampling {sampling}: top_k and top_p belong to models; give temperature=.7 alone")
+    return warp.temperature
+
+
+def _written_problem(given: Given) -> Problem:
+    sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
+    named = [flag for flag, value in sources.items() if value]
+    if len(named) > 1:
+        raise InvalidInput(f"{named[0]} and {named[1]} both say where the instance comes from; give one of them")
+    orders = {
+        "--target-order": given.target_order,
+        "--draft-order": given.draft_order,
+        "--root": given.root,
+        "--roots": given.roots,
+    }
+    if given.text is None:
+        _refuse(orders, f"belongs to a text; add --text FILE or --text {TOPICS}")
+    if given.instance is not None:
+        sizes = {"--vocab": given.vocab, "--denominator": given.denominator}
+        _refuse(sizes, f"has no effect on --instance {given.instance}; leave it out")
+        return FileProblem(given.instance, Instance.load(given.instance))
+    size = 3 if given.vocab is None else given.vocab
+    grain = 2**16 if given.denominator is None else given.denominator
+    if given.text is not None:
+        return _text_problem(given, given.text, size, grain)
+    name, parameters = family_spec(given.family or "dirichlet")
+    family_named(name).instance(
+        size, 0, np.random.default_rng(given.seed), grain, RATIONAL, **parameters
+    )  # fails now rather than later
+    return FamilyProblem(name, size, given.seed, grain, parameters)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    for flag, value in options.items():
+        if value is not None:
+            raise InvalidInput(f"{flag} {why}")
+
+
+def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
+    order = 3 if given.target_order is None else given.target_order
+    draft = min(1, order) if given.draft_order is None else given.draft_order
+    pair = TextPair(read_counted(text), size, order, draft, grain)
+    root = given.root
+    if root is None:
+        return TextProblem(text, pair, count=8 if given.roots is None else given.roots)
+    if given.roots is not None:
+        raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
+    context = pair.root_of(root)
+    if pair.show(context) != root[-order:] * (order > 0):
+        remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
+    return TextProblem(text, pair, root)
+
+
+def _pair_problem(given: Given, small: bool) -> Problem:
+    others = {
+        "--instance": given.instance,
+        "--family": given.family,
+        "--target-order": given.target_order,
+        "--draft-order": given.draft_order,
+    }
+    _refuse(others, "has no effect on an instance from models; leave it out")
+    if given.root is not None and given.roots is not None:
+        raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
+    from draftproof.experiments.models.expect.problem import fewest, pair_problem
+    from draftproof.experiments.models.pair.opened import Wanted, load_wanted
+    from draftproof.experiments.models.pair.warp import parse_warp
+
+    wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED)
+    warp = parse_warp(given.sampling or "")
+    pair, corpus = load_wanted(wanted)
+    size = fewest(pair.vocab_size) if small and given.vocab is None else given.vocab
+    return pair_problem(pair, corpus, warp, size, given.roots, given.root, given.denominator)

@@ -1,0 +1,134 @@
+"""The options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from draftproof.experiments.inputs.measured import planned
+from draftproof.experiments.inputs.schemes import find_scheme, whole
+from draftproof.experiments.inputs.sources import FileProblem, Problem
+from draftproof.experiments.inputs.verifiers import Settings
+from draftproof.simulator.arithmetic import arithmetic_named, parse_fraction
+from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
+
+_SHAPE = "Scheme"
+_HOW = "How to compute"
+_OUT = "Output"
+
+Scheme = Annotated[
+    str | None,
+    typer.Option(
+        help=f"{', '.join(SCHEMES)} (default delayed), as NAME:key=value,..; or FILE.py:NAME.", rich_help_panel=_SHAPE
+    ),
+]
+Tree = Annotated[
+    str | None, typer.Option(help="Scheme topology: children of each node, as 2,1,0,0.", rich_help_panel=_SHAPE)
+]
+Branches = Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel=_SHAPE)]
+Trunk = Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel=_SHAPE)]
+Branch = Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel=_SHAPE)]
+Confidence = Annotated[
+    str | None, typer.Option(help="Scheme adaptive: stop after a token below it.", rich_help_panel=_SHAPE)
+]
+ArithmeticName = Annotated[str, typer.Option("--arithmetic", help="rational or float64.", rich_help_panel=_HOW)]
+Engine = Annotated[str, typer.Option(help="auto, enumerate or structured.", rich_help_panel=_HOW)]
+MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse to enumerate more runs.", rich_help_panel=_HOW)]
+MaxMemory = Annotated[float, typer.Option(min=0.001, help="Refuse structured work of more GiB.", rich_help_panel=_HOW)]
+Backend = Annotated[str, typer.Option(help="numpy, torch or cuda (float64, structured engines).", rich_help_panel=_HOW)]
+JsonTarget = Annotated[
+    str | None, typer.Option("--json", help="JSON to a file, or - for stdout.", rich_help_panel=_OUT)
+]
+
+
+#: The numbers of `--sampling` and of what is written like it.
+SAMPLING: dict[str, type] = {"temperature": float, "top_k": int, "top_p": float}
+
+
+def parse_sampling(text: str, flag: str = "--sampling") -> dict[str, Any]:
+    """`temperature=.7,top_k=40,top_p=.9`, any of them, as numbers by name; raises `InvalidInput`."""
+    numbers: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name not in SAMPLING or name in numbers:
+            raise InvalidInput(f"{flag} {part!r}: write temperature=.7,top_k=40,top_p=.9, each at most once")
+        try:
+            numbers[name] = SAMPLING[name](value)
+        except ValueError:
+            raise InvalidInput(f"{flag} {part!r}: {value!r} is no number of that kind") from None
+    return numbers
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the options say about the draft scheme; `with_groups` gives them to a command."""
+
+    scheme: Scheme = None
+    tree: Tree = None
+    confidence: Confidence = None
+    K: Branches = None
+    L1: Trunk = None
+    L2: Branch = None
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Those of K, L1 and L2 that are given."""
+        return {key: value for key in ("K", "L1", "L2") if (value := getattr(self, key)) is not None}
+
+    def build(self) -> DraftScheme:
+        """The scheme, where no instance has a word in it."""
+        return build_scheme(self.scheme or "delayed", self.tree, self.confidence, **self.lengths)
+
+
+def choose_settings(
+    arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
+) -> Settings:
+    """How to compute; raises `InvalidInput` for an unknown backend or arithmetic, or two that contradict."""
+    devices = {"numpy": None, "torch": "cpu", "cuda": "cuda"}
+    if backend not in devices:
+        raise InvalidInput(f"unknown backend {backend!r}; choose {', '.join(devices)}")
+    if arithmetic_named(arithmetic).exact and devices[backend]:
+        raise InvalidInput(f"--backend {backend} holds no rationals; add --arithmetic float64 or use --backend numpy")
+    return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
+
+
+def build_scheme(spec: str, tree: str | None, confidence: str | None, **shape: int) -> DraftScheme:
+    """A scheme from its name or text and its flags; raises `InvalidInput` for a flag that the scheme does not have."""
+    given: dict[str, Any] = dict(shape)
+    if tree is not None:
+        given["tree"] = tuple(whole(count, f"--tree {tree!r}") for count in tree.split(","))
+    if confidence is not None:
+        given["confidence"] = parse_fraction(confidence)
+    return find_scheme(spec, given)
+
+
+def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
+    """The scheme that the flags give; what they leave out comes from the instance file, then from the defaults."""
+    name, given = shape.scheme, shape.lengths
+    if isinstance(problem, FileProblem):
+        base = problem.instance.scheme
+        if name is None and not given and "scheme" in problem.instance.about:
+            meant = problem.instance.about["scheme"]
+            raise InvalidInput(f"{problem.path} is meant for the scheme {meant}; add --scheme {meant}")
+        if base is not None and name in (None, base.name):
+            return _changed(base, shape)
+        if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
+            given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
+            given.setdefault("K", 2 if given["L2"] else 1)
+    made = build_scheme(name or "delayed", shape.tree, shape.confidence, **given)
+    return planned(made, problem) if problem is not None else made
+
+
+def _changed(base: DraftScheme, shape: Shape) -> DraftScheme:
+    """The scheme of an instance file with what the flags say otherwise."""
+    flags = {"tree": shape.tree, "confidence": shape.confidence}
+    if not shape.lengths and not any(value is not None for value in flags.values()):
+        return base
+    changed = build_scheme(base.name, shape.tree, shape.confidence).as_dict()
+    told = {key: changed[key] for key, value in flags.items() if value is not None}
+    made: DraftScheme = scheme_from_dict({**base.as_dict(), **shape.lengths, **told})
+    return made

@@ -1,0 +1,287 @@
+"""From what a person types to objects: verifiers, families with parameters, ranges."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from draftproof import verifiers
+from draftproof.experiments.inputs.worker import WorkerVerifier, uses_workers
+from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, note
+from draftproof.experiments.shared.progress import quiet
+from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
+from draftproof.simulator.drafts import LARGEST, Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, printable
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
+from draftproof.simulator.raised import user_lines
+from draftproof.simulator.verdicts.costs import MOST_RUNS
+from draftproof.simulator.verdicts.lossless import Check, Evaluator
+
+#: Certified gap of the plans.
+GAP = 1e-6
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Stands for an entry of the registry that is made from a plan; it has a card and cannot run by itself."""
+
+    name: str = "optimum"
+
+    @property
+    def card(self) -> Card:
+        """The card of the entry."""
+        card: Card = verifiers.REGISTRY[self.name].card
+        return card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Always raises `InvalidInput`."""
+        raise InvalidInput(f"{self.name} is planned for one instance and one shape; use it with check or compare")
+
+
+class PlannedEvaluator(Evaluator):
+    """An `Evaluator` that makes the verifier for each instance, from the optimum of its exact rows."""
+
+    def check(
+        self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
+    ) -> Check:
+        """See `Evaluator.check`; raises `InvalidInput` for other schemes than delayed trees."""
+        from draftproof.lp_analysis import optimum
+
+        if not isinstance(scheme, Delayed):
+            raise InvalidInput(f"{self.verifier.card.name} is planned for delayed trees, not for {scheme}")
+        rows = Instance.of(target, draft, scheme.depth, RATIONAL)
+        plan = optimum(rows.target, rows.draft, scheme, gap=GAP).plan
+        made = verifiers.make(self.verifier.card.name, plan=plan, draft_tables=rows.draft.tables)
+        evaluator = Evaluator(made, self.arithmetic, self.engine, self.device, self.memory)
+        return evaluator.check(rows.target, rows.draft, scheme, progress)
+
+
+def evaluator(
+    verifier: Verifier, arithmetic: str, engine: str, device: str | None = None, memory: float = MEMORY
+) -> Evaluator:
+    """What computes the laws of one verifier, fields as for `Evaluator`; `optimum` is planned for each instance."""
+    kind = PlannedEvaluator if isinstance(verifier, Planned) else Evaluator
+    ours = type(verifier).__module__.partition(".")[0] == verifiers.__name__  # tested where tokens tie
+    return kind(verifier, arithmetic, engine, device, memory, ours)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How laws are computed. max_runs: of an enumeration. max_memory: bytes for a structured evaluation.
+
+    steady: also the long run of block after block.
+    """
+
+    arithmetic: str
+    engine: str
+    max_runs: int = MOST_RUNS
+    max_memory: float = 2.0**32
+    device: str | None = None
+    jobs: int = 1
+    steady: bool = False
+
+    def evaluator(self, named: NamedVerifier) -> Evaluator:
+        """What computes the laws of one verifier."""
+        return evaluator(named.verifier, self.arithmetic, self.engine, self.device, self.max_memory)
+
+
+@dataclass(frozen=True)
+class NamedVerifier:
+    """A verifier with the text it was asked for by: `block`, `relaxed:w=1/2` or `mine.py:MyVerifier`."""
+
+    spec: str
+    verifier: Verifier
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return find_verifier, (self.spec,)  # a class of a file may not be importable in another process
+
+    @property
+    def from_file(self) -> bool:
+        """Whether it is an outsider's."""
+        return from_file(self.spec)
+
+    @property
+    def label(self) -> str:
+        """Its name in tables and rows; an outsider's that bears a name of the registry keeps its file in it."""
+        name = self.verifier.card.name
+        return name if self.from_file and name not in verifiers.REGISTRY else printable(self.spec)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides its results: name and parameters, and for a file its content."""
+        name = self.verifier.card.name
+        if self.from_file:
+            file = _parts(self.spec)[0]
+            return {"file": file_digest(file), "name": name, "spec": self.spec}
+        if isinstance(self.verifier, Planned):
+            return {"name": name, "gap": GAP}
+        return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
+
+
+#: A verifier on a scheme.
+Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
+
+
+def from_file(spec: str) -> bool:
+    """Whether the text means something in a file, not a name of ours."""
+    return bool(PYTHON_FILE.search(spec))
+
+
+def find_verifier(spec: str) -> NamedVerifier:
+    """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
+    if from_file(spec):
+        return NamedVerifier(spec, WorkerVerifier(spec) if uses_workers() else _from_file(spec))
+    name, parameters = _split(spec)
+    if name not in verifiers.REGISTRY:
+        close = get_close_matches(name, verifiers.REGISTRY, n=1)
+        hint = f"did you mean {close[0]!r}" if close else f"known: {', '.join(verifiers.REGISTRY)}"
+        raise InvalidInput(f"unknown verifier {name!r}; {hint}, or FILE.py:NAME for one of your own?")
+    if name not in verifiers.STANDALONE:
+        if parameters:
+            raise InvalidInput(f"{spec!r}: {name} is planned for each instance; it takes no parameters here")
+        return NamedVerifier(spec, Planned(name))
+    return NamedVerifier(spec, verifiers.make(name, **{key: _value(value) for key, value in parameters.items()}))
+
+
+def family_spec(spec: str) -> tuple[str, dict[str, float]]:
+    """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
+    name, parameters = _split(spec)
+    return name, {key: _float(value) for key, value in parameters.items()}
+
+
+def _float(text: str) -> float:
+    try:
+        return float(parse_fraction(text))
+    except OverflowError:
+        raise InvalidInput(f"{cut(text)} is too large for a float; give a smaller number") from None
+
+
+def parse_range(text: str, flag: str) -> range:
+    """`"3"` or `"1..4"` as the numbers meant; raises `InvalidInput` naming the flag."""
+    shown = cut(repr(text))
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
+    if not match:
+        raise InvalidInput(f"{flag} {shown}: give a whole number or a range such as 1..4")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last > LARGEST:
+        raise InvalidInput(f"{flag} {shown}: numbers above {LARGEST} make no draft tree of interest")
+    if last < first:
+        raise InvalidInput(f"{flag} {shown} is empty; write the smaller number first")
+    return range(first, last + 1)
+
+
+def _split(spec: str) -> tuple[str, dict[str, str]]:
+    name, _, rest = spec.partition(":")
+    return name, parse_assignments(rest, name, spec)
+
+
+def _value(text: str) -> Fraction | str:
+    """A number, or the name of a choice."""
+    return text if text.isidentifier() else parse_fraction(text)
+
+
+def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:
+    """`key=value,..` as texts by key; raises `InvalidInput` naming the whole, `spec`."""
+    parameters: dict[str, str] = {}
+    for assignment in filter(None, rest.split(",")):
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidInput(f"{assignment!r} in {spec!r} is no parameter; write {name}:key=value")
+        if key.strip() in parameters:
+            raise InvalidInput(f"{spec!r} gives {key.strip()!r} twice; give it once")
+        parameters[key.strip()] = value.strip()
+    return parameters
+
+
+def _parts(spec: str) -> tuple[str, str, str]:
+    """`FILE.py:NAME:key=value,..` in its three parts; raises `InvalidInput` without a name."""
+    match = re.fullmatch(r"(.*?\.py)(?::([^:]+))?(?::(.*))?", spec)
+    if match is None or not match[2]:
+        raise InvalidInput(f"{spec} does not say which object of the file is meant; write {spec.rstrip(':')}:NAME")
+    return match[1], match[2], match[3] or ""
+
+
+def loaded(spec: str, kind: str) -> tuple[Any, dict[str, Any]]:
+    """What a file calls NAME, and the parameters that stand beside it: numbers where they look like numbers.
+
+    kind: what it should be, for errors. Raises `InvalidInput` with the lines of the file where it cannot be imported.
+    """
+    file, name, rest = _parts(spec)
+    module = _imported(file, kind)
+    if not hasattr(module, name):
+        close = get_close_matches(name, dir(module), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "write the name that it has there"
+        raise InvalidInput(f"{file} has no {name!r}; {hint}")
+    return getattr(module, name), {key: _plain(text) for key, text in parse_assignments(rest, name, spec).items()}
+
+
+def _plain(text: str) -> Any:
+    """A whole number, a fraction, or the text itself."""
+    try:
+        value = parse_fraction(text)
+    except InvalidInput:
+        return text
+    return int(value) if value.denominator == 1 else value
+
+
+def _imported(file: str, kind: str) -> Any:
+    """The module of a file."""
+    path = Path(file)
+    if not path.is_file():
+        raise InvalidInput(f"no file {file}; give your {kind} as FILE.py:NAME")
+    module_spec = importlib.util.spec_from_file_location(
+        f"draftproof_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}_{path.stem}", path
+    )
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_spec.name] = module  # dataclasses look their module up
+    note(path)
+    sys.path.insert(0, str(path.parent.resolve()))  # as Python does for a script: its neighbours can be imported
+    try:
+        with quiet():
+            module_spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}") from error
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
+    return module
+
+
+def _from_file(spec: str) -> Verifier:
+    """The verifier of a file: an object, or a class that is called with the parameters."""
+    entry, parameters = loaded(spec, "verifier")
+    file, name, _ = _parts(spec)
+    if parameters and not isinstance(entry, type):
+        raise InvalidInput(f"{spec}: {name} is an object and takes no {min(parameters)}; give parameters to a class")
+    try:
+        with quiet():
+            verifier = entry(**parameters) if isinstance(entry, type) else entry
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}") from error
+    if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
+        raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
+    return verifier
+
+
+def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
+    """Those asked for, or all that a name alone makes; raises `InvalidInput` where two bear one name.
+
+    `optimum` is none of those: it is made for one instance and one tree.
+    """
+    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else verifiers.STANDALONE)]
+    for other, each in combinations(named, 2):
+        if each.label == other.label:
+            raise InvalidInput(f"{other.spec} and {each.spec} are both called {each.label!r}; rename one card")
+    return named

@@ -1,0 +1,84 @@
+"""Policies at weighted roots: a block after each, and what a choice of action at every root brings.
+
+`R` roots, `A` actions; numbers are fractions or floats, as they come. Tokens per time of a choice is the mean of its
+tokens over the mean of its times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from draftproof.simulator.policies.value import best_position
+
+#: In floats a rate must grow by so much of itself; rounding alone could go on for ever.
+STEP = 1e-12
+
+
+@dataclass(frozen=True)
+class AtRoots:
+    """weights: of the roots, `(R,)`, sum 1. tokens: mean of a block, `(A, R)`. times: of the actions, `(A,)`."""
+
+    weights: Sequence[Any]
+    tokens: Sequence[Sequence[Any]]
+    times: Sequence[Any]
+
+    @property
+    def roots(self) -> range:
+        """Their positions."""
+        return range(len(self.weights))
+
+    def time(self, choice: Choice) -> Any:
+        """Mean time of a block; choice: the action at every root."""
+        return sum(weight * self.times[action] for weight, action in zip(self.weights, choice, strict=True))
+
+    def rate(self, choice: Choice) -> Any:
+        """Tokens per time."""
+        tokens = sum(weight * self.tokens[choice[root]][root] for root, weight in enumerate(self.weights))
+        return tokens / self.time(choice)
+
+    def best_at(self, going: Any) -> Choice:
+        """At every root the action of the largest `tokens - going * time`, the first among equals."""
+        return [
+            best_position(row[root] - going * time for row, time in zip(self.tokens, self.times, strict=True))
+            for root in self.roots
+        ]
+
+
+#: The position of an action at every root.
+Choice: TypeAlias = Sequence[int]
+
+
+def best_static(given: AtRoots) -> Choice:
+    """The one action that is best at all roots together."""
+    every = [[action] * len(given.weights) for action in range(len(given.times))]
+    return every[best_position(given.rate(choice) for choice in every)]
+
+
+def best_ratio(given: AtRoots) -> Choice:
+    """At every root the most tokens per time."""
+    return [
+        best_position(row[root] / time for row, time in zip(given.tokens, given.times, strict=True))
+        for root in given.roots
+    ]
+
+
+def best_together(given: AtRoots) -> Choice:
+    """The choice of the largest rate, by Dinkelbach's steps from the best static action; exact in fractions."""
+    choice = best_static(given)
+    while True:
+        going = given.rate(choice)
+        following = given.best_at(going)
+        least = going if isinstance(going, Fraction) else going * (1 + STEP)
+        if not given.rate(following) > least:
+            return choice
+        choice = following
+
+
+#: Those of `rivals` that mean something where no block is the next one's beginning.
+AT_ROOTS: Mapping[str, Callable[[AtRoots], Choice]] = MappingProxyType(
+    {"static": best_static, "ratio": best_ratio, "greedy": best_together}
+)

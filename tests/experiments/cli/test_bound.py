@@ -1,0 +1,270 @@
+"""`draftproof bound`: figures, certificates, and that a wrong certificate is rejected."""
+
+import json
+import signal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from draftproof.experiments.cli import bound_work as bounds
+from draftproof.experiments.grid.store import stored_rows
+from draftproof.simulator.drafts import TopK
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+
+SMALL = ("--family", "perturbed:s=1", "--K", 2, "--L2", 2)
+
+
+def json_of(draftproof, *arguments):
+    ran = draftproof("bound", *arguments, "--json", "-")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_bounds_are_exact_and_close(draftproof):
+    found = json_of(draftproof, *SMALL)
+    lower, upper = Fraction(found["lower"]), Fraction(found["upper"])
+    assert 0 <= upper - lower == Fraction(found["gap"]) <= Fraction(1, 10**6)
+    assert found["optimum"] == found["lower"]
+    assert found["lower_float"] == float(lower)
+    assert (found["scheme"]["K"], found["certificate"]) == (2, None)
+    assert found["roots"][0]["history"]
+
+
+def test_a_single_path_has_block_as_its_optimum(draftproof):
+    found = json_of(draftproof, "--K", 1, "--L2", 3)
+    rows = json.loads(
+        draftproof("compare", "block", "--K", 1, "--L2", 3, "--arithmetic", "rational", "--json", "-").out
+    )
+    assert found["gap"] == "0"
+    assert found["optimum"] == rows["rows"][0]["block_efficiency"]
+
+
+def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
+    found = json_of(draftproof, "--text", "topics", "--roots", 3, "--K", 2, "--L2", 1)
+    average = sum(Fraction(root["weight"]) * Fraction(root["lower"]) for root in found["roots"])
+    assert len(found["roots"]) == 3
+    assert Fraction(found["lower"]) == average
+
+
+def test_certificates_are_written_and_pass_the_checker(draftproof):
+    found = json_of(draftproof, *SMALL, "--certificate", "bound.json")
+    checked = draftproof("bound", "--verify", "bound.json", "--json", "-")
+    fields = json.loads(checked.out)
+    assert (checked.code, fields["valid"]) == (0, True)
+    assert (fields["lower"], fields["upper"]) == (found["lower"], found["upper"])
+    assert found["certificate"] == "bound.json"
+    assert (fields["scheme"]["K"], fields["vocab_size"]) == (2, 3)
+    text = draftproof("bound", "--verify", "bound.json")
+    assert "VALID" in text.out
+    assert f"K = 2, L1 = 0, L2 = 2, V = 3, rows {fields['digest']}" in text.out
+
+
+def test_a_numbered_certificate_never_replaces_an_input(draftproof):
+    Path("b-1.json").write_text("a text of some words " * 50)
+    ran = draftproof("bound", "--text", "b-1.json", "--roots", 2, "--K", 2, "--L2", 1, "--certificate", "b.json")
+    assert ran.code == 2
+    assert "b-1.json" in ran.err
+    assert Path("b-1.json").read_text().startswith("a text")
+
+
+def test_several_roots_give_numbered_certificates(draftproof):
+    roots = ("--text", "topics", "--roots", 2, "--K", 2, "--L2", 1)
+    found = json_of(draftproof, *roots, "--certificate", "b.json")
+    assert [root["certificate"] for root in found["roots"]] == ["b-1.json", "b-2.json"]
+    assert all(draftproof("bound", "--verify", name).code == 0 for name in ("b-1.json", "b-2.json"))
+
+
+@pytest.mark.parametrize("key", ["lower", "upper", "gap", "digest"])
+def test_a_changed_certificate_is_rejected(draftproof, key):
+    json_of(draftproof, *SMALL, "--certificate", "bound.json")
+    fields = json.loads(Path("bound.json").read_text())
+    fields[key] = "1" + fields[key]
+    Path("bound.json").write_text(json.dumps(fields))
+    ran = draftproof("bound", "--verify", "bound.json", "--json", "-")
+    assert ran.code == 1
+    rejected = json.loads(ran.out)
+    assert not rejected["valid"]
+    assert key in rejected["reason"]
+    assert "REJECTED" in draftproof("bound", "--verify", "bound.json").out
+
+
+def test_a_certificate_for_another_instance_is_rejected(draftproof):
+    json_of(draftproof, *SMALL, "--certificate", "bound.json")
+    for name, seed in (("same.json", 0), ("other.json", 1)):
+        fields = json_of(draftproof, *SMALL, "--seed", seed, "--certificate", "c.json")
+        assert fields["certificate"]
+        Path(name).write_text(json.dumps(json.loads(Path("c.json").read_text())["instance"]))
+    assert draftproof("bound", "--verify", "bound.json", "--instance", "same.json").code == 0
+    assert draftproof("bound", "--verify", "bound.json", "--instance", "other.json").code == 1
+
+
+def test_a_key_that_stands_twice_is_rejected(draftproof):
+    json_of(draftproof, *SMALL, "--certificate", "bound.json")
+    text = Path("bound.json").read_text()
+    Path("bound.json").write_text(text.replace("{", '{"upper": "9", ', 1))
+    ran = draftproof("bound", "--verify", "bound.json")
+    assert ran.code == 1
+    assert "stands twice" in ran.out
+
+
+def test_no_time_at_all_still_gives_bounds_that_are_certified(draftproof):
+    found = json_of(draftproof, "--L2", 4, "--seconds", "1e-9", "--certificate", "bound.json")
+    assert Fraction(found["lower"]) < Fraction(found["upper"]) <= 5
+    assert draftproof("bound", "--verify", "bound.json").code == 0
+
+
+def test_ctrl_c_keeps_the_roots_that_are_done(draftproof, monkeypatch):
+    whole = bounds.bound_root
+
+    def second_is_interrupted(root, *rest):
+        if calls.append(root) or len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(root, *rest)
+
+    calls: list[object] = []
+    monkeypatch.setattr(bounds, "bound_root", second_is_interrupted)
+    ran = draftproof("bound", "--text", "topics", "--roots", 3, "--L2", 1, "--certificate", "c.json")
+    assert ran.code == 130
+    assert "after 1 of 3 roots" in ran.err
+    assert [path.name for path in Path().iterdir()] == ["c-1.json"]
+
+
+def test_the_picture_is_a_png(draftproof):
+    ran = draftproof("bound", *SMALL, "--plot", "gap.png")
+    assert "gap.png" in ran.out
+    assert Path("gap.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--verify", "none.json"), "none.json"),
+        (("--verify", "none.json", "--K", 2), "--verify"),
+        (("--K", 2, "--L2", 40), "3^40 paths"),
+        (("--K", 2, "--L2", 10), "20,000"),
+        (("--K", 2, "--L1", 10, "--L2", 1, "--vocab", 2), "300"),
+        (("--verify", "none.json", "--gap", 5), "--verify"),
+        (("--gap", 0), "gap"),
+        (("--method", "guess"), "guess"),
+        (("--seconds", -1), "seconds"),
+        (("--K", 2, "--L2", 0), "L2 = 0"),
+    ],
+)
+def test_bad_input(draftproof, arguments, named):
+    ran = draftproof("bound", *arguments)
+    assert ran.code == 2
+    assert named in ran.err.strip().splitlines()[-1]
+
+
+def test_compare_shows_the_optimum_and_what_is_left(draftproof):
+    chosen = ("block", "traversal", "naive_from_target")
+    ran = draftproof("compare", *chosen, *SMALL, "--arithmetic", "rational", "--json", "-")
+    fields = json.loads(ran.out)
+    bound = json_of(draftproof, *SMALL)
+    assert len(fields["bounds"]) == 1
+    for row in fields["rows"]:
+        assert row["optimum"] == bound["optimum"]
+        left = None if not row["lossless"] else Fraction(bound["upper"]) - Fraction(row["block_efficiency"])
+        assert row["gap"] == (None if left is None else str(left))
+        assert left is None or left >= 0
+    assert "optimum" in draftproof("compare", "block", *SMALL).out
+
+
+def test_the_optimum_can_be_left_out_and_is_kept_with_the_rows(draftproof):
+    without = json.loads(draftproof("compare", "block", *SMALL, "--no-optimum", "--json", "-").out)
+    assert without["rows"][0]["optimum"] is None
+    assert without["bounds"] == []
+    first = draftproof("compare", "block", *SMALL, "--resume", "rows.db")
+    again = draftproof("compare", "block", *SMALL, "--resume", "rows.db")
+    assert first.code == again.code == 0
+    assert sorted(row["kind"] for row in stored_rows("rows.db")) == ["bound", "law"]
+    assert "2 more are kept" in again.err
+
+
+def test_other_schemes_have_no_optimum_here(draftproof):
+    ran = draftproof("compare", "nss", "--scheme", "top_k", "--json", "-")
+    assert json.loads(ran.out)["rows"][0]["optimum"] is None
+
+
+PEAKED = ("--family", "dirichlet:alpha=0.1", "--denominator", 2**30, "--vocab", 4, "--K", 4, "--L2", 3, "--seed", 1)
+
+
+def test_drafts_of_tiny_probabilities_reach_the_gap(draftproof):
+    found = json_of(draftproof, *PEAKED)
+    assert Fraction(found["gap"]) <= Fraction(1, 10**6)
+    assert [root["timed_out"] for root in found["roots"]] == [False]
+
+
+def test_a_wide_gap_is_said_to_be_for_want_of_time_only_where_it_is(draftproof):
+    late = draftproof("bound", "--L2", 4, "--seconds", "1e-9")
+    assert "it stopped early; give it more --seconds or a smaller tree" in late.out
+    exhausted = draftproof("bound", "--vocab", 3, "--L2", 3, "--gap", "1e-30")
+    assert "the gap is above 1e-30: float64 goes no further" in exhausted.out
+    assert "--seconds" not in exhausted.out
+    assert "the gap is above" not in draftproof("bound", *SMALL).out
+
+
+@pytest.fixture
+def top_k_file():
+    rows = FAMILIES["perturbed"].instance(2, 2, np.random.default_rng(0))
+    Instance(rows.target, rows.draft, TopK(2, 0, 2)).save("top.json")
+    return "top.json"
+
+
+def test_a_shape_that_is_given_goes_before_another_scheme_in_the_file(draftproof, top_k_file):
+    ran = draftproof("bound", "--instance", top_k_file)
+    assert ran.code == 2
+    assert "is meant for top_k(K=2, L1=0, L2=2)" in ran.err
+    assert "give --K, --L1 or --L2" in ran.err
+    for flags, shape in ((("--K", 3), (3, 0, 2)), (("--L1", 1, "--L2", 1), (2, 1, 1))):
+        found = json_of(draftproof, "--instance", top_k_file, *flags)
+        assert tuple(found["scheme"][key] for key in ("K", "L1", "L2")) == shape
+        assert found["scheme"]["name"] == "delayed"
+
+
+def test_a_certificate_for_another_scheme_than_the_instance_file_says_so(draftproof, top_k_file):
+    json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
+    checked = draftproof("bound", "--verify", "c.json", "--instance", top_k_file)
+    assert checked.code == 0
+    assert "is meant for top_k (K = 2, L1 = 0, L2 = 2)" in checked.out
+    assert "meant for" not in draftproof("bound", "--verify", "c.json").out
+    Path("d.json").write_text(json.dumps(json.loads(Path("c.json").read_text())["instance"]))
+    assert "meant for" not in draftproof("bound", "--verify", "c.json", "--instance", "d.json").out
+
+
+@pytest.mark.parametrize("flag", ["--instance", "--verify"])
+def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, flag):
+    fields = json.loads(Path(top_k_file).read_text()) | {"depth": 10**400}
+    if flag == "--verify":
+        json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
+        fields = json.loads(Path("c.json").read_text()) | {"instance": fields}
+    Path("deep.json").write_text(json.dumps(fields))
+    ran = draftproof("bound", flag, "deep.json")
+    assert ran.code == {"--instance": 2, "--verify": 1}[flag]
+    assert "depth above 10^12" in ran.err + ran.out
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may ring in a callback first
+def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monkeypatch):
+    monkeypatch.setattr("draftproof.experiments.grid.bounds.LEAST", 1e-4)
+    monkeypatch.setattr("draftproof.experiments.grid.bounds.OVER", 0)
+    long = 10**400
+    row = [f"{long // 3 + 1}/{long}", f"{long - long // 3 - 1}/{long}"]
+    target = dict.fromkeys(("", "0", "1"), row)
+    Path("long.json").write_text(
+        json.dumps({"vocab_size": 2, "depth": 2, "target": {**target, **_deepest(row)}, "draft": target})
+    )
+    given = ("bound", "--instance", "long.json", "--K", 400, "--L2", 2)
+    ran = draftproof(*given, "--seconds", 0.01)
+    assert (ran.code, ran.out) == (2, "")
+    assert "draftproof: no bounds: " in ran.err
+    assert "give more --seconds" in ran.err
+    monkeypatch.undo()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def _deepest(row):
+    return dict.fromkeys(("0,0", "0,1", "1,0", "1,1"), row)

@@ -1,0 +1,261 @@
+"""`draftproof check`: exit codes, the JSON that programs read, witnesses that reproduce."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from draftproof.simulator import InvalidInput
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.instances.instance import Instance
+from draftproof.verifiers import REGISTRY, STANDALONE
+from tests.quick import quick
+
+INSERTION = ("check", "traversal_insertion_order", "--scheme", "delayed", "--L1", 0, "--L2", 2, "--instances", 50)
+FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
+CONTROLS = [
+    name for name in STANDALONE if "delayed" not in lossless_for(REGISTRY[name].card) and name != "spechub"
+]  # spechub takes no delayed trees at all
+
+
+def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):
+    ran = draftproof("check", "block", "--K", 2, "--json", "-")
+    assert ran.code == 0
+    assert set(FIELDS) | {"block_efficiency", "witness"} <= set(ran.json)
+    assert ran.json["max_deviation"] == "0"
+    assert ran.json["total_variation"] == "0"
+    assert ran.json["witness"] is None
+    assert ran.json["arithmetic"] == "rational"
+    assert Fraction(ran.json["block_efficiency"]) == pytest.approx(ran.json["block_efficiency_float"])
+
+
+@pytest.mark.heavy
+def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(draftproof):
+    ran = draftproof(*INSERTION, "--K", 3, "--seed", 7, "--json", "-")  # a README has the one after seed 0
+    assert ran.code == 1
+    witness = ran.json["witness"]
+    assert witness["vocab_size"] == 2
+    assert witness["shrunk"] is True
+    assert witness["file"] in (Path(__file__).parents[3] / "experiments/README.md").read_text(encoding="utf-8")
+    again = draftproof("check", "traversal_insertion_order", "--instance", witness["file"], "--json", "-")
+    assert (again.code, again.json["max_deviation"]) == (1, witness["deviation"])
+
+
+def test_insertion_order_passes_at_two_paths(draftproof):
+    ran = draftproof(*INSERTION, "--K", 2, "--json", "-")
+    assert (ran.code, ran.json["instances"], ran.json["lossless"]) == (0, 50, True)
+
+
+@pytest.mark.parametrize(
+    "name",  # insertion order: see above
+    quick([name for name in CONTROLS if name != "traversal_insertion_order"], ("naive_from_target", "relaxed")),
+)
+def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_reproduces_the_violation(draftproof, name):
+    ran = draftproof("check", name, "--K", 3, "--instances", 20, "--json", "-")
+    assert ran.code == 1
+    witness = ran.json["witness"]
+    again = draftproof("check", name, "--instance", witness["file"], "--json", "-")
+    assert again.code == 1
+    for field in ("context", "token", "expected", "found", "deviation"):
+        assert again.json["witness"][field] == witness[field]
+    assert again.json["max_deviation"] == witness["deviation"]
+    assert Fraction(again.json["total_variation"]) >= Fraction(again.json["max_deviation"]) > 0
+
+
+def test_relaxed_reports_its_exact_bias(draftproof, tmp_path):
+    # one token: accepted with min(1, 3/10 + 7/10 p/q); q(0) = 2/3 loses 2/3 (1 - (3/10 + 7/20)) instead of 1/3
+    file = tmp_path / "one.json"
+    rows = {"": ["1/3", "2/3"], "0": ["1", "0"], "1": ["1", "0"]}
+    file.write_text(json.dumps({"vocab_size": 2, "depth": 1, "target": rows, "draft": {"": ["2/3", "1/3"]}}))
+    ran = draftproof("check", "relaxed", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
+    assert ran.json["total_variation"] == str(Fraction(1, 3) - Fraction(2, 3) * (1 - Fraction(13, 20)))
+    strict = draftproof("check", "relaxed:w=1", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
+    assert (strict.code, strict.json["total_variation"]) == (0, "0")
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_exhaustive_grid_of_halves(draftproof, name):
+    ran = draftproof("check", name, "--vocab", 2, "--K", 2, "--L2", 1, "--exhaustive", 4, "--json", "-")
+    assert (ran.code, ran.json["instances"], ran.json["max_deviation"]) == (0, 25, "0")
+
+
+def test_exhaustive_grid_stops_at_a_failure(draftproof):
+    ran = draftproof("check", "naive_from_target", "--vocab", 2, "--L2", 1, "--exhaustive", 3, "--json", "-")
+    assert ran.code == 1
+    assert ran.json["instances"] < 16
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_exhaustive_grid_of_thirds(draftproof, name):
+    ran = draftproof(
+        "check",
+        name,
+        *[
+            "--vocab",
+            "2",
+            "--scheme",
+            "delayed",
+            "--K",
+            "3",
+            "--L1",
+            "1",
+            "--L2",
+            "1",
+            "--exhaustive",
+            "3",
+            "--json",
+            "-",
+        ],
+    )
+    assert (ran.code, ran.json["instances"], ran.json["max_deviation"]) == (0, 4096, "0")
+
+
+def test_text_roots_are_reported_one_by_one_and_averaged(draftproof):
+    ran = draftproof("check", "block", "--text", "topics", "--vocab", 3, "--json", "-")
+    roots = ran.json["roots"]
+    assert ran.code == 0
+    assert len(roots) == 8
+    assert sum(Fraction(root["weight"]) for root in roots) == 1
+    mean = sum(Fraction(root["weight"]) * Fraction(root["block_efficiency"]) for root in roots)
+    assert mean == Fraction(ran.json["block_efficiency"])
+
+
+def test_root_text_is_mapped_to_the_alphabet(draftproof):
+    given = ("--text", "topics", "--vocab", 3, "--json", "-")
+    one, same = (draftproof("check", "block", *given, "--root", root) for root in ("zzz the", "the"))
+    assert one.json["block_efficiency"] == same.json["block_efficiency"]
+    assert one.json["instances"] == 1
+
+
+def test_scheme_of_the_instance_file_is_the_default_and_flags_override_it(draftproof):
+    file = Path(__file__).parents[2] / "data" / "topics.json"
+    assert draftproof("check", "nss", "--instance", file, "--json", "-").json["scheme"]["L1"] == 1
+    assert draftproof("check", "nss", "--instance", file, "--L1", 0, "--json", "-").json["scheme"]["L1"] == 0
+
+
+def test_float64_agrees_with_rational_and_does_not_claim_a_proof(draftproof):
+    exact = draftproof("check", "traversal", "--K", 2, "--json", "-").json
+    ran = draftproof("check", "traversal", "--K", 2, "--arithmetic", "float64")
+    rounded = draftproof("check", "traversal", "--K", 2, "--arithmetic", "float64", "--json", "-").json
+    assert "proves nothing" in ran.out
+    # rounding of sums of a few thousand terms of size at most 1
+    assert rounded["block_efficiency"] == pytest.approx(exact["block_efficiency_float"], abs=1e-12)
+
+
+def test_float64_refutation_still_gives_an_exact_witness(draftproof):
+    ran = draftproof("check", "relaxed", "--arithmetic", "float64", "--json", "-")
+    assert ran.code == 1
+    assert Fraction(ran.json["witness"]["deviation"]) > 0
+    assert Instance.load(ran.json["witness"]["file"]).vocab_size == 2
+
+
+def test_witness_goes_where_it_is_asked_to_go(draftproof, tmp_path):
+    ran = draftproof("check", "relaxed", "--witness", "mine.json")
+    assert ran.code == 1
+    assert Instance.load(tmp_path / "mine.json").scheme is not None
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
+
+
+def test_outsiders_verifier_from_a_file(draftproof, tmp_path):
+    (tmp_path / "mine.py").write_text(OUTSIDER)
+    assert draftproof("check", "mine.py:Mine", "--K", 2).code == 0
+    broken = draftproof("check", "mine.py:Broken", "--K", 2, "--json", "-")
+    assert broken.code == 1
+    assert broken.json["verifier"] == "broken"
+
+
+def test_an_outsiders_mistake_is_named_with_its_line(draftproof, tmp_path):
+    (tmp_path / "mine.py").write_text(OUTSIDER)
+    floats = draftproof("check", "mine.py:Floats", "--K", 2)
+    assert floats.code == 2
+    assert "0.5" in floats.err
+    crash = draftproof("check", "mine.py:Crash", "--K", 2)
+    assert crash.code == 2
+    assert "ZeroDivisionError" in crash.err
+    assert "line 31" in crash.err
+
+
+OUTSIDER = """\
+from dataclasses import dataclass
+from typing import ClassVar
+from draftproof.simulator import Card, Verdict
+
+
+def card(name):
+    return Card(name=name, title=name, source=None)
+
+
+class Mine:
+    card = card("mine")
+
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target))
+
+
+class Broken(Mine):
+    card = card("broken")
+
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.draft))
+
+
+class Floats(Mine):
+    def verify(self, root, coin):
+        return Verdict((), int(coin.flip(0.5)))
+
+
+class Crash(Mine):
+    def verify(self, root, coin):
+        return Verdict((), 1 // 0)
+"""
+
+
+@pytest.mark.heavy
+def test_without_an_instance_a_control_is_refuted_on_the_shape_that_shows_its_bug(draftproof):
+    ran = draftproof("check", "traversal_insertion_order", "--json", "-")
+    assert ran.code == 1
+    assert ran.json["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
+    assert Fraction(ran.json["witness"]["deviation"]) == Fraction(1, 32)
+
+
+def test_the_standard_check_gives_no_verdict_before_its_core_is_done(draftproof, tmp_path):
+    ran = draftproof("check", "block", "--seconds", 0)
+    assert ran.code == 2
+    assert "no verdict" in ran.err
+    assert "--seconds" in ran.err
+    assert ran.out == ""
+    assert draftproof("check", "block", "--K", 2, "--seconds", 3).code == 2
+
+
+def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draftproof, tmp_path, monkeypatch):
+    from draftproof.experiments.cli import witnesses
+
+    def full(path, content):
+        raise InvalidInput(f"cannot write {path}: no")
+
+    monkeypatch.setattr(witnesses, "write_whole", full)
+    given = ("check", "naive_from_target", "--K", 1, "--L2", 1)
+    ran = draftproof(*given)
+    assert (ran.code, list(tmp_path.iterdir())) == (1, [])
+    assert "the witness was not saved" in ran.err
+    assert "REFUTED" in ran.out
+    named = draftproof(*given, "--witness", "here.json")
+    assert named.code == 2
+
+
+@pytest.mark.parametrize("name", ["layer_transport", "layer_verification", "traversal", "gbv"])
+def test_nothing_drafted_is_one_token_from_the_target(draftproof, name):
+    ran = draftproof("check", name, "--K", 1, "--L1", 0, "--L2", 0, "--json", "-")
+    assert (ran.code, ran.json["block_efficiency"]) == (0, "1")
+
+
+@pytest.mark.parametrize("line", [("check", "naive"), ("audit", "random:choice")])
+def test_random_instances_beside_a_file_are_refused_by_the_option_that_was_given(draftproof, line):
+    assert draftproof("check", "naive_from_target", "--K", 1, "--L2", 1, "--witness", "w.json").code == 1
+    ran = draftproof(*line, "--instance", "w.json", "--instances", 3)
+    assert (ran.code, ran.err) == (2, "draftproof: --instances makes its own instances; leave out --instance\n")

@@ -1,0 +1,100 @@
+"""`draftproof claims`: what it prints, its exit codes, and rows that are found again."""
+
+from __future__ import annotations
+
+import pytest
+
+from draftproof.experiments.claims import verdicts, work
+from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.grid.store import stored_rows
+
+#: Two that take well under a second, one of them refuted.
+PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
+KEYS = {"id", "source", "statement", "status", "evidence", "command"}
+
+
+@pytest.mark.heavy
+def test_json_has_what_programs_read(draftproof):
+    ran = draftproof("claims", *PAIR, "--jobs", 1, "--json", "-")
+    assert ran.code == 0
+    first, second = ran.json["claims"]
+    assert set(first) >= KEYS
+    assert (first["status"], second["status"]) == ("holds", "refuted")
+    assert first["instances"] == 26
+    assert second["evidence"].startswith("block 2, gbv 7/4")
+    assert second["command"].startswith("draftproof compare block gbv --instance ")
+    assert "2 claims, 6 rows to compute" in ran.err
+
+
+@pytest.mark.heavy
+def test_one_claim_is_shown_with_its_twins(draftproof):
+    ran = draftproof("claims", PAIR[1], "--jobs", 1)
+    assert ran.code == 0
+    assert "gbv-at-least-block: refuted" in ran.out
+    assert "false twin: naive never brings less than block: refuted at instance" in ran.out
+    assert "true twin: the optimum does not: holds on" in ran.out
+
+
+def test_rows_are_found_again(draftproof, monkeypatch):
+    assert draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r").code == 0
+    assert {row["claim"] for row in stored_rows("r")} == set(PAIR)
+    monkeypatch.setattr(work, "compute", lambda part: pytest.fail(f"{part} was computed again"))
+    ran = draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r", "--json", "-")
+    assert ran.code == 0
+    assert "0 rows (" in ran.err
+
+
+def test_after_ctrl_c_what_was_done_is_kept(draftproof, monkeypatch):
+    compute, done = work.compute, []
+
+    def interrupted(part):
+        if done:
+            raise KeyboardInterrupt
+        done.append(part)
+        return compute(part)
+
+    monkeypatch.setattr(work, "compute", interrupted)
+    ran = draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r")
+    assert ran.code == 130
+    assert "rows; they are kept in r" in ran.err
+
+
+@pytest.mark.heavy
+def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch, tmp_path):
+    monkeypatch.setattr("draftproof.experiments.cli.claims_views.INSTANCES", tmp_path / "none")
+    (tmp_path / "here").mkdir()
+    ran = draftproof("claims", PAIR[1], "--jobs", 1, "--folder", "here", "--json", "-")
+    assert ran.code == 0
+    assert ran.json["claims"][0]["instance"] == "here/claim-gbv-at-least-block.json"
+    again = draftproof(*ran.json["claims"][0]["command"].split()[1:], "--json", "-")
+    assert [row["block_efficiency"] for row in again.json["rows"]] == ["2", "7/4"]
+
+
+def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
+    wrong = verdicts.Verdict(ledger()[0], "refuted", "planted")
+    monkeypatch.setattr(verdicts, "verdict", lambda *_: wrong)
+    ran = draftproof("claims", "actions", "gbv-one-path-is-block", "--jobs", 1)
+    assert ran.code == 1
+    assert "not the status that it is known to have" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("gbv-at-least-blok",), "there is no claim 'gbv-at-least-blok'; did you mean gbv-at-least-block"),
+        (("nonsense",), "draftproof claims lists them"),
+        (("actions", "--folder", "nowhere"), "--folder nowhere is no folder; make it first"),
+    ],
+)
+def test_what_cannot_be_is_one_line(draftproof, arguments, words):
+    ran = draftproof("claims", *arguments)
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_the_long_form_has_more_of_everything_and_the_same_twins():
+    claim = work.claim_named("gbv-lossless")
+    short, long = (work.parts_of(claim, deep) for deep in (False, True))
+    assert len(long) > len(short)
+    assert long[-1] == short[-1]
+    assert len(list(claim.cases.instances(claim.cases.shapes[0], True))) > 10 * claim.cases.count

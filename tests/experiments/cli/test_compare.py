@@ -1,0 +1,263 @@
+"""`draftproof compare`: golden values, resuming, tables and pictures that are functions of rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from draftproof.experiments.cli.compare.planning import law_cells
+from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
+from draftproof.experiments.cli.compare.work import Workplace
+from draftproof.experiments.grid import delays as picture
+from draftproof.experiments.grid.delays import best_budget, delay_figure, delay_lines, telling
+from draftproof.experiments.grid.store import stored_rows
+from draftproof.experiments.inputs.sources import FamilyProblem
+from draftproof.experiments.inputs.verifiers import Settings, find_verifier
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.instances import processes
+from draftproof.verifiers import REGISTRY, STANDALONE
+
+TOPICS = Path(__file__).parents[2] / "data" / "topics.json"
+#: Exact block efficiency on (K, L1, L2) = (2, 1, 2). Source: the enumerating engine, rationals, tests/data/topics.json.
+GOLDEN = {
+    "nss": "81989568307099/35184372088832",
+    "naive": "250255/65536",
+    "naive_tree": "4150167679/1073741824",
+    "specinfer": "4150265329/1073741824",
+    "block": "502439/131072",
+    "traversal": "503735578139827/129774047461376",
+}
+
+
+def test_golden_values_on_the_committed_instance(draftproof):
+    given = ("--instance", TOPICS, "--K", 2, "--L1", 1, "--L2", 2, "--arithmetic", "rational", "--json", "-")
+    ran = draftproof("compare", *GOLDEN, *given)
+    assert {row["verifier"]: row["block_efficiency"] for row in ran.json["rows"]} == GOLDEN
+    assert all(row["lossless"] and row["max_deviation"] == "0" for row in ran.json["rows"])
+
+
+def test_rows_of_a_verifier_that_ranks_quotients_are_exact_where_rounding_would_decide(draftproof):
+    """Its ties are decided in rationals, and where there are only floats the row and the table say so."""
+    file = Path(__file__).parents[2] / "simulator" / "verdicts" / "test_ties.py"
+    tied = {"": ["1/5", "3/5", "1/5"], **{each: ["1/3", "1/3", "1/3"] for each in "012"}}
+    fields = {"vocab_size": 3, "depth": 1, "target": tied, "draft": {"": ["1/8", "3/8", "4/8"]}}
+    Path("tied.json").write_text(json.dumps(fields))
+    given = (f"{file}:RanksQuotients", "--instance", "tied.json", "--K", 2, "--L1", 0, "--L2", 1, "--json", "-")
+    (exact,), (row,) = (
+        draftproof("compare", *given, *more).json["rows"] for more in (("--arithmetic", "rational"), ())
+    )
+    assert row["block_efficiency_float"] == exact["block_efficiency_float"]
+    assert not row["rounding_decides"]
+    floats = {key: [repr(float(Fraction(x))) for x in values] for key, values in tied.items()}
+    Path("floats.json").write_text(json.dumps({**fields, "arithmetic": "float64", "target": floats}))
+    shown = draftproof("compare", *given[:1], "--instance", "floats.json", *given[3:-2], "--no-optimum")
+    assert "NOT to rounding" in shown.out
+    checked = draftproof("check", *given[:1], "--instance", "floats.json", *given[3:-2], "--arithmetic", "float64")
+    assert "NOT to rounding" in checked.out
+
+
+def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):
+    """Whoever is for other trees is left out by name; asked for by name it is judged, or it refuses."""
+    ran = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-")
+    cards = {name: REGISTRY[name].card for name in STANDALONE}
+    elsewhere = {"greedy_multi_draft", "layer_greedy", "layer_without_replacement", "spechub"}
+    assert [row["verifier"] for row in ran.json["rows"]] == [name for name in STANDALONE if name not in elsewhere]
+    refuted = {row["verifier"] for row in ran.json["rows"] if not row["lossless"]}
+    assert refuted == {name for name, card in cards.items() if card.control or not lossless_for(card)}
+    assert all(f"{name} is not for trees of delayed(K=3, L1=0, L2=2): left out" in ran.err for name in elsewhere)
+    twice = draftproof("compare", "--vocab", 2, "--K", "2..3", "--L2", 1)
+    assert twice.err.count("spechub") == 1
+    assert "spechub is not for trees of delayed(K=2, L1=0, L2=1) and 1 more: left out" in twice.err
+    (row,) = draftproof("compare", "greedy_multi_draft", "--vocab", 2, "--K", 3, "--json", "-").json["rows"]
+    assert not row["lossless"]
+    named = draftproof("compare", "nss", "spechub", "--vocab", 2, "--K", 3)
+    assert (named.code, named.out) == (2, "")
+    assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the draft's favourite" in named.err
+
+
+def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
+    given = ("compare", "nss", "--vocab", 2, "--K", "1..2", "--L1", "0..2", "--L2", "0..2", "--json", "-")
+    rows = draftproof(*given).json["rows"]
+    assert len(rows) == 3 * 3 + 3 * 2
+    rows = draftproof(*given, "--budget", 4).json["rows"]
+    assert [(row["K"], row["L1"], row["L2"]) for row in rows] == [(1, 2, 2), (2, 0, 2), (2, 2, 1)]
+
+
+def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftproof):
+    given = ("--text", "topics", "--vocab", 3, "--roots", 3, "--arithmetic", "rational", "--json", "-")
+    (row,) = draftproof("compare", "block", *given).json["rows"]
+    weights = [Fraction(root["weight"]) for root in row["roots"]]
+    means = [Fraction(root["block_efficiency"]) for root in row["roots"]]
+    spreads = [Fraction(root["variance"]) for root in row["roots"]]
+    mean = sum(w * m for w, m in zip(weights, means, strict=True))
+    assert sum(weights) == 1
+    assert Fraction(row["block_efficiency"]) == mean
+    within = sum(w * v for w, v in zip(weights, spreads, strict=True))
+    between = sum(w * (m - mean) ** 2 for w, m in zip(weights, means, strict=True))
+    assert Fraction(row["variance"]) == within + between  # law of total variance
+    assert row["source"]["text_hash"]
+
+
+def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_path):
+    given = ("--vocab", 2, "--resume", "rows.db", "--json", "-")
+    first = draftproof("compare", "nss", "naive", *given).json["rows"]
+    second = draftproof("compare", "nss", "naive", "block", *given).json["rows"]
+    assert second[:2] == first  # seconds included: they were not computed again
+    assert len(list(stored_rows("rows.db"))) == 4  # three verifiers, the optimum
+    other = draftproof("compare", "nss", *given, "--seed", 1).json["rows"]
+    assert other[0]["strong_id"] != first[0]["strong_id"]
+
+
+def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
+    monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
+    given = ("compare", "naive", "relaxed:w=1/2", "--vocab", 2, "--arithmetic", "rational", "--json", "-")
+    alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
+    for row in (*alone, *together):
+        del row["seconds"]
+    assert alone == together
+
+
+@pytest.fixture
+def rows(draftproof):
+    given = ("--vocab", 2, "--K", "1..2", "--L1", "0..4", "--L2", "0..2", "--budget", 4, "--json", "-")
+    return draftproof("compare", "naive", "block", "traversal", "relaxed", *given).json["rows"]
+
+
+def test_csv_has_every_row_and_the_whole_distribution(rows):
+    table = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    assert len(table) == len(rows)
+    for line, row in zip(table, rows, strict=True):
+        assert float(line["block_efficiency_float"]) == row["block_efficiency_float"]
+        masses = [float(value) for key, value in line.items() if key.startswith("P(") and value]
+        assert masses == row["depth_distribution"]
+
+
+def test_latex_is_a_booktabs_table_that_marks_lossy_verifiers(rows):
+    text = as_latex(rows)
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+    assert r"\hline" not in text
+    lines = {line.split("&")[0].strip(): line for line in text.splitlines() if "&" in line}
+    assert "$^*$" in lines["relaxed (control)"]
+    assert "$^*$" not in lines["block"]
+
+
+def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifiers(rows):
+    assert best_budget(rows) == 4
+    lines = delay_lines(rows, 4)
+    assert set(lines) == {"naive", "block", "traversal", "upper bound"}
+    assert [x for x, _, _ in lines["block"]] == [0, 2, 4]
+    most = {x: value for x, value, _ in lines["upper bound"]}
+    assert all(value <= most[x] + 1e-12 for points in lines.values() for x, value, _ in points)  # rounding of floats
+    for x, value, _ in lines["block"]:
+        (row,) = [r for r in rows if r["verifier"] == "block" and (r["L1"] == x or (x == 4 and r["K"] == 1))]
+        assert value == row["block_efficiency_float"]
+    assert delay_figure(rows, "caption").startswith(b"\x89PNG")
+
+
+def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeypatch):
+    said = []
+    monkeypatch.setattr(Figure, "suptitle", lambda _, text, **__: said.append(text))
+    few = {name: [(0, height, ""), (2, height + 0.5, "")] for name, height in (("a", 1.0), ("b", 1.01), ("c", 0.4))}
+    many = {**few, "d": [(0, 0.7, ""), (2, 1.2, "")]}
+    assert sorted(telling(few, 3)) == ["a", "b", "c"]
+    assert "a" not in telling(many, 3)
+    assert delay_figure(rows, "caption")
+    monkeypatch.setattr(picture, "NAMED", 1)
+    assert delay_figure(rows, "caption")
+    assert ["grey: other verifiers" in text for text in said] == [False, True]
+
+
+def test_files_are_written_beside_the_table(draftproof, tmp_path):
+    ran = draftproof(
+        "compare", "naive", "--vocab", 2, "--json", "a.json", "--csv", "a.csv", "--latex", "a.tex", "--plot", "a.png"
+    )
+    assert ran.code == 0
+    assert "E[tau+1]" in ran.out
+    assert json.loads((tmp_path / "a.json").read_text())["rows"][0]["verifier"] == "naive"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.json", "a.png", "a.tex"]
+
+
+def test_a_picture_with_nothing_to_draw_is_left_out(draftproof, tmp_path):
+    ran = draftproof("compare", "relaxed", "--vocab", 2, "--plot", "a.png")
+    assert ran.code == 0
+    assert "not drawn" in ran.out
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_markdown_is_the_same_table(rows):
+    lines = as_markdown(rows).splitlines()
+    assert lines[0].count("|") == 5
+    assert any("`relaxed` (control)" in line and "✗" in line for line in lines)
+
+
+def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):
+    plain = [{**row, "optimum_upper_float": None} for row in rows]
+    for text, without, mark in (
+        (as_markdown(rows), as_markdown(plain), "✗"),
+        (as_latex(rows), as_latex(plain), "$^*$"),
+    ):
+        assert "optimum" not in without
+        bare = text.replace("|", "&").replace("\\\\", "").splitlines()
+        lines = [[cell.strip() for cell in line.strip("& ").split("&")] for line in bare if line.count("&") > 2]
+        name, *most = lines[-1]
+        assert name in ("**optimum**", r"\textbf{optimum}")
+        shapes = list(dict.fromkeys(row["shape"] for row in rows))
+        for shape, cell, *column in zip(shapes, most, *(line[1:] for line in lines[-5:-1]), strict=True):
+            (upper,) = {row["optimum_upper_float"] for row in rows if row["shape"] == shape}
+            assert cell == f"{upper:.4f}"
+            assert all(mark in value or float(value) <= float(cell) for value in column)
+
+
+def test_an_optimum_that_cannot_be_had_is_not_left_out_in_silence(draftproof):
+    given = ("compare", "naive", "--scheme", "dyspec:nodes=2", "--vocab", 2, "--jobs", 1)
+    ran = draftproof(*given, "--optimum")
+    assert ran.code == 2
+    assert "--optimum is for delayed trees, not for dyspec(nodes=2); draftproof bound takes any scheme" in ran.err
+    assert draftproof(*given).code == 0
+
+
+def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
+    source = (
+        "from draftproof.simulator import Card, Verdict\nclass V:\n    card = Card(name='v', title='v', source=None)\n"
+    )
+    source += "    def verify(self, root, coin):\n        return Verdict((), coin.choose(root.target))\n"
+    (tmp_path / "v.py").write_text(source)
+    given = ("compare", "v.py:V", "--vocab", 2, "--resume", "rows.db", "--json", "-")
+    assert draftproof(*given).json["rows"][0]["lossless"] is True
+    (tmp_path / "v.py").write_text(source.replace("root.target", "root.draft"))
+    assert draftproof(*given).json["rows"][0]["lossless"] is False
+
+
+def test_by_root_shows_every_root(draftproof):
+    ran = draftproof("compare", "naive", "--text", "topics", "--vocab", 2, "--roots", 3, "--by-root")
+    assert "by root context" in ran.out
+    assert "average" in ran.out
+
+
+@pytest.mark.parametrize("engine", ["auto", "enumerate"])
+def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monkeypatch, engine):
+    converted = []
+
+    def counting(rows, arithmetic, name):
+        converted.append(rows)
+        return own(rows, arithmetic, name)
+
+    own = processes._converted
+    monkeypatch.setattr(processes, "_converted", counting)
+    problem, settings = FamilyProblem("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
+
+    def conversions(*names):
+        tasks = law_cells(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
+        place = Workplace(problem, settings)
+        converted.clear()
+        rows = [place.row(task) for task in tasks]
+        assert all(row["lossless"] for row in rows)
+        return sum(rows.dtype == object for rows in converted)
+
+    assert conversions("nss", "specinfer", "traversal") == conversions("nss") == 5  # target to depth 2, draft to 1

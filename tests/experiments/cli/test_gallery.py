@@ -1,0 +1,148 @@
+"""The gallery: its table is what was measured, its witnesses run, and its adapters call what is in a checkout."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from draftproof.experiments.cli.gallery import views, work
+from draftproof.experiments.cli.gallery.entries import ENTRIES
+from draftproof.simulator.audit import Audit
+
+#: What each witness prints: found and wanted, in the order of its line.
+WITNESSES = {
+    "vllm_ascend_block.txt": r"0\.5\d+ of the texts begin with token 0 instead of 0\.75",
+    "gbv_ties.txt": r"the token has law 31/56 9/28 1/8 instead of 1/2 3/8 1/8",
+    "traversal_order.txt": r"token 0 comes first in 15/32 instead of 1/2",
+    "distill_spec_guard.txt": r"token 0 comes first with probability 1/4 minus 2\.49\d+e-11",
+}
+
+
+def test_the_page_and_the_table_are_generated():
+    known = work.measured()
+    assert {entry.name for entry in ENTRIES} == set(known)
+    assert views.PAGE.read_text(encoding="utf-8") == views.page(known)
+
+
+def test_the_command_prints_the_table(draftproof):
+    ran = draftproof("gallery")
+    assert ran.code == 0
+    assert all(f"| {entry.name} |" in ran.out for entry in ENTRIES)
+    assert ran.out.strip() == views.table(work.measured())
+
+
+def test_every_lossy_entry_has_a_text_and_a_witness_and_no_other():
+    for entry in ENTRIES:
+        lossy = work.measured()[entry.name].verdict == "lossy"
+        assert bool(entry.text) is bool(entry.witness) is lossy
+    assert {entry.witness for entry in ENTRIES if entry.witness} == set(WITNESSES)
+    assert {path.name for path in views.WITNESSES.iterdir()} == set(WITNESSES)
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_a_witness_runs_by_itself_and_shows_the_bug(name, tmp_path):
+    source = (views.WITNESSES / name).read_text(encoding="utf-8")
+    assert "draftproof" not in source
+    assert len(source.splitlines()) <= 10
+    run = [sys.executable, "-I", str(views.WITNESSES / name)]
+    printed = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    assert re.fullmatch(WITNESSES[name], printed.strip())
+
+
+def test_commits_and_days_are_whole():
+    for entry in ENTRIES:
+        assert entry.is_installed or re.fullmatch(r"[0-9a-f]{40}", entry.commit)
+        found = work.measured()[entry.name]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.day)
+        assert found.instances > found.refuted >= 0
+        assert (found.refuted > 0) is (found.verdict == "lossy")
+
+
+def test_the_installed_entry_is_measured_again_as_recorded(draftproof, tmp_path):
+    pytest.importorskip("transformers")
+    ran = draftproof("gallery", "transformers-sampling", "--checkout", str(tmp_path), "--json", "-")
+    assert ran.code == 0
+    assert ran.json["entries"][0]["verdict"] == "lossless"
+    assert ran.json["differing"] == []
+
+
+POSTERIOR = """
+import random
+import torch
+import a_package_of_nobody
+
+def evaluate_posterior(logits, candidates, logits_processor):
+    rows, best, length = logits_processor(None, logits).softmax(-1), 0, 0
+    token = int(torch.multinomial(rows[0, 0], 1))
+    return best, length, token
+"""
+
+
+def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
+    pytest.importorskip("torch")
+    file = tmp_path / "EAGLE" / "eagle" / "model" / "utils.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(POSTERIOR)
+    ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path), "--json", "-")
+    assert ran.code == 0
+    file.write_text(POSTERIOR.replace("rows[0, 0]", "rows[0, 0].sqrt()"))
+    ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path / "EAGLE"))
+    assert ran.code == 1
+    assert "eagle-posterior: lossy" in ran.out
+    assert "recorded: lossless" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nobody",), "the gallery has no 'nobody'"),
+        (("eagle-posterior", "--record"), "nothing is measured without a checkout"),
+    ],
+)
+def test_what_cannot_be_is_one_line(draftproof, arguments, words):
+    ran = draftproof("gallery", *arguments)
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
+    ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path))
+    assert ran.code == 2
+    assert "holds none of these" in ran.err
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_interrupted_entry_has_no_verdict(tmp_path, monkeypatch, after):
+    judged: list[object] = []
+
+    def judge(audit, instance, scheme, progress=None):
+        if len(judged) == after:
+            raise KeyboardInterrupt
+        judged.append(instance)
+        return one_by_one(audit, instance, scheme, progress)
+
+    def take(root):
+        return (), 0
+
+    one_by_one = Audit.judge
+    monkeypatch.setattr(Audit, "judge", judge)
+    entry = replace(ENTRIES[0], build=lambda folder, path: take, interface="tree", scheme=None, cases=None, options={})
+    with pytest.raises(KeyboardInterrupt):
+        work.run(entry, tmp_path, "2026-01-01")
+    assert len(judged) == after
+
+
+def test_recording_keeps_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(work, "MEASURED", tmp_path / "measured.json")
+    first, second = (work.Outcome(each.name, "s", "lossless", 1, 0, 0.0, "", "", "2026-01-01") for each in ENTRIES[:2])
+    work.record({second.name: second})
+    work.record({first.name: first})
+    assert list(work.measured().values()) == [first, second]
+    assert json.loads(work.MEASURED.read_text())[0]["name"] == first.name
+    assert first.says_the_same(replace(first, deviation=1e-12, day="2027-01-01"))
+    assert not first.says_the_same(replace(first, deviation=1e-3))

@@ -1,0 +1,258 @@
+"""`draftproof prove`: exit codes, the JSON that programs read, refutations that `check` confirms."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from draftproof.simulator.theorems.algebra import oracle
+from draftproof.simulator.theorems.proof.theorem import COMPARED
+
+ONE_STEP = ("--K", 1, "--L1", 0, "--L2", 1)
+OTHER_ANSWERS = ("[[1, 1, 1, 1]]", '["1"]', "[[[]]]", "{}", '[["1e9999999"]]', f'[["{"9" * 5000}"]]')
+
+
+def test_a_theorem_exits_zero_and_says_what_it_covers(draftproof):
+    ran = draftproof("prove", "naive", *ONE_STEP)
+    assert ran.code == 0
+    assert "LOSSLESS for every p and q with full support at V = 2, delayed(K=1, L1=0, L2=1)" in ran.out
+    assert "coverage complete" in ran.out
+
+
+def test_the_json_of_a_theorem(draftproof):
+    ran = draftproof("prove", "block", "--K", 1, "--zeros", "--json", "-")
+    assert ran.code == 0
+    assert ran.json["verdict"] == "proved"
+    assert ran.json["zeros"] is True
+    assert ran.json["identities"] == 7
+    assert ran.json["open_cells"] == 0
+    assert ran.json["witness"] is None
+
+
+def test_a_refutation_exits_one_with_an_instance_that_check_refutes(draftproof):
+    ran = draftproof("prove", "block_by_weights", "--K", 1, "--json", "-")
+    assert ran.code == 1
+    assert ran.json["verdict"] == "refuted"
+    assert ran.json["witness"]["polynomial"]
+    again = draftproof("check", "block_by_weights", "--instance", ran.json["witness"]["file"], "--json", "-")
+    assert again.code == 1
+    assert again.json["witness"]["found"] == ran.json["witness"]["found"]
+
+
+def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypatch):
+    monkeypatch.setattr(oracle.Oracle, "_answer", lambda self, region, atom, near=None: oracle.Empty.UNKNOWN)
+    ran = draftproof("prove", "naive", *ONE_STEP)
+    assert ran.code == 3
+    assert "NOT PROVED" in ran.out
+    assert "LOSSLESS" not in ran.out
+    assert "not known where" in ran.out
+    assert "of random points lie there, at most" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("khisti",), "draftproof check"),
+        (("optimum",), "planned"),
+        (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
+        (("naive", "--K", 4, "--L2", 3), "--max-trees"),
+        (("naive", "--vocab", 9999), "999,800,010,000 probabilities"),
+        (("specinfer", "--scheme", "nothing"), "unknown scheme"),
+    ],
+)
+def test_bad_input_exits_two_with_the_way_out(draftproof, arguments, words):
+    ran = draftproof("prove", *arguments)
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_formulas_of_one_step_are_the_overlap(draftproof):
+    ran = draftproof("prove", "naive", *ONE_STEP, "--formula", "--json", "-")
+    assert [(cell["name"], cell["conditions"], cell["formula"]) for cell in ran.json["formulas"]] == [
+        ("block efficiency", ["p_0 < q_0"], "p_0 - q_0 + 2"),
+        ("block efficiency", ["p_0 >= q_0"], "-p_0 + q_0 + 2"),
+        ("acceptance", ["p_0 < q_0"], "p_0 - q_0 + 1"),
+        ("acceptance", ["p_0 >= q_0"], "-p_0 + q_0 + 1"),
+    ]
+    assert r"-p(0) + q(0) + 2    where p(0) \ge q(0)" in draftproof("prove", "naive", *ONE_STEP, "--latex").out
+
+
+def test_cells_with_one_formula_stand_on_one_line(draftproof):
+    ran = draftproof("prove", "nss", *ONE_STEP, "--formula")
+    assert "    2*p_0*q_0 - p_0 - q_0 + 2    everywhere" in ran.out
+    assert "p_0 is p(0)" in ran.out
+    cells = draftproof("prove", "naive", *ONE_STEP, "--vocab", 3, "--formula").out.splitlines()
+    formulas = [line.split("    ")[1] for line in cells if line.startswith("    ")]
+    assert len(formulas) == len(set(formulas)) == 12
+
+
+def test_block_has_twelve_formulas_for_two_tokens(draftproof):
+    ran = draftproof("prove", "block", "--K", 1, "--formula", "--json", "-")
+    formulas = [cell["formula"] for cell in ran.json["formulas"] if cell["name"] == "block efficiency"]
+    assert len(formulas) == len(set(formulas)) == 12
+    assert "2*p_0 + p1_0" in " ".join(formulas) or "+ 2*p_0 + p1_0 - 2*q_0 - q1_0 + 3" in " ".join(formulas)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "free", "shape"),
+    [
+        ("mixed_order", "a", ("--L2", 1)),
+        pytest.param("mixed_order", "a", ("--L2", 2), marks=pytest.mark.heavy),
+        pytest.param("khisti", "solver", ("--L2", 2), marks=pytest.mark.heavy),
+        pytest.param("khisti", "solver", ("--L2", 1, "--vocab", 3), marks=pytest.mark.heavy),
+        ("spectr", "solver", ("--L2", 1)),
+        pytest.param("spectr", "solver", ("--L2", 1, "--vocab", 3), marks=pytest.mark.heavy),
+        ("path_transport", "solver", ("--L2", 1)),
+    ],
+)
+def test_every_value_of_a_free_number_is_lossless(draftproof, verifier, free, shape):
+    ran = draftproof("prove", verifier, "--free", free, *shape, "--json", "-")
+    assert ran.code == 0
+    assert ran.json["free"]
+    assert ran.json["verdict"] == "proved"
+    assert ran.json["compared"] == COMPARED
+
+
+def test_a_free_number_that_is_lossy_somewhere_is_refuted(draftproof):
+    ran = draftproof("prove", "relaxed", "--free", "w", *ONE_STEP)
+    assert ran.code == 1
+    assert "w" in ran.out.splitlines()[2]
+
+
+def test_relations_exit_like_theorems(draftproof):
+    ran = draftproof("prove", "tree_monte_carlo", "--equals", "block", "--K", 1)
+    assert ran.code == 0
+    assert "the same law: PROVED" in ran.out
+    ran = draftproof("prove", "gbv", "--dominates", "block", "--L2", 1, "--json", "-")
+    assert ran.code == 1
+    assert ran.json["witness"]["block_efficiency"] == ["7/4", "2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("mixed_order", "--free", "b"),
+        ("block", "--free", "solver"),
+        ("block", "--equals", "naive", "--dominates", "naive"),
+    ],
+)
+def test_contradicting_options_exit_two(draftproof, arguments):
+    assert draftproof("prove", *arguments).code == 2
+
+
+def test_a_certificate_is_written_and_checked(draftproof, tmp_path):
+    assert draftproof("prove", "naive", *ONE_STEP, "--certificate", "c.json").code == 0
+    ran = draftproof("prove", "naive", *ONE_STEP, "--verify", "c.json")
+    assert ran.code == 0
+    assert "certificate VALID" in ran.out
+    file = tmp_path / "c.json"
+    file.write_text(file.read_text().replace('"identities": 3', '"identities": 4'))
+    ran = draftproof("prove", "naive", *ONE_STEP, "--verify", "c.json", "--json", "-")
+    assert ran.code == 1
+    assert ran.json["valid"] is False
+    assert draftproof("prove", "block", *ONE_STEP, "--verify", "c.json").code == 2
+    other = draftproof("prove", "naive", "--K", 1, "--verify", "c.json")
+    assert (other.code, other.out) == (2, "")
+    assert re.search(r"c.json is about scheme '?.*, not .*; give the verifier and shape that it is about", other.err)
+    assert draftproof("prove", "naive", *ONE_STEP, "--verify", "nothing.json").code == 2
+
+
+@pytest.mark.parametrize("answers", OTHER_ANSWERS, ids=range(len(OTHER_ANSWERS)))
+def test_answers_of_another_kind_are_bad_input(draftproof, answers):
+    assert draftproof("prove", "naive", *ONE_STEP, "--certificate", "c.json").code == 0
+    fields = json.loads(Path("c.json").read_text())
+    Path("c.json").write_text(json.dumps({**fields, "answers": json.loads(answers)}))
+    ran = draftproof("prove", "naive", *ONE_STEP, "--verify", "c.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "must be null or" in ran.err
+
+
+def test_the_certificate_of_a_relation_is_written_and_checked(draftproof, tmp_path):
+    about = ("prove", "block", "--dominates", "naive", *ONE_STEP)
+    assert draftproof(*about, "--certificate", "d.json").code == 0
+    ran = draftproof(*about, "--verify", "d.json", "--json", "-")
+    assert ran.code == 0
+    assert ran.json["valid"] is True
+    file = tmp_path / "d.json"
+    file.write_text(file.read_text().replace('"equal"', '"surely"', 1))
+    ran = draftproof(*about, "--verify", "d.json")
+    assert ran.code == 1
+    assert "REJECTED" in ran.out
+    for others in (("block", "--equals", "naive"), ("naive", "--dominates", "block"), ("block",)):
+        assert draftproof("prove", *others, *ONE_STEP, "--verify", "d.json").code == 2
+
+
+def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
+    from draftproof.experiments.cli.prove import work
+
+    first = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
+    monkeypatch.setattr(work, "prove", None)
+    again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
+    assert again.code == 0
+    assert again.json["seconds"] == first.json["seconds"]
+    states = iter(["theirs", "theirs", "ours"])
+    monkeypatch.setattr(work.Store, "claim", lambda *_: next(states))
+    monkeypatch.setattr(work, "PERIOD", 0)
+    waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
+    assert waited.json["seconds"] == first.json["seconds"]
+    assert "another run proves this theorem" in waited.err
+
+
+def test_what_is_drafted_by_comparing_rows_is_announced_before_the_search(draftproof):
+    assert "how long that takes, is not known before" not in draftproof("prove", "naive", *ONE_STEP).err
+    ran = draftproof("prove", "nss", "--scheme", "eagle2:beam=1,depth=2,nodes=1")
+    assert ran.code == 0
+    assert "drafts in 2 ways at 40 random points" in ran.err
+
+
+def test_a_scheme_without_its_tree_is_told_how_to_be_named(draftproof):
+    ran = draftproof("prove", "sequoia", "--scheme", "sequoia")
+    assert ran.code == 2
+    assert "tree=1-0" in ran.err
+    assert draftproof("prove", "sequoia", "--scheme", "sequoia:nodes=4,depth=2,tree=1-0").code == 0
+
+
+def test_a_counterexample_between_verifiers_of_files_is_seen_by_the_command_that_it_names(draftproof):
+    """Their cards have names that no registry has."""
+    Path("theirs.py").write_text(
+        "from draftproof.verifiers import make\nfrom draftproof.simulator import Card\n"
+        "class Mine:\n    card = Card(name='l1', title='', source=None)\n"
+        "    def verify(self, root, coin):\n        return make('nss').verify(root, coin)\n"
+    )
+    ran = draftproof("prove", "theirs.py:Mine", "--dominates", "naive", "--vocab", 2, "--K", 1, "--L2", 1)
+    assert ran.code == 1
+    again = draftproof(*ran.out.partition("see it: draftproof ")[2].split(), "--json", "-")
+    mine, naive = (row["block_efficiency_float"] for row in again.json["rows"])
+    assert mine < naive
+
+
+WRONG_FOR_THREE = """
+from draftproof import Card, Verdict
+from draftproof.verifiers import make
+
+naive = make("naive")
+
+class Mine:
+    card = Card(name="mine", title="wrong for a third token", source=None)
+
+    def verify(self, root, coin):
+        if root.children and root.children[0] == 2:
+            return Verdict((), coin.choose(root.draft))
+        return naive.verify(root, coin)
+"""
+
+
+def test_points_of_three_tokens_are_looked_at_where_no_vocabulary_is_named(draftproof, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(WRONG_FOR_THREE)
+    shape = ("--K", 1, "--L1", 0, "--L2", 1)
+    ran = draftproof("prove", f"{file}:Mine", *shape, "--json", "-")
+    assert (ran.code, ran.json["verdict"], ran.json["vocab_size"]) == (1, "refuted", 3)
+    assert draftproof("prove", f"{file}:Mine", *shape, "--vocab", 2).code == 0
+    right = draftproof("prove", "naive", *shape)
+    assert right.code == 0
+    assert "at V = 2" in right.out
+    assert "at V = 3 it is lossless at 22 points of p and q, which proves nothing: --vocab 3" in right.out

@@ -1,0 +1,164 @@
+"""`draftproof prove --jobs`: the same theorem and certificate over processes, steps that are kept, workers that die."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from draftproof.experiments.cli.prove import parallel, work
+from draftproof.experiments.cli.prove.parallel import _Pace, _size
+from draftproof.experiments.cli.prove.work import Request, conduct
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.simulator.drafts import Delayed
+from tests.experiments.grid.stores import change
+
+STEPS = ("--K", 1)  # four draft trees and seven balances
+
+DYING = """
+import multiprocessing, os
+from draftproof.verifiers.naive import Naive
+
+if multiprocessing.parent_process():
+    os._exit(3)
+
+class Dying(Naive):
+    pass
+"""
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Processes are taken even for a moment's work."""
+    monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0.0)
+
+
+def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, tmp_path, many):
+    rows = [
+        draftproof("prove", "block", *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json
+        for jobs in (1, 2)
+    ]
+    assert rows[1]["processes"] == 2
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+    same = ("verdict", "identities", "verdict_cells", "cells", "degree", "runs", "open_cells", "compared")
+    assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
+
+
+@pytest.mark.parametrize(
+    ("relation", "certified"),
+    [
+        pytest.param(("block", "--dominates", "naive"), True, marks=pytest.mark.heavy),
+        pytest.param(("traversal", "--equals", "block"), False, marks=pytest.mark.heavy),
+    ],
+)
+def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, relation, certified):
+    rows = [
+        draftproof("prove", *relation, *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json
+        for jobs in (1, 2)
+    ]
+    assert [row["processes"] for row in rows] == [1, 2]
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+    same = ("verdict", "by", "same_law", "cells", "certified", "solved", "open_cells")
+    assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
+    assert (rows[0]["certified"] > 0) is certified
+
+
+def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
+    about = ("prove", "block", "--dominates", "naive", *STEPS, "--jobs", 1, "--resume", "rows.db")
+    assert draftproof(*about, "--certificate", "whole.json").code == 0
+    assert len(Store("rows.db")) == 2 * 4 + 6  # draft trees of both, one difference for every context but the root
+    change("rows.db", "delete from rows where rowid = (select max(rowid) from rows)")
+    done = []
+    explored, judged = parallel.explored, parallel.judged
+    monkeypatch.setattr(parallel, "explored", lambda *given: done.append("tree") or explored(*given))
+    monkeypatch.setattr(parallel, "judged", lambda *given: done.append("difference") or judged(*given))
+    assert draftproof(*about, "--certificate", "again.json").code == 0
+    assert done == ["difference"]
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+@pytest.mark.heavy
+def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, monkeypatch):
+    from draftproof.simulator.theorems.proof import relations
+
+    monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
+    ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json", "-")
+    assert ran.code == 3
+    assert ran.json["open_cells"] > 0
+
+
+def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
+    whole = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "whole.db", "--certificate", "whole.json")
+    assert whole.code == 0
+    assert len(Store("whole.db")) == 4 + 7 + 1  # draft trees, balances, the theorem
+    shutil.copy("whole.db", "part.db")
+    change("part.db", "delete from rows where rowid > 4; update rows set row = substr(row, 1, 40) where rowid = 4")
+    done = []
+    explored = parallel.explored
+    monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
+    ran = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "part.db", "--certificate", "part.json")
+    assert ran.code == 0
+    assert len(done) == 1
+    assert (tmp_path / "part.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
+    request = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), False, (), 100)
+    rows = str(tmp_path / "rows.db")
+    assert conduct(request, kept=Store(rows)).verdict == "proved"
+    assert work.known_row(request, Store(rows)) is None  # the theorem itself is kept by the command
+    done = []
+    explored = parallel.explored
+    monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
+    conduct(request, kept=Store(rows))
+    assert done == []
+    monkeypatch.setattr("draftproof.experiments.grid.store._ours", lambda: "another")
+    conduct(request, kept=Store(rows))
+    assert done == [1, 1]
+
+
+def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_path, many):
+    (tmp_path / "dying.py").write_text(DYING)
+    ran = draftproof("prove", "dying.py:Dying", *STEPS, "--jobs", 2, "--json", "out.json")
+    assert ran.code == 2
+    assert "ended from within" in ran.err
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.heavy
+def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch):
+    from draftproof.simulator.theorems.proof import theorem as proof
+
+    monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
+    ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json", "-")
+    assert ran.code == 1
+    again = draftproof("check", "block_by_weights", "--instance", ran.json["witness"]["file"], "--json", "-")
+    assert again.json["witness"]["found"] == ran.json["witness"]["found"]
+    assert json.loads(again.out)["lossless"] is False
+
+
+def test_what_is_left_is_judged_by_size():
+    pace = _Pace([2, 2, 3, 3])
+    assert pace.left(0) == 0
+    pace.add(1.0)
+    assert pace.left(1) == 1 + 2 * parallel.GROWTH
+    pace.add(3.0)
+    assert pace.left(2) == 2 * 3 * parallel.GROWTH  # the first did what all of them share
+    pace.add(5.0)
+    assert pace.left(3) == 5
+
+
+@pytest.mark.parametrize(("size", "depths"), [(2, [0, -1, -1, -2, -2, -2, -2]), (3, [0, 0] + [-1] * 6 + [-2] * 18)])
+def test_balances_are_judged_by_their_layer(size, depths):
+    assert [_size((0, number), size) for number in range(len(depths))] == depths
+    assert _size((0, ((0, 1),)), size) == 0
+
+
+def test_what_is_announced_is_kept_beside_what_came_true(monkeypatch):
+    monkeypatch.setattr(parallel, "PATIENCE", 0.0)
+    report = conduct(Request(find_verifier("block"), 2, Delayed(1, 0, 2), False, (), 100))
+    said = report.as_json()["announced"]
+    assert [(each["kind"], each["steps"]) for each in said] == [("draft tree", 2), ("balance", 5)]
+    assert all(each["seconds"] > 0 and 0 < each["took"] <= report.seconds for each in said)

@@ -1,0 +1,388 @@
+"""`draftproof report`: its numbers are those of the rows, its commands print them, its page stands alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from draftproof.experiments.grid.report.equal_terms import findings
+from draftproof.experiments.grid.report.matched import TIMES, comparisons, matched
+from draftproof.experiments.grid.report.ordering import agreement, ordering
+from draftproof.experiments.grid.report.page import page
+from draftproof.experiments.grid.report.places import Place, places_of
+from draftproof.experiments.grid.report.summary import summarise
+from draftproof.experiments.grid.store import Store
+from draftproof.verifiers import REGISTRY
+from tests.experiments.cli.test_sweep import SMALL
+from tests.experiments.grid.stores import DAMAGE, change
+
+
+@pytest.fixture
+def made(draftproof, tmp_path):
+    """A store and its report: the summary as JSON, and the page."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    assert draftproof("sweep", "small.toml", "--jobs", 1).code == 0
+    ran = draftproof("report", "sweep.db", "-o", "report.html", "--json", "-")
+    assert ran.code == 0
+    return ran.json, Path("report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def drawn(draftproof):
+    """The same of a comparison that has a picture."""
+    names = ("naive", "block", "hsd", "specinfer", "traversal", "layer_transport", "gbv", "threshold")
+    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--max-nodes", 3, "--roots", 2)
+    given = ("--text", "topics", "--vocab", 3, *shapes, "--resume", "rows.db")
+    assert draftproof("compare", *names, *given).code == 0
+    ran = draftproof("report", "rows.db", "-o", "drawn.html", "--json", "-")
+    return ran.json, Path("drawn.html").read_text(encoding="utf-8")
+
+
+class Checker(HTMLParser):
+    """Tags that are closed in order, and every address that a page names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.addresses += [value for key, value in attrs if key in ("src", "href", "xlink:href", "action")]
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_names_nothing_elsewhere(drawn):
+    summary, page = drawn
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    assert checker.addresses == []
+    assert {"svg", "table", "style", "script"} <= set(checker.tags)
+    assert re.findall(r"https?://(?!www\.w3\.org/)", page) == []
+    assert "prefers-color-scheme:dark" in page
+    assert "@media print" in page
+    assert page.index(summary["findings"][2].partition("(")[0]) < page.index("<svg") < page.index("<table")
+
+
+def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_own(made):
+    summary, page = made
+    compared, leads, refuted = summary["findings"]
+    assert compared == "4 verifiers compared exactly on 3 worlds (perturbed) and 3 draft schemes: 39 rows."
+    best, *_, last = summary["verifiers"]
+    assert leads.startswith(f"{best['verifier']} leads, {100 * (1 - best['share']):.2f}% below the optimum on average")
+    assert leads.endswith(f"and {last['verifier']} is last with {100 * (1 - last['share']):.2f}%.")
+    assert refuted == "Refuted: block_by_weights (every row)."
+    assert [(row["refuted"], row["rows"]) for row in summary["refuted"]] == [(9, 9)]
+    before, _, rest = page.partition('<table id="refuted">')
+    table, _, after = rest.partition("</table>")
+    assert "<td>block_by_weights</td>" in table
+    assert "block_by_weights" not in before.partition("<table")[2] + after
+
+
+def test_a_verifier_has_one_colour_in_tables_and_picture(drawn):
+    summary, page = drawn
+    colours = {}
+    for name in (row["verifier"] for row in summary["verifiers"]):
+        cells = set(re.findall(rf'--c:([^"]+)">(?:<td class="v">)?{name}</', page))
+        lines = set(re.findall(rf'fill: ([^;"]+)[^>]*>{name}</text>', page)) if "currentColor" not in cells else cells
+        assert len(cells) == 1
+        assert cells == lines or name not in summary["delay"]["named"]
+        colours[name] = cells.pop()
+    assert len(set(colours.values())) == len(colours) == 7
+
+
+def test_the_worst_share_is_printed_again_by_its_command(made, draftproof):
+    for row in made[0]["verifiers"]:
+        [again] = draftproof(*shlex.split(row["worst_command"])[1:], "--json", "-").json["rows"]
+        assert again["block_efficiency_float"] / again["optimum_float"] == pytest.approx(row["worst"], rel=1e-6)
+
+
+def test_the_largest_difference_is_printed_again_by_its_command(made, draftproof):
+    [pair] = [pair for pair in made[0]["pairs"] if (pair["verifier"], pair["other"]) == ("naive", "block")]
+    first, second = draftproof(*shlex.split(pair["command"])[1:], "--json", "-").json["rows"]
+    gap = second["block_efficiency_float"] - first["block_efficiency_float"]
+    assert (first["verifier"], gap) == ("naive", pytest.approx(pair["largest"], abs=1e-12))
+    assert gap > 0
+
+
+OWN = """
+from draftproof.verifiers import REGISTRY
+
+class Mine:
+    card, verify = type(REGISTRY["naive"].card)(name="mine", title="", source=None), REGISTRY["naive"].verify
+
+class Two:
+    depth = 1
+
+    def draw(self, draft, coin):
+        return [(coin.choose(draft.row(())),) for _ in range(2)]
+"""
+
+
+def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    instance = {"vocab_size": 2, "depth": 1, "target": {"": ["1/3", "2/3"], "0": ["0", "1"], "1": ["0", "1"]}}
+    instance["draft"] = {"": ["1/2", "1/2"]}
+    (tmp_path / "given.json").write_text(json.dumps(instance))
+    line = ("own.py:Mine", "naive", "--scheme", "own.py:Two", "--instance", "given.json", "--arithmetic", "rational")
+    [first, second] = draftproof("compare", *line, "--resume", "rows.db", "--json", "-").json["rows"]
+    summary = draftproof("report", "rows.db", "--json", "-", "-o", "own.html").json
+    assert {row["verifier"]: row["mean"] for row in summary["verifiers"]} == {
+        row["verifier"]: row["block_efficiency_float"] for row in (first, second)
+    }
+    [command] = summary["commands"].values()
+    again = draftproof(*shlex.split(command)[1:], "--json", "-").json["rows"]
+    assert {row["strong_id"] for row in again} == {first["strong_id"], second["strong_id"]}
+    assert f'data-copy="{command}"' in Path("own.html").read_text(encoding="utf-8")
+
+
+def test_means_are_those_of_the_rows(made, draftproof):
+    summary, _ = made
+    shape = ("--scheme", "delayed:K=2,L1=0,L2=2", "--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
+    values = [
+        draftproof("compare", "block", *shape, "--seed", seed, "--json", "-").json["rows"][0]["block_efficiency_float"]
+        for seed in range(3)
+    ]
+    row = next(row for row in summary["by_scheme"] if (row["verifier"], row["scheme"]) == ("block", shape[1]))
+    assert row["mean"] == pytest.approx(sum(values) / 3, rel=1e-12)
+
+
+def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
+    summary, page = made
+    assert "<h2>On equal terms</h2>" in page
+    world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
+    rows = [row for row in summary["matched"] if row["verifier"] == "block"]
+    assert {row["term"] for row in rows} == {"drafted tokens", "depth", "time"}  # no tree of one step
+    shapes = {row["scheme"]: row["nodes"] for row in summary["by_scheme"]}
+    for row in rows:
+        if row["term"] != "drafted tokens":
+            continue
+        best = []
+        for seed in range(3):
+            named = [word for shape, nodes in shapes.items() if nodes == row["value"] for word in ("--scheme", shape)]
+            each = [
+                draftproof("compare", "block", *named[i : i + 2], *world, "--seed", seed, "--json", "-").json["rows"][0]
+                for i in range(0, len(named), 2)
+            ]
+            best.append(max(found["block_efficiency_float"] for found in each))
+        assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
+        assert row["median"] == pytest.approx(sorted(best)[1], rel=1e-12)
+    for term in {(row["term"], row["value"]) for row in summary["matched"]}:
+        line, *group = [row for row in summary["matched"] if (row["term"], row["value"]) == term]
+        if line["verifier"] != "optimum":  # bounds are of delayed trees only
+            line, group = None, [line, *group]
+        assert sum(row["wins"] for row in group) >= 1
+        assert all(0 <= row["wins"] <= 1 for row in group)
+        assert (line is None) == (term[1] == 2)
+        assert all(line is None or row["mean"] <= line["mean"] + 1e-9 for row in group)
+    fastest = {row["value"]: row["mean"] for row in rows if row["term"] == "time"}
+    assert list(fastest) == list(TIMES)
+    assert 1 < max(fastest.values()) == fastest[TIMES[0]]
+
+
+def test_the_speed_up_of_the_best_scheme_is_that_of_compare(made, draftproof):
+    summary, _ = made
+    [row] = [row for row in summary["matched"] if (row["verifier"], row["value"]) == ("block", TIMES[1])]
+    world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--cost", TIMES[1])
+    best = []
+    for seed in range(3):
+        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--seed", seed)
+        found = draftproof("compare", "block", *shapes, *world, "--json", "-").json["rows"]
+        best.append(max(each["speedup"] for each in found))
+    assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
+    assert row["cells"] == {"perturbed:s=1, T = 1": row["mean"]}
+
+
+def place(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), upper: float | None = None, **scheme):
+    """A place with these block efficiencies, as rows of a store say it."""
+    fields = {"name": "delayed", "K": 2, "L1": 0, "L2": 2, **scheme}
+    source = {"family": "dirichlet", "vocab_size": 2, "seed": world, "denominator": 9}
+    row = {"source": source, "scheme": fields, "shape": str(fields), "nodes": 4, "arithmetic": "float64"}
+    row |= {"options": ["--seed", str(world)], "depth_distribution": [0.0] * (fields["L1"] + fields["L2"] + 1)}
+    rows = {
+        name: {**row, "block_efficiency_float": value, "control": False, "lossless": True, "spec": name}
+        for name, value in values.items()
+    }
+    return Place(row, upper, rows, set(lossy))
+
+
+def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
+    both = [place({"block": 2.0, "gbv": 2.5}, world, upper=2.6) for world in (0, 1)]
+
+    def names(*places):
+        return {row["verifier"] for row in matched(list(comparisons(places))) if row["term"] == "drafted tokens"}
+
+    assert names(*both) == {"optimum", "block", "gbv"}
+    assert names(*both, place({"block": 2.0}, 2, upper=2.6)) == {"optimum", "block"}
+    assert names(*both, place({"block": 2.0, "gbv": 9.0}, 2, lossy=("gbv",), upper=2.6)) == {"optimum", "block"}
+    assert names(*both, place({"block": 2.0, "gbv": 2.5}, 2)) == {"block", "gbv"}
+    assert names(*both, place({"spectr": 2.0}, 2)) == set()
+
+
+def test_many_that_are_level_are_counted():
+    names = ["nss", "naive", "block", "hsd", "traversal", "gbv"]
+    level = [place(dict.fromkeys(names, 2.0), world) for world in range(2)]
+    [first, *_] = findings({"matched": list(matched(list(comparisons(level)))), "ordering": []})
+    assert "block, gbv, hsd and 3 more, level at 2.0000" in first
+    assert "naive" not in first
+
+
+def test_the_best_scheme_counts_for_each_by_itself():
+    places = [place({"block": 2.0, "gbv": 1.5}), place({"block": 1.0, "gbv": 2.5}, K=4, L2=1)]
+    rows = {row["verifier"]: row for row in matched(list(comparisons(places))) if row["term"] == "drafted tokens"}
+    assert {name: row["mean"] for name, row in rows.items()} == {"block": 2.0, "gbv": 2.5}
+    assert {name: row["wins"] for name, row in rows.items()} == {"block": 0, "gbv": 1}
+    one = {row["verifier"]: row for row in matched(list(comparisons(places))) if row["term"] == "acceptance"}
+    assert one["gbv"]["mean"] == 1.5
+
+
+def test_the_reported_order_is_counted_two_by_two():
+    places = [place({"nss": 1.0, "naive": 2.0, "block": 2.0}), place({"nss": 2.5, "naive": 2.0, "block": 2.5}, 1)]
+    found = {(row["lower"], row["higher"]): row for row in ordering(places)}
+    assert set(found) == {("nss", "block"), ("nss", "naive"), ("block", "naive")}
+    mixed, never = found["nss", "naive"], found["block", "naive"]
+    assert (mixed["as_reported"], mixed["equal"], mixed["reversed"]) == (1, 0, 1)
+    assert mixed["verdict"] == "holds on average"
+    assert mixed["witness"].startswith("draftproof compare nss naive ")
+    assert "--seed 1 " in mixed["witness"]
+    assert (never["as_reported"], never["equal"], never["reversed"]) == (0, 1, 1)
+    assert never["verdict"].startswith("impossible")
+    assert found["nss", "block"]["verdict"] == "holds on all drafts"
+    assert found["nss", "block"]["witness"] == ""
+    assert ordering([place({"nss": 1.0, "naive": 2.0}, K=1)]) == []  # one path: there nothing is to be chosen
+    [row] = [row for row in agreement(list(comparisons(places))) if row["term"] == "drafted tokens"]
+    assert (row["pairs"], row["as_reported"], row["cells"], row["block_below_naive"]) == (3, 2, 1, 0)
+    assert row["order"] == "nss < naive < block"
+    assert row["leaders"] == {"block": 1}
+
+
+def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
+    places = [place({"block": 2.0, "gbv": 2.5}, world) for world in (0, 1)]
+    rows = [{**row, "kind": "law", "verifier": name} for each in places for name, row in each.rows.items()]
+    assert [set(each.values) for each in places_of(rows)] == [{"block", "gbv"}] * 2
+    rows[-1]["lossless"] = False
+    assert [set(each.values) for each in places_of(rows)] == [{"block"}] * 2
+    rows[-1]["scheme"] = rows[-2]["scheme"] = {"name": "another"}  # of which the card may not speak
+    assert [set(each.values) for each in places_of(rows)] == [{"block", "gbv"}, {"block"}]
+
+
+@pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
+def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
+    names = [*list(REGISTRY)[:20], "<script>evil</script>"]
+    rows = []
+    for world, number in product(range(worlds), range(schemes)):
+        shape = {"K": 1 + number % 4, "L1": number // 16, "L2": 1 + number // 4 % 4}
+        made = place({name: 2.0 + 0.01 * i + 0.001 * world for i, name in enumerate(names)}, world, **shape)
+        rows += [{**row, "kind": "law", "verifier": name, "nodes": number, "max_deviation_float": 0.0,
+                  "source": {**row["source"], "s": world}} for name, row in made.rows.items()]  # fmt: skip
+    text = page(summarise({"law": rows}), ["large.db"], "0")
+    assert len(text.encode()) <= 400_000
+    assert "<script>evil" not in text
+
+
+def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
+    ran = draftproof("report", "none.db")
+    assert ran.code == 2
+    assert "there is no store none.db" in ran.err
+    (tmp_path / "other.json").write_text('{"a": 1}\n')
+    assert draftproof("report", "other.json").code == 2
+    (tmp_path / "empty.db").touch()
+    ran = draftproof("report", "empty.db")
+    assert (ran.code, "has no rows that a report shows" in ran.err) == (2, True)
+
+
+def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof):
+    summary, _ = made
+    for seed in range(3):
+        names = [row["verifier"] for row in summary["verifiers"]]
+        shape = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--seed", seed)
+        for scheme in dict.fromkeys(row["scheme"] for row in summary["by_scheme"]):
+            more = ("--optimum",) if scheme.startswith("delayed") else ()
+            ran = draftproof("compare", *names, "--scheme", scheme, *shape, *more, "--resume", "rows.db")
+            assert ran.code in (0, 1)
+    again = draftproof("report", "rows.db", "--json", "-").json
+    others = {row["verifier"]: row for row in summary["verifiers"]}
+    assert {row["verifier"] for row in again["verifiers"]} == others.keys() != set()
+    for row in again["verifiers"]:
+        other = others[row["verifier"]]
+        assert row["rows"] == other["rows"]
+        for key in ("mean", "share", "worst"):  # rounding of sums in another order
+            assert row[key] == (None if other[key] is None else pytest.approx(other[key], rel=1e-12))
+    same = ("verifier", "other", "rows", "below")
+    assert sorted([pair[key] for key in same] for pair in again["pairs"]) == sorted(
+        [pair[key] for key in same] for pair in summary["pairs"]
+    )
+
+
+def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
+    given = ("--text", "topics", "--vocab", 3, "--K", 2, "--L1", 0, "--L2", "1..2", "--roots", 1)
+    assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.db").code == 0
+    findings = draftproof("report", "r.db", "--json", "-").json["findings"]
+    [named] = [text for text in findings if "traversal_insertion_order" in text]
+    assert named == (
+        "No verifier is refuted; not lossless either, though no row here shows it: traversal_insertion_order."
+    )
+
+
+def test_cells_of_models_shares_and_theorems_are_sections(draftproof, tmp_path):
+    kept = Store("rows.db")
+    cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
+    kept.add({**cell, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
+    kept.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
+    kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "kind": "share", "strong_id": "c" * 24})
+    line = ("prove", "naive", "--vocab", 2, "--K", 1, "--L1", 0, "--L2", 1, "--resume", "proved.db")
+    assert draftproof(*line).code == 0
+    ran = draftproof("report", "rows.db", "proved.db", "-o", "r.html", "--json", "-")
+    assert ran.json["findings"] == [
+        "On real models: 1 cell, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
+        "z = -2.00.",
+        "Shares of the optimum on 2 random instances: gbv 96.00% on average, 95.00% at worst.",
+        "1 theorem for all p and q: naive.",
+    ]
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<h2>On real models</h2>" in page
+    assert "<h2>Shares of the optimum</h2>" in page
+    assert "<h2>Proved for all p and q</h2>" in page
+    assert "<h2>Verifiers</h2>" not in page
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
+    change("sweep.db", DAMAGE)
+    given = ("--text", "topics", "--vocab", 3, "--K", 1, "--L1", 0, "--L2", 1, "--roots", 1, "--no-optimum")
+    assert draftproof("compare", "naive", *given, "--resume", "rows.db").code == 0
+    before = files(tmp_path)
+    ran = draftproof("report", "sweep.db", "rows.db")
+    assert ran.code == 0
+    assert "1 row changed" in ran.err
+    assert draftproof("rows", "sweep.db", "--export", "rows.csv").code == 0
+    Path("rows.csv").unlink()
+    assert files(tmp_path) == before
+
+
+def test_a_store_that_is_written_just_now_is_read(draftproof, made):
+    summary, _ = made
+    store = Store("sweep.db")
+    store.add({**next(iter(store.values())), "seconds": 5.0})
+    assert Path("sweep.db-wal").exists()
+    ran = draftproof("report", "sweep.db", "--json", "-")
+    assert ran.json["findings"] == summary["findings"]
+    store.close()
