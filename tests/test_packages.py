@@ -67,7 +67,8 @@ def forbidden(source: str) -> set[str]:
             found.add(dotted(node.func))
         if name.startswith(generators):
             last = name.rsplit(".", 1)[1]
-            if last[0].islower() and last != "default_rng":  # classes and seeded generators are no global state
+            harmless = ("default_rng", "getstate", "get_state")  # a seeded generator; a look at the global ones
+            if last[0].islower() and last not in harmless:  # nor are classes global state
                 found.add(name)
         if isinstance(node, ast.Call) and dotted(node.func).endswith("default_rng") and not node.args:
             found.add("default_rng()")

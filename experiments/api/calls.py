@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof import verifiers as zoo
-from draftproof.experiments.api.arguments import as_pair, as_scheme, as_verifier, on_pair
+from draftproof.experiments.api.arguments import as_pair, as_scheme, as_verifier, planned_scheme
 from draftproof.experiments.inputs.measured import planned
 from draftproof.experiments.inputs.sources import FamilyProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, evaluator
