@@ -178,7 +178,8 @@ class Number:
         return fmpq
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(fmpq, name) or not name.startswith("__"):
+        by_user = not is_trusted(sys._getframe(1).f_code.co_filename)
+        if hasattr(fmpq, name) or (by_user and not name.startswith("__")):
             _refuse(f"a number was asked for {name!r}")(self)
         raise AttributeError(f"{fmpq.__name__!r} object has no attribute {name!r}")
 
