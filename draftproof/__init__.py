@@ -11,10 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from draftproof.experiments.api.bounding import bound, optimum
+    from draftproof.experiments.api.arguments import from_model
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
-    from draftproof.experiments.api.comparing import compare
-    from draftproof.experiments.api.models import from_model
+    from draftproof.experiments.api.comparing import bound, compare, optimum
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
@@ -60,10 +59,9 @@ _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.sequential": ("Monitor",),
-    "draftproof.experiments.api.bounding": ("bound", "optimum"),
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
-    "draftproof.experiments.api.comparing": ("compare",),
-    "draftproof.experiments.api.models": ("from_model",),
+    "draftproof.experiments.api.comparing": ("bound", "compare", "optimum"),
+    "draftproof.experiments.api.arguments": ("from_model",),
     "draftproof.simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
     "draftproof.simulator.drafts": (
         "SCHEMES",

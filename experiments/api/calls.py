@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from draftproof import verifiers as zoo
 from draftproof.experiments.api.arguments import as_pair, as_scheme, as_verifier, planned_scheme
-from draftproof.experiments.inputs.measured import planned
+from draftproof.experiments.inputs.schemes import planned
 from draftproof.experiments.inputs.sources import FamilyProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, evaluator
 from draftproof.experiments.shared.progress import quiet

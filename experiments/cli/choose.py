@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from draftproof.experiments.inputs.grouped import grouped
-from draftproof.experiments.inputs.options import JsonTarget
+from draftproof.experiments.inputs.options import JsonTarget, grouped
 from draftproof.experiments.inputs.text import text_files
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt

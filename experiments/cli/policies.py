@@ -8,13 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.actions import shapes_of
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import Own, own_policy
+from draftproof.experiments.inputs.policies import Own, own_policy, shapes_of, world_of
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, from_file
-from draftproof.experiments.inputs.worlds import world_of
 from draftproof.experiments.models.policies.rivals import RIVALS, Rival
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import bar, console_for, named_errors, remark

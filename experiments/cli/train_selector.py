@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.actions import shapes_of
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.options import JsonTarget
+from draftproof.experiments.inputs.policies import shapes_of
 from draftproof.experiments.inputs.text import EMBEDDED, text_files
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models import options as opt

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from draftproof.experiments.inputs.grouped import grouped
 from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.options import grouped
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark

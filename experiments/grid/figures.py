@@ -1,9 +1,16 @@
-"""What pictures have in common: a drawing board that draws into files, line styles, quiet axes."""
+"""What pictures have in common, and the picture of a comparison: block efficiency against delay depth.
+
+The drawing board draws into files; the picture of a comparison is at a fixed budget of nodes.
+"""
 
 from __future__ import annotations
 
 import io
 import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from textwrap import wrap
 from typing import Any
 
 #: Each line takes the next of each: colour (they stay apart for colour-blind readers), dash and marker. The three
@@ -59,3 +66,162 @@ def quiet_axes(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+_BASELINE = "naive"
+_OPTIMUM = "upper bound"
+#: So many lines stand out and have their names.
+NAMED = 5
+
+#: For each verifier its points: delay depth, block efficiency, shape.
+Lines = Mapping[str, list[tuple[int, float, str]]]
+
+
+def best_budget(rows: Sequence[dict[str, Any]]) -> int:
+    """The node budget `L1 + K L2` with the most delay depths among the rows; the largest among equals."""
+    delays: dict[int, set[int]] = defaultdict(set)
+    for row in rows:
+        if row["scheme"]["name"] == "delayed":
+            delays[row["nodes"]].add(_delay(row))
+    return max(delays, default=0, key=lambda budget: (len(delays[budget]), budget))
+
+
+def undrawn(rows: Sequence[dict[str, Any]]) -> set[str]:
+    """Negative controls, and whatever a row refutes: their block efficiency is no merit."""
+    return {row["verifier"] for row in rows if row["control"] or not row["lossless"]}
+
+
+def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
+    """The points of each verifier that is drawn: at each delay depth the shape that does best."""
+    left_out = undrawn(rows)
+    best: dict[str, dict[int, tuple[float, str]]] = defaultdict(dict)
+    for row in rows:
+        if row["nodes"] == budget and row["verifier"] not in left_out:
+            shape = f"K={row['K']}\nL2={row['L2']}" if row["K"] > 1 else "trunk\nonly"
+            point = (row["block_efficiency_float"], shape)
+            points = best[row["verifier"]]
+            points[_delay(row)] = max(points.get(_delay(row), point), point)
+    for row in rows if best else ():  # the line that nothing lossless crosses
+        if row["nodes"] == budget and row.get("optimum_upper_float") is not None:
+            points = best[_OPTIMUM]
+            points[_delay(row)] = max(points.get(_delay(row), (0.0, "")), (row["optimum_upper_float"], ""))
+    return {name: [(x, *points[x]) for x in sorted(points)] for name, points in best.items()}
+
+
+def gains(lines: Lines) -> Lines:
+    """What each line has over the baseline at the same delay; the lines themselves where there is no baseline."""
+    base = {x: y for x, y, _ in lines.get(_BASELINE, [])} or dict.fromkeys(
+        (x for points in lines.values() for x, *_ in points), 0.0
+    )
+    return {name: [(x, y - base[x], shape) for x, y, shape in points if x in base] for name, points in lines.items()}
+
+
+def telling(lines: Lines, count: int) -> list[str]:
+    """The best lines on average, of many lines none that stays close to a better one all the way."""
+    heights = {name: dict(point[:2] for point in points) for name, points in lines.items() if name != _OPTIMUM}
+    near = max((max(own.values()) - min(own.values()) for own in heights.values()), default=0.0)
+    near = min(near, max((y for own in heights.values() for y in own.values()), default=0.0)) / 3
+    chosen: list[str] = []
+    for name in sorted(heights, key=lambda name: -sum(heights[name].values()) / len(heights[name])):
+        apart = [
+            max((abs(y - heights[other][x]) for x, y in heights[name].items() if x in heights[other]), default=0.0)
+            for other in chosen
+        ]
+        if len(heights) <= count or (len(chosen) < count and all(gap > near for gap in apart)):
+            chosen.append(name)
+    return chosen
+
+
+def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
+    """Draw the gains of lines on matplotlib `axes`: a few with their names, the others, if any, faint.
+
+    What no lossless verifier reaches is shaded. room: for the names, as a share of the width. Whether there are others.
+    """
+    shapes: dict[int, set[str]] = defaultdict(set)
+    for line in lines.values():
+        for delay, _, shape in line:
+            shapes[delay] |= {shape} - {""}
+    axes.set_xlim(min(shapes) - room * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
+    axes.set_xticks(sorted(shapes), [f"{at}\n" + "\nor ".join(sorted(shapes[at])) for at in sorted(shapes)])
+    axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
+    axes.set_ylabel(f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]")
+    lines = gains(lines)
+    named = telling(lines, NAMED)
+    values = [y for points in lines.values() for _, y, _ in points]
+    values = [y for y in values if y >= -max(values)]  # what falls far below is not worth the space
+    margin = 0.12 * (max(values) - min(values) or 1.0)
+    low, high = min(values) - margin, max(values) + margin
+    if bound := lines.get(_OPTIMUM):
+        x, y = [point[0] for point in bound], [point[1] for point in bound]
+        axes.fill_between(x, y, high, color="0.88", zorder=0, linewidth=0)
+        axes.plot(x, y, color="0.25", linewidth=2.5, zorder=1)
+        axes.text(x[-1], high - 0.3 * margin, "no lossless verifier gets here ", ha="right", va="top", color="0.25")
+    others = [name for name in lines if name not in (*named, _OPTIMUM)]
+    for name in others:
+        axes.plot(*_columns(lines[name]), color="0.75", linewidth=0.8, zorder=1)
+    for number, name in enumerate(named):
+        style = line_style(number)
+        axes.plot(*_columns(lines[name]), **style, markersize=6, linewidth=1.8, zorder=3)
+    places = _spread([lines[name][0][1] for name in named], 0.062 * (high - low))
+    for number, (name, place) in enumerate(zip(named, places, strict=True)):
+        start = lines[name][0]
+        axes.annotate(
+            name,
+            (start[0], start[1]),
+            (start[0] - 0.18, place),
+            ha="right",
+            va="center",
+            color=line_style(number)["color"],
+            arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "shrinkB": 4},
+        )
+    axes.set_ylim(low, high)
+    quiet_axes(axes)
+    return bool(others)
+
+
+def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[float]]:
+    return [point[0] for point in points], [point[1] for point in points]
+
+
+def _spread(heights: Sequence[float], least: float) -> list[float]:
+    """Places for labels near these heights, at least so far apart, in the same order."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    places = list(heights)
+    for _ in range(200):
+        for below, above in pairwise(order):
+            short = least - (places[above] - places[below])
+            if short > 1e-12:
+                places[above] += short / 2
+                places[below] -= short / 2
+    return places
+
+
+def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
+    """A PNG of the comparison, 200 dots an inch; empty if there is no line to draw."""
+    pyplot = drawing_board()
+    budget = best_budget(rows)
+    lines = delay_lines(rows, budget)
+    if not any(name != _OPTIMUM for name in lines):
+        return b""
+    figure, axes = pyplot.subplots(figsize=(7.4, 4.8), layout="constrained")
+    grey = "; grey: other verifiers" if draw_delay(axes, lines) else ""
+    left_out = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
+    proved = all(row["arithmetic"] == "rational" for row in rows)
+    how = "exact" if proved else "exact to rounding"
+    figure.suptitle(
+        "\n".join(
+            [
+                f"How much of what is possible a verifier gets: {how}, {budget} drafted tokens (L1 + K L2 = {budget})",
+                *wrap(f"{caption}{grey}{left_out}", 115),
+            ]
+        ),
+        x=0.01,
+        ha="left",
+        fontsize=9,
+    )
+    return as_png(figure, 200)
+
+
+def _delay(row: dict[str, Any]) -> int:
+    """The trunk of a row's tree; a single path is all trunk."""
+    return int(row["L1"] + (row["L2"] if row["K"] == 1 else 0))

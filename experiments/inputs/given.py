@@ -9,10 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from draftproof.experiments.inputs.grouped import grouped
-from draftproof.experiments.inputs.options import Shape
-from draftproof.experiments.inputs.sampled import sampled
-from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem
+from draftproof.experiments.inputs.options import Shape, grouped
+from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem, sampled
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_spec
 from draftproof.experiments.shared.progress import remark

@@ -1,20 +1,26 @@
-"""From what a person types to draft schemes: `delayed:K=3,L1=0,L2=2`, `topology:tree=2-1-0-0`, `mine.py:Mine`."""
+"""From the text of a command line to draft schemes: `delayed:K=3,L1=0,L2=2`, `topology:tree=2-1-0-0`, `mine.py:Mine`.
+
+The tree of `sequoia` is planned from a measurement on the pair that is asked about.
+"""
 
 from __future__ import annotations
 
 import copyreg
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
+from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import from_file, loaded, parse_assignments
 from draftproof.experiments.shared.code import file_digest
-from draftproof.simulator.arithmetic import parse_fraction
-from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, parameter_kinds
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, parse_fraction
+from draftproof.simulator.drafts import SCHEMES, Delayed, Sequoia, UserScheme, parameter_kinds
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.verifiers.sequoia import acceptance_vector
 
 
 def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftScheme:
@@ -117,3 +123,24 @@ copyreg.pickle(UserScheme, lambda scheme: (_own, (scheme_spec(scheme), {})))  # 
 def shape_name(scheme: DraftScheme) -> str:
     """`K, L1, L2` of a delayed tree; another scheme as it calls itself."""
     return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)
+
+
+def planned(scheme: DraftScheme, problem: Problem) -> DraftScheme:
+    """The scheme with its tree, measured on the roots of the problem; any other scheme as it is."""
+    return planned_on(scheme, problem.roots(scheme.depth, RATIONAL)) if _is_open(scheme) else scheme
+
+
+def planned_on(scheme: DraftScheme, cases: Iterable[Case]) -> DraftScheme:
+    """The same for weighted pairs of processes: the acceptance vector is their weighted mean."""
+    if not (isinstance(scheme, Sequoia) and _is_open(scheme)):
+        return scheme
+    vectors = []
+    for case in cases:
+        vector = acceptance_vector(case.target, case.draft, scheme.depth, scheme.nodes)
+        weight = arithmetic_of(case.target.row(())).number(case.weight)
+        vectors.append([share * weight for share in vector])
+    return Sequoia.planned([sum(shares) for shares in zip(*vectors, strict=True)], scheme.nodes, scheme.depth)
+
+
+def _is_open(scheme: DraftScheme) -> bool:
+    return isinstance(scheme, Sequoia) and not scheme.tree and scheme.nodes > 0 and scheme.depth > 0

@@ -1,4 +1,7 @@
-"""From what a person types to objects: verifiers, families with parameters, ranges."""
+"""From the text of a command line to verifiers, families with parameters and ranges.
+
+`optimum` is planned anew for every instance and shape, then run like any other.
+"""
 
 from __future__ import annotations
 

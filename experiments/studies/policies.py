@@ -17,11 +17,10 @@ import typer
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task, rows_of, run
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.actions import shapes
 from draftproof.experiments.inputs.latency import TimeModel, time_model
+from draftproof.experiments.inputs.policies import at_temperature, shapes, world_of
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, topics_table
-from draftproof.experiments.inputs.worlds import at_temperature, world_of
 from draftproof.experiments.models.policies.fitted import state_scalars
 from draftproof.experiments.models.policies.rivals import RIVALS, choices
 from draftproof.experiments.shared.output import check_files, write_json, write_pages

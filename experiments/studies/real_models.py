@@ -16,7 +16,7 @@ import typer
 
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.grouped import grouped
+from draftproof.experiments.inputs.options import grouped
 from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import write_json, write_whole

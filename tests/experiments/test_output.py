@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown, compare_table
-from draftproof.experiments.grid.delays import delay_figure
+from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.shared import progress
 from draftproof.experiments.shared.output import csv_cell, latex_text, printable_json
 from draftproof.experiments.shared.progress import PlainConsole, bar, remark

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.given import Given, choose_problem
-from draftproof.experiments.inputs.sampled import SampledProblem, tempered
+from draftproof.experiments.inputs.sources import SampledProblem, tempered
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 
 ROWS = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])

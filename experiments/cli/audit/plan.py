@@ -11,7 +11,7 @@ from typing import Any
 
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem
-from draftproof.experiments.inputs.measured import planned_on
+from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.sources import FamilyProblem, Problem
 from draftproof.experiments.inputs.worker import WorkerProcess, uses_workers
 from draftproof.experiments.shared.progress import quiet

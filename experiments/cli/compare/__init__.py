@@ -18,8 +18,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import TimeModel, time_model
-from draftproof.experiments.inputs.measured import planned
-from draftproof.experiments.inputs.schemes import scheme_spec
+from draftproof.experiments.inputs.schemes import planned, scheme_spec
 from draftproof.experiments.inputs.sources import FileProblem, Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
 from draftproof.experiments.shared.output import check_files, write_json

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
-from draftproof.experiments.grid.delays import delay_figure
+from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.files import printable
 

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli import policies_work as valuing
-from draftproof.experiments.inputs.actions import distinct
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import own_policy
+from draftproof.experiments.inputs.policies import distinct, own_policy, world_of
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
-from draftproof.experiments.inputs.worlds import world_of
 from draftproof.experiments.models.policies.rivals import RIVALS
 from draftproof.experiments.models.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
 from draftproof.experiments.shared.output import number_fields

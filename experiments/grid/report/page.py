@@ -12,8 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from draftproof.experiments.grid.delays import draw_delay
-from draftproof.experiments.grid.figures import as_svg, drawing_board, line_style
+from draftproof.experiments.grid.figures import as_svg, draw_delay, drawing_board, line_style
 from draftproof.experiments.grid.report import equal_terms, section
 from draftproof.experiments.grid.report.section import Cell, Section, along
 from draftproof.experiments.grid.report.summary import percent as in_percent

@@ -13,7 +13,7 @@ from itertools import permutations
 from statistics import fmean, quantiles
 from typing import Any
 
-from draftproof.experiments.grid.delays import NAMED, best_budget, delay_lines, gains, telling
+from draftproof.experiments.grid.figures import NAMED, best_budget, delay_lines, gains, telling
 from draftproof.experiments.grid.report.matched import comparisons, matched
 from draftproof.experiments.grid.report.ordering import agreement, ordering
 from draftproof.experiments.grid.report.places import CLOSE, Place, by_shape, kind, places_of

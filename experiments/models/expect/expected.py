@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.grid.cost import expected_cost
-from draftproof.experiments.inputs.measured import planned_on
+from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Player, Settings
 from draftproof.experiments.models.expect.tables import root_case, upper_case
 from draftproof.experiments.models.expect.trees import RootTrees

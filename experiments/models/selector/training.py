@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from draftproof.experiments.models.policies import learned
 from draftproof.experiments.models.policies.fitted import Learner, steps_of_entropy
+from draftproof.experiments.models.policies.rivals import boosting, linear, shallow_tree
 from draftproof.experiments.models.selector.features import Inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.simulator.protocol import Progress
@@ -187,7 +187,7 @@ def rivals() -> dict[str, Learner]:
     """Learners on the numbers alone; those of scikit-learn where it is installed."""
     found = {"entropy": steps_of_entropy(STEPS)}
     if find_spec("sklearn") is not None:
-        found |= {"tree": learned.shallow_tree, "linear": learned.linear, "boosting": learned.boosting}
+        found |= {"tree": shallow_tree, "linear": linear, "boosting": boosting}
     return found
 
 

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from draftproof.experiments.inputs.actions import shapes_of
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import own_policy
+from draftproof.experiments.inputs.policies import own_policy, shapes_of
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.expected import POLICY, expected

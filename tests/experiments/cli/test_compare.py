@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from draftproof.experiments.cli.compare.planning import law_cells
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
 from draftproof.experiments.cli.compare.work import Workplace
-from draftproof.experiments.grid import delays as picture
-from draftproof.experiments.grid.delays import best_budget, delay_figure, delay_lines, telling
+from draftproof.experiments.grid import figures as picture
+from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, telling
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.inputs.sources import FamilyProblem
 from draftproof.experiments.inputs.verifiers import Settings, find_verifier

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from draftproof import verifiers
-from draftproof.experiments.inputs.actions import shapes
 from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.policies import at_temperature, shapes, world_of
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, TextProblem
 from draftproof.experiments.inputs.text import topics_table
-from draftproof.experiments.inputs.worlds import at_temperature, world_of
 from draftproof.experiments.models.policies.fitted import (
     fitted_choice,
     held_out_choice,
