@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.flags import FLAGS, with_flags
+from draftproof.experiments.cli import FLAGS, with_flags
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ("simulator", "verifiers", "lp_analysis")

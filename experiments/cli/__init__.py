@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import traceback
@@ -13,7 +14,6 @@ from typing import Annotated
 import typer
 
 from draftproof.experiments import runtime
-from draftproof.experiments.cli.flags import with_flags
 from draftproof.experiments.inputs.worker import use_workers
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
@@ -21,6 +21,30 @@ from draftproof.simulator import files
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut
 from draftproof.simulator.raised import raised_by_user_code
+
+#: What an error of the library advises, and the flag that does it.
+FLAGS = {
+    r"allow more memory": "--max-memory",
+    r"allow more runs": "--max-runs",
+    r"other cases can be chosen": "--cases",
+    r"the denominator of the grid": "--exhaustive",
+    r"allow larger files": "draftproof --max-input MIB ..",
+    r"use arithmetic float64": "--arithmetic float64",
+    r"use backend (torch or )?numpy": "--backend",
+    r"choose a (smaller )?vocabulary( of \d+ or more)?": "--vocab",
+    r"leave out the batch": "--batch",
+    r"use coins symbols": "--coins symbols",
+    r"use the interface coins": "--interface coins",
+    r"rows for (python|numpy)": "--library",
+}
+
+
+def with_flags(message: str) -> str:
+    """The message of a library error, with the flag in brackets after each advice that one follows."""
+    for words, flag in FLAGS.items():
+        message = re.sub(words, rf"\g<0> ({flag})", message)
+    return message
+
 
 #: The commands in the order of the help, and the modules of this package that have them.
 COMMANDS = {

@@ -1,27 +1,219 @@
-"""`draftproof bound`."""
+"""`draftproof bound`: the optimum over all lossless verifiers, root by root, with certificates."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from draftproof.experiments.cli import bound_views
-from draftproof.experiments.cli import bound_work as bounds
-from draftproof.experiments.grid.bounds import Goal, bound_fields, expected_seconds
+from draftproof.experiments.grid.bounds import Bound, Goal, bound_fields, bound_root, expected_seconds
+from draftproof.experiments.grid.figures import as_png, drawing_board
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.inputs.sources import Problem
-from draftproof.experiments.shared.output import check_files, write_json
-from draftproof.experiments.shared.progress import INTERRUPTED, console_for
+from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, duration, remark
+from draftproof.lp_analysis import certificate, check_file, cut_bound, dumps
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import parse_json, read_text
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
+
+
+def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:
+    """The bounds at all roots, with a bar; Ctrl-C ends it with those that are done."""
+    paths = context_count(roots[0].target.vocab_size, scheme.depth)
+    remark(
+        f"{len(roots)} program{'s' if len(roots) > 1 else ''} over {paths:,.0f} paths, "
+        f"{duration(expected_seconds(roots[0].target.vocab_size, scheme) * len(roots))}"
+        + (f", at most {goal.seconds:g} s each" if goal.seconds else "")
+    )
+    bounds: list[Bound] = []
+    with bar("bounds", 10 * len(roots)) as tick:
+        try:
+            for root in roots:
+                bounds.append(bound_root(root, scheme, goal, tick))
+        except KeyboardInterrupt:
+            remark(f"interrupted after {len(bounds)} of {len(roots)} roots")
+    return bounds
+
+
+def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
+    """One file a root: `path` itself for a single root, numbered before the suffix for several.
+
+    Where roots stand for finer rows, as many more: `-above` is what bounds those from above.
+    """
+    target, count = Path(path), len(roots)
+    ends = ["", "-above"] if roots[0].above else [""]
+    numbers = [""] if count == 1 else [f"-{number}" for number in range(1, count + 1)]
+    names = [str(target.with_name(f"{target.stem}{end}{number}{target.suffix}")) for end in ends for number in numbers]
+    return [path, *names[1:]] if count == 1 else names
+
+
+def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
+    """Write the certificate of every root, and of what bounds it from above where that is another; the files written.
+
+    names: of all roots, after them those of the others.
+    """
+    done = [(bound.root, bound.found, name) for bound, name in zip(bounds, names, strict=False)]
+    others = names[len(names) // 2 :]
+    done += [
+        (bound.root.above, bound.above, name)
+        for bound, name in zip(bounds, others, strict=False)
+        if bound.above and bound.root.above
+    ]
+    for case, found, name in done:
+        instance = case.rows(scheme.depth)
+        write_whole(name, dumps(certificate(instance.target, instance.draft, found)))
+    return [name for _, _, name in done]
+
+
+def listed_fields(roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
+    """The optimum of any scheme, averaged over the roots, by its listed trees; raises `TooLarge` for too many."""
+    values = []
+    with bar("bounds", len(roots)) as tick:
+        for root in roots:
+            values.append(cut_bound(root.target, root.draft, scheme).value)
+            tick(1)
+    mean = sum(float(root.weight) * value for root, value in zip(roots, values, strict=True))
+    numbers: dict[str, Any] = {}
+    for name in ("optimum", "lower", "upper"):
+        numbers |= number_fields(name, mean)
+    by_root = [
+        {"root": root.name, **number_fields("weight", root.weight), **number_fields("upper", value)}
+        for root, value in zip(roots, values, strict=True)
+    ]
+    how = {"certificate": None, "method": "cuts, float64"}
+    return {"scheme": scheme.as_dict(), **numbers, **number_fields("gap", 0.0), **how, "roots": by_root}
+
+
+def verified(path: str, instance: Instance | None) -> dict[str, Any]:
+    """What checking a certificate file gives, as fields. instance: what it should be about, if given."""
+    try:
+        lower, upper = check_file(path, instance)
+    except InvalidInput as error:
+        return {"certificate": path, "valid": False, "reason": str(error)}
+    stated = parse_json(read_text(path, "certificate"), "certificate")
+    meant = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
+    return {
+        "certificate": path,
+        "valid": True,
+        "scheme": stated["instance"]["scheme"],
+        "instance_scheme": meant,
+        "vocab_size": stated["instance"]["vocab_size"],
+        "digest": stated["digest"],
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+    }
+
+
+def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:
+    """The bounds in words, and root by root."""
+    scheme = fields["scheme"]
+    shape = f"K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}"
+    console.print(f"the optimum over all lossless verifiers, {shape}")
+    console.print(f"  {problem}")
+    console.print(
+        f"  attained {fields['lower_float']:.9f}, at most {fields['upper_float']:.9f}, gap {_gap(fields['gap_float'])}"
+        f" (exact arithmetic on both sides, {fields['method']})"
+    )
+    if fields["cut"]:
+        console.print(
+            "  both are about the whole vocabulary: attained by a verifier that stops at tokens not kept, while the "
+            "upper\n  bound grants every block that leaves them; keep more of them with --vocab"
+        )
+    if any(root["solver_gap_float"] > goal for root in fields["roots"]):
+        console.print(f"  the gap is above {goal:g}: {_why(fields['roots'], goal)}")
+    files = [root[key] for key in ("certificate", "certificate_above") for root in fields["roots"] if root.get(key)]
+    if files:
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        console.print(
+            f"  certificate: {files[0]}{more}; check it: draftproof bound --verify {files[0]}", soft_wrap=True
+        )
+    if len(fields["roots"]) == 1:
+        return
+    table = Table(title="by root context", title_justify="left")
+    table.add_column("root")
+    for heading in ("weight", "attained", "at most", "gap", "orders", "seconds"):
+        table.add_column(heading, justify="right")
+    for root in fields["roots"]:
+        table.add_row(
+            repr(root["root"]),
+            f"{root['weight_float']:.4f}",
+            f"{root['lower_float']:.7f}",
+            f"{root['upper_float']:.7f}",
+            _gap(root["gap_float"]),
+            str(root["orders"]),
+            f"{root['seconds']:.1f}",
+        )
+    console.print(table)
+
+
+def _why(roots: list[dict[str, Any]], goal: float) -> str:
+    """Why a gap stayed above the goal, and the way out."""
+    wide = [root for root in roots if root["solver_gap_float"] > goal]
+    if any(root["timed_out"] for root in wide):
+        return "it stopped early; give it more --seconds or a smaller tree"
+    return "float64 goes no further; ask for a wider --gap or a smaller tree"
+
+
+def show_verified(console: Console, fields: dict[str, Any]) -> None:
+    """What a certificate proves, or why it is rejected."""
+    path = fields["certificate"]
+    if not fields["valid"]:
+        console.print(f"{path}: REJECTED\n  {fields['reason']}", soft_wrap=True)
+        return
+    shape = ", ".join(f"{name} = {fields['scheme'][name]}" for name in ("K", "L1", "L2"))
+    console.print(f"{path}: VALID, recomputed in rationals without a solver")
+    console.print(f"  {shape}, V = {fields['vocab_size']}, rows {fields['digest']}")
+    meant = fields["instance_scheme"]
+    if meant is not None and meant != fields["scheme"]:
+        given = ", ".join(f"{key} = {value}" for key, value in meant.items() if key != "name")
+        console.print(f"  the instance is meant for {meant['name']} ({given}): about that, this proves nothing")
+    console.print(
+        f"  some lossless verifier has block efficiency {fields['lower_float']:.9f}, "
+        f"none has more than {fields['upper_float']:.9f}"
+    )
+    console.print(f"  gap {_gap(fields['gap_float'])}")
+
+
+def _gap(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
+
+
+def draw(fields: dict[str, Any], caption: str, path: str) -> None:
+    """A PNG of the gap against time, one line a root."""
+    figure, axes = drawing_board().subplots(figsize=(6.4, 4.0), layout="constrained")
+    for root in fields["roots"]:
+        points = [(seconds, upper - lower) for seconds, lower, upper in root["history"] if upper > lower]
+        if points:
+            axes.step(*zip(*points, strict=True), where="post", marker=".", linewidth=1.2, label=repr(root["root"]))
+    axes.set_yscale("log")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("upper bound - lower bound")
+    axes.grid(color="0.9", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(fields["roots"]) > 1 and axes.lines:
+        axes.legend(frameon=False, fontsize=8, title="root")
+    scheme = fields["scheme"]
+    axes.set_title(
+        f"Gap of the bounds, K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}\n{caption}",
+        loc="left",
+        fontsize=9,
+        wrap=True,
+    )
+    write_whole(path, as_png(figure, 160))
 
 
 @with_groups()
@@ -81,7 +273,7 @@ def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str
             "leave out --gap, --seconds, --method, --certificate and --plot"
         )
     roots = problem.roots(scheme.depth, RATIONAL)
-    fields = {**bounds.listed_fields(roots, scheme), "cut": roots[0].above is not None, "source": problem.source}
+    fields = {**listed_fields(roots, scheme), "cut": roots[0].above is not None, "source": problem.source}
     console = console_for(outputs["--json"])
     console.print(
         f"{problem}\n{scheme}: no lossless verifier exceeds {fields['upper_float']:.6f} tokens a block, one attains "
@@ -104,21 +296,21 @@ def _bound(
     json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
     expected_seconds(problem.vocab_size, scheme)
     roots = problem.roots(scheme.depth, RATIONAL)
-    names = bounds.certificate_names(certificate, roots) if certificate else []
+    names = certificate_names(certificate, roots) if certificate else []
     each = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}
     check_files(inputs, {"--json": json_target, "--plot": plot, **each})
-    found = bounds.bound_all(roots, scheme, goal)
+    found = bound_all(roots, scheme, goal)
     if not found:
         return INTERRUPTED
-    files = bounds.save_certificates(found, scheme, names)
+    files = save_certificates(found, scheme, names)
     fields = {**bound_fields(found, scheme, files), "source": problem.source}
     console = console_for(json_target)
-    bound_views.show(console, fields, str(problem), goal.gap)
+    show(console, fields, str(problem), goal.gap)
     if len(found) < len(roots):
         return INTERRUPTED
     write_json(json_target, fields)
     if plot:
-        bound_views.draw(fields, str(problem), plot)
+        draw(fields, str(problem), plot)
         console.print(f"picture: {plot}")
     return 0
 
@@ -127,7 +319,7 @@ def _verify(path: str, instance: str | None, json_target: str | None) -> int:
     """Check a certificate file: exit 0 if it holds, 1 if it is rejected."""
     if not Path(path).is_file():
         raise InvalidInput(f"no certificate {path}; draftproof bound --certificate FILE writes one")
-    fields = bounds.verified(path, Instance.load(instance) if instance else None)
+    fields = verified(path, Instance.load(instance) if instance else None)
     write_json(json_target, fields)
-    bound_views.show_verified(console_for(json_target), fields)
+    show_verified(console_for(json_target), fields)
     return 0 if fields["valid"] else 1

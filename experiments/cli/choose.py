@@ -1,18 +1,128 @@
-"""`draftproof choose`."""
+"""`draftproof choose`: the ranking on the terminal and as a picture."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
+from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axes
 from draftproof.experiments.inputs.options import JsonTarget, grouped
-from draftproof.experiments.inputs.text import text_files
+from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.inputs.text import text_files, text_label
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, scheme_from_dict
+
+#: Rows of the table, and bars of the picture.
+SHOWN = 12
+
+
+def show(console: Console, found: Mapping[str, Any]) -> None:
+    """Table, what was left out, and the recommendation."""
+    about = f"V = {found['V']}, {found['sampling']}, {found['device']}, {found['clock']} clock"
+    where = f"after {found['roots']} roots of {text_label(found['text'])}"
+    table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}\n{where}", title_justify="left")
+    for heading in (
+        "verifier",
+        _tree_heading(found["rows"]),
+        "tokens/s\n(ranking)",
+        "\npredicted",
+        "\nmeasured",
+        "tokens a block\nexpected",
+        "\nmeasured",
+    ):
+        table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
+    table.add_column("times plain, 95 %", justify="right", no_wrap=True)
+    table.add_column("verification\nof a block", justify="right", no_wrap=True)
+    for row in found["rows"][:SHOWN]:
+        table.add_row(
+            row["verifier"],
+            _shape(row),
+            f"{row['tokens_per_second']:.0f}",
+            f"{row['predicted_tokens_per_second']:.0f}",
+            f"{row['measured_tokens_per_second']:.0f}",
+            f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}",
+            f"{row['block_efficiency']:.2f}",
+            _interval(row) if row["all_rounds"] else "",
+            f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
+        )
+    for line in found["notes"]:
+        console.print(line, soft_wrap=True)
+    console.print(table)
+    console.print(
+        "ranking: expected tokens of a block over its measured seconds; accepted tokens of few texts vary more",
+        soft_wrap=True,
+    )
+    more = len(found["rows"]) - SHOWN
+    if more > 0:
+        console.print(f"{more} more were measured in the first rounds; --json has them")
+    console.print(f"plain generation: {found['plain_tokens_per_second']:.0f} tokens/s", soft_wrap=True)
+    if found["left_out"]:
+        console.print(left_out_line(found["left_out"]), soft_wrap=True)
+    said = f"{found['seconds']:.0f} s (expected after the first texts: {found['estimated_seconds']:.0f} s)"
+    console.print(f"use {found['recommendation']}; {said}", soft_wrap=True)
+
+
+def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
+    """How many were left out, and what they could bring at best; of those whose tokens were not even computed, too."""
+    best = max(each["most_tokens_per_second"] for each in left_out)
+    unknown = sum(each["expected_block_efficiency"] is None for each in left_out)
+    also = f"; {unknown} of them with as many accepted drafts as a lossless verifier can have" if unknown else ""
+    return (
+        f"left out: {len(left_out)} candidates, which with blocks as quick as their quickest quarter would bring at "
+        f"most {best:.0f} tokens/s{also}"
+    )
+
+
+def _tree_heading(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "K, L1, L2" if all(row["scheme"]["name"] == "delayed" for row in rows) else "scheme"
+
+
+def _shape(row: Mapping[str, Any]) -> str:
+    return shape_name(scheme_from_dict(row["scheme"]))
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return f"{row['speedup']:.2f} ({row['speedup_low']:.2f} to {row['speedup_high']:.2f})"
+
+
+def figure(found: Mapping[str, Any]) -> bytes:
+    """Tokens a second, fastest on top: bars measured, marks predicted, a line for plain generation."""
+    rows = found["rows"][:SHOWN][::-1]
+    board = drawing_board()
+    drawn, axes = board.subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
+    for place, row in enumerate(rows):
+        final = row["all_rounds"]
+        axes.barh(place, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
+        if final:
+            plain = found["plain_tokens_per_second"]
+            low, high = row["speedup_low"] * plain, row["speedup_high"] * plain
+            axes.plot([low, high], [place, place], color="black", linewidth=1.4, solid_capstyle="butt")
+    axes.plot(
+        [row["predicted_tokens_per_second"] for row in rows],
+        range(len(rows)),
+        linestyle="none",
+        marker="D",
+        markersize=5,
+        markerfacecolor="white",
+        markeredgecolor="#D55E00",
+        label="predicted",
+    )
+    axes.axvline(found["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="plain generation")
+    axes.set_yticks(range(len(rows)), [f"{row['verifier']}  {_shape(row)}" for row in rows], fontsize=8)
+    axes.set_xlabel("tokens a second, by measured seconds of a block (line: 95 % of those in all rounds)", fontsize=8)
+    quiet_axes(axes)
+    axes.grid(axis="y", visible=False)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    drawn.tight_layout()
+    return as_png(drawn, 150)
+
 
 _HOW: Any = {"rich_help_panel": "How much"}
 _OUT: Any = {"rich_help_panel": "Output"}
@@ -60,7 +170,6 @@ def choose(
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
-    from draftproof.experiments.cli import choose_views as views
     from draftproof.experiments.models.measure import choose as work
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
@@ -73,9 +182,9 @@ def choose(
     except KeyboardInterrupt:
         remark("interrupted; nothing was written")
         return INTERRUPTED
-    views.show(console, found)
+    show(console, found)
     write_json(json_target, found)
     if plot:
-        write_whole(plot, views.figure(found))
+        write_whole(plot, figure(found))
         console.print(f"picture: {plot}")
     return 0

@@ -1,4 +1,4 @@
-"""The catalogue: what `draftproof list` shows and the table of verifiers is made from."""
+"""`draftproof list`: the catalogue, which the table of verifiers is made from, too."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof import verifiers
+from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.schemes import usual_spec
 from draftproof.experiments.models.policies.rivals import RIVALS
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import Card
@@ -116,3 +119,12 @@ def show_catalogue(console: Console) -> None:
                 item.get("usual", item["name"] + (f":{given}" if given else "")), item["description"] + paired
             )
         console.print(small)
+
+
+def list_command(json_target: opt.JsonTarget = None) -> int:
+    """Verifiers, schemes and processes, with their cards."""
+
+    check_files((), {"--json": json_target})
+    write_json(json_target, catalogue_fields())
+    show_catalogue(console_for(json_target))
+    return 0

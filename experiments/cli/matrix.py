@@ -1,18 +1,227 @@
-"""`draftproof matrix`."""
+"""`draftproof matrix`: every verifier on every draft scheme, computed."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Annotated, Any, TypeAlias
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from draftproof import verifiers
+from draftproof.experiments.grid.cost import check_runs, expected_cost
+from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.verifiers import chosen_verifiers
-from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.shared.output import check_files, number_fields, write_json
 from draftproof.experiments.shared.progress import console_for
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
+from draftproof.simulator.instances.families import CORNER_CASES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
+from draftproof.simulator.verdicts.compatibility import compatibility
+
+_MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
+#: What a column takes beside its text.
+_FRAME = 3
+
+#: Vocabulary sizes at which a scheme that is given in full is judged.
+SIZES = (2, 3)
+
+#: Cells from whose time that of all is estimated.
+TRIAL = 4
+
+#: The rows on which a case is judged.
+Rows: TypeAlias = Callable[[SizedScheme], Sequence[Instance]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One scheme with its cases. declared: whether it is one that cards speak of; whole: on the conformance set."""
+
+    name: str
+    cases: tuple[SizedScheme, ...]
+    declared: bool = True
+    whole: bool = True
+
+
+def columns_of(specs: Sequence[str] | None) -> list[Column]:
+    """A name stands for its conformance cases; anything else is one scheme. Raises `InvalidInput`."""
+    return [_column(spec) for spec in specs or SCHEMES]
+
+
+def _column(spec: str) -> Column:
+    if spec in SCHEMES:
+        return Column(spec, CASES[spec])
+    scheme = find_scheme(spec)
+    own = isinstance(scheme, UserScheme)
+    return Column(spec if own else str(scheme), tuple((size, scheme) for size in SIZES), not own)
+
+
+def compute(
+    chosen: Sequence[NamedVerifier],
+    wanted: Sequence[Column],
+    count: int,
+    max_runs: int = 2_000_000,
+    problem: Problem | None = None,
+    jobs: int = 1,
+) -> list[dict[str, Any]]:
+    """All cells, verifier by verifier; raises `TooLarge` for a user-defined scheme that is too large.
+
+    problem: whose rows are taken, in place of those of the conformance set. jobs: processes, where that is worth it.
+    Raises `InvalidVerifier` for a user-defined verifier that fails in all of them.
+    """
+    settings, given = Settings("rational", "enumerate", max_runs), _given(problem)
+    for column in wanted:
+        for case in column.cases if column.name not in SCHEMES or given else ():
+            _assert_size(chosen, case, count, settings, given)
+    kept = Store(None)
+    tasks = [
+        Task((strong_id({"verifier": named.identity, "scheme": column.name}),), (named, column))
+        for named in chosen
+        for column in wanted
+    ]
+    if not run(tasks, kept, Executor(_row, jobs, _start, (problem, count)), "cell", None, TRIAL):
+        raise KeyboardInterrupt
+    rows = rows_of(tasks, kept)
+    for place, named in enumerate(chosen):
+        line = rows[place * len(wanted) : (place + 1) * len(wanted)]
+        if named.from_file and all(row["error"] for row in line):
+            raise InvalidVerifier(f"{named.label} on {line[0]['scheme']}: {line[0]['error']}")
+    return rows
+
+
+_rows: tuple[int, Rows | None]
+
+
+def _start(problem: Problem | None, count: int) -> None:
+    global _rows  # noqa: PLW0603 - one problem for the life of a process, sent once
+    _rows = count, _given(problem)
+
+
+def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
+    """A cell as programs read it, with the witness in full."""
+    (named, column), (count, given), started = about, _rows, time.perf_counter()
+    cell = compatibility(named.verifier, column.name, count, None, column.cases, given)
+    identity = strong_id({"verifier": named.identity, "scheme": column.name})
+    fields: dict[str, Any] = {
+        "verifier": named.label,
+        "scheme": cell.scheme,
+        "status": cell.status,
+        "instances": cell.instances,
+        "undefined": cell.undefined,
+        "declared": cell.scheme.partition("(")[0] in lossless_for(named.verifier.card),
+        "witness": None,
+        "error": cell.error,
+        "fails_on": None if cell.broken is None else cell.broken.as_dict(),
+    }
+    if cell.witness is not None:
+        place = cell.witness.violation
+        fields["witness"] = {
+            "scheme": cell.witness.instance.as_dict()["scheme"],
+            "context": list(place.context),
+            "token": place.token,
+            **number_fields("expected", place.expected),
+            **number_fields("found", place.found),
+            "instance": cell.witness.instance.as_dict(),
+        }
+    return {**fields, "strong_id": identity, "seconds": round(time.perf_counter() - started, 4)}
+
+
+def _given(problem: Problem | None) -> Rows | None:
+    return None if problem is None else lru_cache(partial(_rows_of, problem))
+
+
+def _rows_of(problem: Problem, case: SizedScheme) -> list[Instance]:
+    """The exact rows of a problem for the trees of a case."""
+    scheme = case[1]
+    return [root.rows(scheme.depth) for root in problem.roots(scheme.depth, RATIONAL)]
+
+
+def on_rows(wanted: Sequence[Column], problem: Problem) -> list[Column]:
+    """The columns for the rows of a problem: each scheme once, at its vocabulary."""
+    size = problem.vocab_size
+    return [
+        replace(
+            each,
+            whole=False,
+            cases=tuple((size, scheme) for scheme in dict.fromkeys(scheme for _, scheme in each.cases)),
+        )
+        for each in wanted
+    ]
+
+
+def _assert_size(
+    chosen: Sequence[NamedVerifier], case: SizedScheme, count: int, settings: Settings, given: Rows | None
+) -> None:
+    """Raises `TooLarge` for more runs than the settings allow."""
+    instances = list(case_instances(case, 1)) if given is None else given(case)
+    sample, count = instances[0], count + len(CORNER_CASES) if given is None else len(instances)
+    for named in chosen:
+        try:
+            cost = expected_cost(named, case[1], settings, [(sample.target, sample.draft)])
+        except (UnsupportedTree, InvalidVerifier):
+            continue  # the cell says so
+        check_runs(named, case[1], settings, cost.steps * count, case[0])
+
+
+def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], problem: Problem | None = None) -> None:
+    """The matrix, a line a verifier, as many schemes in a table as fit; where a card says otherwise is marked."""
+    title = "Verifier x draft scheme" + (f", {problem}" if problem else "")
+    lines = [rows[start : start + len(wanted)] for start in range(0, len(rows), len(wanted))]
+    shown = [[_shown(row, column) for row, column in zip(line, wanted, strict=True)] for line in lines]
+    widths = [
+        max(len(column.name), *(len(line[place]) for line in shown)) + _FRAME for place, column in enumerate(wanted)
+    ]
+    labels = max((len(row["verifier"]) for row in rows), default=0)
+    for start, stop in _parts(widths, console.width - labels - _FRAME - 1):
+        table = Table(title=title, title_justify="left")
+        for heading in ("verifier", *(column.name for column in wanted[start:stop])):
+            table.add_column(heading, no_wrap=True)
+        for row, line in zip(rows[:: len(wanted)], shown, strict=True):
+            table.add_row(row["verifier"], *line[start:stop])
+        console.print(table)
+        title = "Verifier x draft scheme, continued"
+    proved = sum(row["instances"] for row in rows)
+    left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
+    console.print(f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there.")
+    for row in rows:
+        if row["error"] is not None:
+            console.print(f"{row['verifier']} on {row['scheme']} fails: {row['error']}", soft_wrap=True)
+    console.print(f"Not here: {', '.join(left_out)} (planned for one instance).")
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """First and last of the columns that fit side by side, one at least."""
+    start = 0
+    for place in range(1, len(widths) + 1):
+        if place == len(widths) or sum(widths[start : place + 1]) > room:
+            yield start, place
+            start = place
+
+
+def _shown(row: Row, column: Column) -> Text:
+    word, style = _MARKS[row["status"]]
+    count = f" {row['instances']}" if row["status"] == "lossless" else ""
+    if row["status"] == "witness" and row["undefined"]:
+        count = ", -"  # it refuses some trees of the scheme
+    # a few rows can refute what a card declares, and prove nothing that it does not
+    silent = not column.declared or not (column.whole or row["declared"])
+    otherwise = "" if silent or row["declared"] == (row["status"] == "lossless") else " (card says otherwise)"
+    return Text(word + count + otherwise, style=style)
 
 
 @with_groups()
@@ -35,19 +244,18 @@ def matrix(
 
     With an instance, a text or models, on their rows; else on the conformance set.
     """
-    from draftproof.experiments.cli import matrix_work as cells_of
 
     check_files(given.inputs, {"--json": json_target})
     if given != Given() and instances is not None:
         raise InvalidInput("--instances is for the conformance set; leave it out, or what says which rows to take")
     named = chosen_verifiers(chosen)
-    columns, problem = cells_of.columns(scheme), None
+    columns, problem = columns_of(scheme), None
     if given != Given():
         problem = choose_problem(given, small=True)  # every tree is enumerated
-        columns = cells_of.on_rows(columns, problem)
-    rows = cells_of.compute(named, columns, 8 if instances is None else instances, max_runs, problem, jobs)
+        columns = on_rows(columns, problem)
+    rows = compute(named, columns, 8 if instances is None else instances, max_runs, problem, jobs)
     left_out = ("undefined", "strong_id", "seconds")
     cells = [{key: value for key, value in row.items() if key not in left_out} for row in rows]
     write_json(json_target, {"cells": cells})
-    cells_of.show(console_for(json_target), columns, rows, problem)
+    show(console_for(json_target), columns, rows, problem)
     return 0

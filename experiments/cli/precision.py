@@ -1,19 +1,228 @@
-"""`draftproof precision`."""
+"""`draftproof precision`: what a verifier loses by computing in low precision, as exact total variation."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from draftproof.experiments.grid.cost import check_runs
+from draftproof.experiments.grid.rows import largest, strong_id, versions
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.verifiers import chosen_verifiers
-from draftproof.experiments.shared.output import check_files, write_json
-from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
+from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.shared.output import check_files, number_fields, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, Tick, bar, console_for, named_errors, remark
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.laws.precision import (
+    Breakdown,
+    Precision,
+    estimate_precision_size,
+    low_precision_law,
+    precision_named,
+    rows_bias,
+)
+from draftproof.simulator.protocol import DraftScheme
+
+_LEGEND = (
+    "bias: exact total variation of the first L + 1 tokens from the target, the target going on where a block ends.\n"
+    "deviation: largest violation of the balance equation. The largest over all roots stands here.\n"
+    "Draft trees and coins are exact: both hold the rounding of the rows that are seen and that of the arithmetic.\n"
+    "rounded rows alone: L + 1 tokens drawn from the rounded target; where it is exact, the rest is the arithmetic's."
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row to compute: a verifier in a precision. trees: how many draft trees the roots have."""
+
+    verifier: NamedVerifier
+    precision: Precision
+    strong_id: str
+    trees: int
+    runs: float
+    seconds: float
+
+
+def parse_precisions(text: str) -> list[Precision]:
+    """`"float32,float16"` as the precisions meant; raises `InvalidInput`."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput(f"--precision {text!r} names none; write one or more, as float32,float16")
+    return [precision_named(name) for name in dict.fromkeys(names)]
+
+
+def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
+    """The roots of a problem with their exact rows; raises `TooLarge` where there are too many."""
+    roots = [root.on(scheme) for root in problem.roots(scheme.depth, RATIONAL)]
+    for root in roots:
+        _ = root.instance  # too large ones are refused here
+    return roots
+
+
+def row_cells(
+    problem: Problem,
+    roots: Sequence[Case],
+    chosen: Sequence[NamedVerifier],
+    scheme: DraftScheme,
+    precisions: Sequence[Precision],
+    settings: Settings,
+) -> list[Cell]:
+    """Every row to compute with its estimated cost; raises `TooLarge` for a verifier that has too many runs."""
+    cells = []
+    instance = roots[0].instance
+    for named in chosen:
+        for precision in precisions:
+            started = time.perf_counter()
+            with named_errors(f"{named.label} on {scheme}"):
+                size = estimate_precision_size(
+                    named.verifier, instance.target, instance.draft, scheme, precision, np.random.default_rng(0)
+                )
+            each = (time.perf_counter() - started) / (6 * size.runs_per_tree)
+            runs = size.runs * len(roots)
+            check_runs(named, scheme, settings, runs * len(precisions), instance.vocab_size)
+            fields = {
+                "roots": [case.identity(scheme.depth, problem.source) for case in roots],
+                "version": version("draftproof"),
+                "verifier": named.identity,
+                "scheme": scheme.as_dict(),
+                "precision": precision.name,
+            }
+            cells.append(Cell(named, precision, strong_id(fields), size.trees * len(roots), runs, runs * each))
+    return cells
+
+
+def compute_all(
+    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cells: Sequence[Cell]
+) -> tuple[list[dict[str, Any]], bool]:
+    """The rows, with a bar over draft trees; False beside those so far if Ctrl-C ended it early."""
+    kept, tasks = Store(None), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
+    with bar("draft trees", sum(cell.trees for cell in cells)) as tick:
+        executor = Executor[Cell](lambda cell: _row(problem, roots, scheme, cell, tick))
+        runs = f"about {sum(cell.runs for cell in cells):,.0f} runs"
+        complete = run(tasks, kept, executor, about=runs, shown=False)
+    return rows_of(tasks, kept), complete
+
+
+def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
+    started = time.perf_counter()
+    found = [_root_fields(case, scheme, cell, tick) for case in roots]
+    breaks = next((fields["breaks"] for fields in found if fields["breaks"]), None)
+    known = [case for case in found if breaks is None]
+    return {
+        "verifier": cell.verifier.label,
+        "scheme": scheme.as_dict(),
+        "precision": cell.precision.name,
+        "status": "breaks" if breaks else "measured",
+        **_largest("total_variation", known),
+        **_largest("max_deviation", known),
+        "breaks": breaks,
+        "roots": found,
+        "source": problem.source,
+        "strong_id": cell.strong_id,
+        "versions": {**versions(), **({"torch": version("torch")} if cell.precision.of_torch else {})},
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _largest(name: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return number_fields(name, largest([Fraction(fields[name]) for fields in found]) if found else None)
+
+
+def _root_fields(case: Case, scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
+    target, draft = case.instance.target, case.instance.draft
+    variation = deviation = breaks = None
+    with named_errors(f"{cell.verifier.label} at {cell.precision.name} on {scheme}, root {case.name!r}"):
+        try:
+            law = low_precision_law(cell.verifier.verifier, target, draft, scheme, cell.precision, tick)
+            variation, deviation = law.total_variation(target), law.max_deviation(target)
+        except Breakdown as broken:
+            breaks = {
+                "root": case.name,
+                "tree": {",".join(map(str, context)): list(tokens) for context, tokens in broken.tree.items()},
+                "reason": broken.reason,
+                **number_fields("probability", broken.probability),
+            }
+    return {
+        "root": case.name,
+        **number_fields("weight", case.weight),
+        **number_fields("total_variation", variation),
+        **number_fields("max_deviation", deviation),
+        "breaks": breaks,
+    }
+
+
+def precision_fields(roots: Sequence[Case], precisions: Sequence[Precision]) -> list[dict[str, Any]]:
+    """For each precision whether the rows are exact in it, and what rounding them costs by itself."""
+    return [
+        {
+            "precision": precision.name,
+            "significant_bits": precision.bits,
+            "rows_exact": all(
+                precision.holds(process) for case in roots for process in (case.instance.target, case.instance.draft)
+            ),
+            **number_fields("rows_bias", max(rows_bias(case.instance.target, precision) for case in roots)),
+        }
+        for precision in precisions
+    ]
+
+
+def show(console: Console, title: str, kinds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
+    """A line a verifier, two columns a precision; below it what breaks, and where."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("verifier")
+    for kind in kinds:
+        table.add_column(f"{kind['precision']}\nbias", justify="right")
+        table.add_column("\ndeviation", justify="right")
+    alone = [("exact" if kind["rows_exact"] else _rounded(kind["rows_bias_float"]), "") for kind in kinds]
+    table.add_row("rounded rows alone", *(cell for pair in alone for cell in pair), style="dim", end_section=True)
+    for name in dict.fromkeys(row["verifier"] for row in rows):
+        by_kind = {row["precision"]: row for row in rows if row["verifier"] == name}
+        table.add_row(name, *(cell for kind in kinds for cell in _cells(by_kind.get(kind["precision"]))))
+    console.print(table)
+    console.print(_LEGEND, style="dim", soft_wrap=True)
+    for line in _broken(rows):
+        console.print(line, soft_wrap=True)
+
+
+def _cells(row: dict[str, Any] | None) -> tuple[str | Text, str | Text]:
+    if row is None:  # interrupted before it
+        return "", ""
+    if row["status"] == "breaks":
+        return Text("breaks", style="red"), ""
+    return _rounded(row["total_variation_float"]), _rounded(row["max_deviation_float"])
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
+
+
+def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        if row["breaks"] is not None:
+            place = row["breaks"]
+            drafted = "; ".join(f"after ({context}) {tokens}" for context, tokens in place["tree"].items())
+            yield (
+                f"{row['verifier']} breaks at {row['precision']}, root {place['root']!r}, "
+                f"on draft trees of probability {place['probability_float']:.2g}; the first one: {drafted or 'empty'}; "
+                f"{place['reason']}"
+            )
+
 
 #: Rows over the default are exact in every precision.
 GRAIN = Annotated[
@@ -43,11 +252,10 @@ def precision(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """What verifiers lose by computing in low precision: their exact bias, with exact drafts and exact coins."""
-    from draftproof.experiments.cli import precision_work as audit
     from draftproof.simulator.laws.precision import EXACT_DENOMINATOR
 
     check_files(given.inputs, {"--json": json_target})
-    precisions = audit.parse_precisions(kinds)
+    precisions = parse_precisions(kinds)
     if given.denominator is None and given.instance is None:
         given = replace(given, denominator=EXACT_DENOMINATOR)
     problem = choose_problem(given)
@@ -56,11 +264,11 @@ def precision(
     if not named:
         raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the ones you mean")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
-    found = audit.cases(problem, scheme)
-    cells = audit.row_cells(problem, found, named, scheme, precisions, settings)
-    rows, complete = audit.compute_all(problem, found, scheme, cells)
-    fields = audit.precision_fields(found, precisions)
-    audit.show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
+    found = cases(problem, scheme)
+    cells = row_cells(problem, found, named, scheme, precisions, settings)
+    rows, complete = compute_all(problem, found, scheme, cells)
+    fields = precision_fields(found, precisions)
+    show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
     if not complete:
         remark(f"interrupted after {len(rows)} of {len(cells)} rows; no other file was written")
         return INTERRUPTED

@@ -20,9 +20,8 @@ Page = Annotated[str | None, typer.Option("--page", "-o", help="The report, one 
 
 def report(stores: Places, out: Page = None, json_target: opt.JsonTarget = None) -> int:
     """What the rows of a sweep show: the findings, tables that sort, figures; each number with what prints it."""
-    from draftproof.experiments.grid.report.page import page
-    from draftproof.experiments.grid.report.sources import read
-    from draftproof.experiments.grid.report.summary import summarise
+    from draftproof.experiments.grid.report import page
+    from draftproof.experiments.grid.report.summary import read, summarise
     from draftproof.experiments.grid.rows import versions
 
     check_files(stores, {"--page": out, "--json": json_target})

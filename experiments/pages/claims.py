@@ -12,7 +12,7 @@ import sys
 from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
-from draftproof.experiments.cli import claims_views as views
+from draftproof.experiments.cli import claims as claims_command
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import write_whole
@@ -31,13 +31,13 @@ def main(path: str | None) -> int:
     for old in INSTANCES.glob("*.json"):
         old.unlink()
     rows = []
-    os.chdir(views.ROOT)  # the page names files from the root
+    os.chdir(claims_command.ROOT)  # the page names files from the root
     for each in found:
         if each.instance is not None:
             write_whole(INSTANCES / f"{each.claim.id}.json", each.instance.dumps())
-        rows.append(views.fields(each, views.kept_instance(each, None)))
+        rows.append(claims_command.fields(each, claims_command.kept_instance(each, None)))
     write_whole(RECORDED, json.dumps(rows, indent=1) + "\n")
-    write_whole(PAGE, views.page(rows))
+    write_whole(PAGE, claims_command.page(rows))
     return 0 if all(each.as_expected for each in found) else 1
 
 

@@ -4,23 +4,56 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 from draftproof import verifiers
-from draftproof.experiments.cli.audit.report import Beside, Report
 from draftproof.experiments.shared.progress import bar, duration, quiet, remark
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.audit import Audit, Evidence, Finding, SelfDrafted, Suspect, diagnose, diagnose_corners
-from draftproof.simulator.audit.verdict import CaseCost, Request, conclude, explain, judge, survey
+from draftproof.simulator.audit import (
+    Audit,
+    Evidence,
+    Finding,
+    Hypothesis,
+    SelfDrafted,
+    Suspect,
+    diagnose,
+    diagnose_corners,
+)
+from draftproof.simulator.audit.verdict import CaseCost, Record, Request, conclude, explain, judge, survey
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, NoFunction
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.simulator.verdicts.witness import Witness
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Block efficiencies on one instance: of verifiers of the zoo, and the certified optimum, None where unknown."""
+
+    zoo: Mapping[str, Fraction | float]
+    optimum: Fraction | None
+
+
+@dataclass
+class Report(Record):
+    """A record with what is shown beside it.
+
+    beside: for each finding. witness: the smallest one of a refuted balance. first: what stands beside the first case,
+    where that was asked for before it was judged.
+    """
+
+    beside: list[Beside | None] = field(default_factory=list)
+    hypotheses: list[Hypothesis] = field(default_factory=list)
+    witness: Witness | None = None
+    first: tuple[Case, Beside | None] | None = None
+    calls: float = 0.0
+
 
 #: Random examples on each shape while a witness is shrunk: a function under interception is slow.
 EXAMPLES = 40

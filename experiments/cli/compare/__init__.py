@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from draftproof.experiments.cli.compare import planning, tables
-from draftproof.experiments.cli.compare import work as comparing
-from draftproof.experiments.cli.compare.files import write_files
-from draftproof.experiments.cli.compare.optimum_rows import with_optimum
+from draftproof.experiments.cli.compare import planning, tables, work
 from draftproof.experiments.cli.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
+from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
+from draftproof.experiments.grid.figures import delay_figure
+from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
@@ -21,10 +22,54 @@ from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.schemes import planned, scheme_spec
 from draftproof.experiments.inputs.sources import FileProblem, Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
-from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import DraftScheme
+
+_TEXTS = {"--csv": as_csv, "--latex": as_latex, "--markdown": as_markdown}
+
+
+def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[str, str | None]) -> Iterator[str]:
+    """Write every file that was asked for, by flag; yields a line for what a person may want to know."""
+    for flag, path in outputs.items():
+        if path is None:
+            continue
+        if flag in _TEXTS:
+            write_whole(path, _TEXTS[flag](rows))
+        elif picture := delay_figure(rows, caption):
+            write_whole(path, picture)
+            yield f"picture: {printable(path)}"
+        else:
+            reason = "there is no delayed tree, or no verifier that is neither control nor refuted"
+            yield f"{printable(path)} was not drawn: {reason}"
+
+
+def with_optimum(done: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """`rows` and `bounds` of a comparison, from both in one list.
+
+    Rows get the optimum of their shape, and what a lossless verifier leaves of it at most: the certified gap.
+    """
+    bounds = [row for row in done if row.get("kind") == "bound"]
+    known = {strong_id(bound["scheme"]): bound for bound in bounds}
+    rows = [row for row in done if row.get("kind") != "bound"]
+    return {"rows": [{**row, **_fields(row, known.get(strong_id(row["scheme"])))} for row in rows], "bounds": bounds}
+
+
+def _fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
+    if bound is None:
+        return {key: None for name in ("optimum", "optimum_upper", "gap") for key in (name, f"{name}_float")}
+    names = (("optimum", "lower"), ("optimum_upper", "upper"))
+    optimum = {f"{name}{end}": bound[f"{side}{end}"] for name, side in names for end in ("", "_float")}
+    if bound.get("cut"):  # both sides are worth a look: what lies between is not the solver's
+        optimum["at_most_float"] = bound["upper_float"]
+    if not row["lossless"]:
+        return {**optimum, **number_fields("gap", None)}
+    if row["arithmetic"] == "rational":
+        return {**optimum, **number_fields("gap", Fraction(bound["upper"]) - Fraction(row["block_efficiency"]))}
+    return {**optimum, **number_fields("gap", bound["upper_float"] - row["block_efficiency_float"])}
+
 
 _CORES = os.cpu_count() or 1
 _SCHEME: Any = {"rich_help_panel": "Scheme"}
@@ -112,7 +157,7 @@ def compare(
         raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
     cells = planning.all_cells(problem, named, schemes, settings, best)
     kept = Store(resume, ("law", "bound"))
-    complete = comparing.compute_all(problem, cells, settings, kept, given.options)
+    complete = work.compute_all(problem, cells, settings, kept, given.options)
     found = with_optimum([kept[cell.strong_id] for cell in cells if cell.strong_id in kept])
     rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
     policies, complete = _policies(wanted, rows) if complete else ([], False)

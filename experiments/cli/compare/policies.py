@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli import policies_work as valuing
+from draftproof.experiments.cli.policies import tables_of, valued_rows
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import distinct, own_policy, world_of
 from draftproof.experiments.inputs.sources import Problem, TextProblem
@@ -137,11 +137,11 @@ def _long_run(given: Wanted) -> list[dict[str, Any]]:
     with bar("tables of policies", len(given.named) * len(given.schemes)) as tick:
         for named in given.named:
             with named_errors(f"{named.label}, --policy"):
-                tables = valuing.tables_of(world, [named], given.schemes, given.model, tick)
+                tables = tables_of(world, [named], given.schemes, given.model, tick)
                 shapes = {
                     str(action): _shape(scheme) for action, scheme in zip(tables.actions, given.schemes, strict=True)
                 }
-                for row in valuing.rows(named.label, tables, policies):
+                for row in valued_rows(named.label, tables, policies):
                     shares = {shapes[action]: share for action, share in row["actions"].items()}
                     tokens, time = (row[key] for key in ("block_efficiency", "time"))
                     found.append(

@@ -10,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.audit.report import Report
-from draftproof.experiments.cli.audit.work import conduct
+from draftproof.experiments.cli.audit.work import Report, conduct
 from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request

@@ -8,9 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from draftproof.experiments.cli.prove.announcing import announce
 from draftproof.experiments.cli.prove.parallel import Announced, Both
-from draftproof.experiments.cli.prove.work import Request, certificate_about, shape_of, steps_trusted, workshop_of
+from draftproof.experiments.cli.prove.work import (
+    Request,
+    announce,
+    certificate_about,
+    shape_of,
+    steps_trusted,
+    workshop_of,
+)
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
-from draftproof.experiments.cli.prove.announcing import announce
 from draftproof.experiments.cli.prove.free import subject_of
 from draftproof.experiments.cli.prove.parallel import Announced, Place, Workshop
 from draftproof.experiments.grid.pool import PERIOD
@@ -19,9 +18,11 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.algebra.regions import Region
@@ -35,8 +36,34 @@ from draftproof.simulator.theorems.certificate.theorems import (
 )
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
 from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
+
+#: Denominator of random points.
+LARGE = 97
+#: Random points at which it is looked what is drafted, over so many draft trees in all.
+LOOKED, DRAWN = 40, 4_000
+
+
+def announce(shape: Shape, trees: int) -> None:
+    """Say so where what is drafted depends on the rows: every way of drafting is a cell that has to be found."""
+    random = Random(0)
+    count = max(2, min(LOOKED, DRAWN // max(trees, 1)))
+    points = [random_point(shape, random, LARGE) for _ in range(count)]
+    ways = {
+        frozenset(
+            tuple(sorted(tree.children.items()))  # type: ignore[attr-defined]
+            for tree, _ in drawn_trees(shape.scheme, shape.instance(point).draft, RATIONAL)
+        )
+        for point in points
+    }
+    if len(ways) > 1:
+        remark(
+            f"{shape.scheme} drafts in {len(ways)} ways at {count} random points: such cells are found one by one; "
+            "how many there are, or how long that takes, is not known before, and fewer nodes or layers make it short"
+        )
+
 
 #: Probabilities of p and q after the longest contexts: with more of them no theorem ends.
 MOST_NUMBERS = 1_000

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from draftproof.experiments.grid.report import section as made
-from draftproof.experiments.grid.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
-from draftproof.experiments.grid.report.places import CLOSE
+from draftproof.experiments.grid.report.matched import ACCEPTANCE, CLOSE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
 from draftproof.experiments.grid.report.section import Section
 from draftproof.experiments.shared.progress import counted
 

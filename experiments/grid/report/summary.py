@@ -3,23 +3,154 @@
 Means are over rows, each a world on a scheme. A share is block efficiency over the certified upper bound of the same
 world and scheme; where no row has a bound, over the best verifier there. A negative control, and a verifier that a row
 refutes, stands among the refuted; of schemes of that kind none of its rows stands anywhere else.
+
+[thomas2026dynamic] prints averages of block efficiency over pairs of models and temperatures. They are measurements of
+other models; what can be asked here is whether laws can be ordered so at all: on the same drafts, and on every equal
+term.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise, permutations
+from pathlib import Path
 from statistics import fmean, quantiles
+from types import MappingProxyType
 from typing import Any
 
+from draftproof.experiments.grid.exchange import shape_fields
 from draftproof.experiments.grid.figures import NAMED, best_budget, delay_lines, gains, telling
-from draftproof.experiments.grid.report.matched import comparisons, matched
-from draftproof.experiments.grid.report.ordering import agreement, ordering
-from draftproof.experiments.grid.report.places import CLOSE, Place, by_shape, kind, places_of
-from draftproof.experiments.grid.store import Row
+from draftproof.experiments.grid.report.matched import (
+    CLOSE,
+    Comparison,
+    Place,
+    World,
+    by_shape,
+    comparisons,
+    kind,
+    matched,
+    places_of,
+)
+from draftproof.experiments.grid.store import Row, stored_rows
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.shared.progress import counted
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import check_size, cut
 from draftproof.verifiers import REGISTRY
+
+#: Rows that a report shows: of `compare` and `sweep`, of `validate`, of the study of shares, and of `prove`.
+KINDS = ("law", "bound", "swept law", "swept bound", "cell", "share", "theorem")
+
+
+def read(paths: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of all stores by their kind; raises `InvalidInput` for one without rows that a report shows."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for path in paths:
+        if Path(path).is_file():
+            check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
+        found = by_kind(stored_rows(path, KINDS))
+        if not found:
+            raise InvalidInput(
+                f"{cut(path)} has no rows that a report shows; draftproof sweep FILE.toml --store {cut(path)} computes "
+                "some, as compare and validate do with --resume"
+            )
+        for name, some in found.items():
+            rows[name] += some
+    return rows
+
+
+def by_kind(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows by their kind, those of `compare` and `sweep` alike, with their scheme as it is typed."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        kind = row["kind"].removeprefix("swept ")
+        found[kind].append({**row, "kind": kind, **shape_fields(row)} if "scheme" in row else row)
+    return found
+
+
+#: The averages of [thomas2026dynamic], lowest first.
+REPORTED: Mapping[str, float] = MappingProxyType(
+    {
+        "nss": 4.05, "block": 4.30, "khisti": 4.41, "naive_tree": 4.50, "naive": 4.52, "specinfer": 4.58,
+        "spectr": 4.61, "traversal": 5.31,
+    }
+)  # fmt: skip
+
+
+def ordering(places: Sequence[Place]) -> list[dict[str, Any]]:
+    """A row for each two of the reported verifiers: who is ahead on the same drafts of several paths, and how often.
+
+    witness: the command that shows the largest gap the other way.
+    """
+    several = [place for place in places if (place.row["scheme"].get("K") or 1) > 1]
+    return [row for low, high in combinations(REPORTED, 2) if (row := _pair(low, high, several)) is not None]
+
+
+def _pair(low: str, high: str, places: Sequence[Place]) -> dict[str, Any] | None:
+    there = [place for place in places if low in place.values and high in place.values]
+    if not there:
+        return None
+    gaps = [place.values[high] - place.values[low] for place in there]
+    ahead, behind = sum(gap > CLOSE for gap in gaps), sum(gap < -CLOSE for gap in gaps)
+    worst = there[min(range(len(gaps)), key=gaps.__getitem__)]
+    return {
+        "lower": low, "higher": high, "reported": REPORTED[high] - REPORTED[low], "drafts": len(gaps),
+        "as_reported": ahead, "equal": len(gaps) - ahead - behind, "reversed": behind, "mean": fmean(gaps),
+        "verdict": _verdict(low, high, ahead, behind, fmean(gaps)),
+        "witness": worst.command(low, high) if behind else "",
+    }  # fmt: skip
+
+
+def _verdict(low: str, high: str, ahead: int, behind: int, mean: float) -> str:
+    if high in find_verifier(low).verifier.card.dominates:
+        return "impossible: never so on the same drafts, by its card"
+    if not ahead:
+        return "equal here" if not behind else "the other way round on all drafts"
+    if not behind:
+        return "holds on all drafts"
+    return "holds on average" if mean > CLOSE else "the other way round on average"
+
+
+def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
+    """For every term how many of the pairs have the reported order: by the mean over all worlds, and cell by cell."""
+    for term, worlds in compared:
+        names = [name for name in REPORTED if name in worlds[0].best]
+        if len(names) < 2:
+            continue
+        groups: dict[Any, list[World]] = {}
+        for world in worlds:
+            groups.setdefault(world.cell, []).append(world)
+        whole, cells = _means(names, worlds), [_means(names, group) for group in groups.values()]
+        leaders = Counter(name for means in cells for name in names if means[name] >= max(means.values()) - CLOSE)
+        yield {
+            "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "schemes": term.schemes,
+            "pairs": len(names) * (len(names) - 1) // 2, "as_reported": _concordant(whole), "cells": len(cells),
+            "cells_mean": fmean(map(_concordant, cells)),
+            "block_below_naive": sum(means["block"] < means["naive"] - CLOSE for means in cells)
+            if {"block", "naive"} <= set(names) else None,
+            "order": _order(whole), "leaders": dict(leaders.most_common()),
+        }  # fmt: skip
+
+
+def _means(names: Sequence[str], worlds: Sequence[World]) -> dict[str, float]:
+    """The means, in the reported order."""
+    return {name: fmean(world.best[name] for world in worlds) for name in names}
+
+
+def _concordant(means: Mapping[str, float]) -> int:
+    return sum(high - low > CLOSE for low, high in combinations(means.values(), 2))
+
+
+def _order(means: Mapping[str, float]) -> str:
+    """The verifiers by mean, lowest first; equal ones with = between them."""
+    ranked = sorted(means, key=lambda name: means[name])
+    text = ranked[0]
+    for before, name in pairwise(ranked):
+        text += (" = " if means[name] - means[before] <= CLOSE else " < ") + name
+    return text
+
 
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4

@@ -44,8 +44,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
-    from draftproof.experiments.grid.report.sources import by_kind
-    from draftproof.experiments.grid.report.summary import summarise
+    from draftproof.experiments.grid.report.summary import by_kind, summarise
     from draftproof.experiments.shared.progress import console_for
 
     check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})

@@ -17,7 +17,7 @@ from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.claims.papers import FURTHER, PAPERS
 from draftproof.experiments.claims.statements import Holds, Lossless
 from draftproof.experiments.claims.verdicts import INSTANCES, RECORDED, verdict
-from draftproof.experiments.cli import claims_views as views
+from draftproof.experiments.cli.claims import ROOT, page, recorded
 from draftproof.experiments.pages.claims import PAGE
 from draftproof.simulator.instances.instance import Instance
 from tests.quick import by_turns
@@ -25,7 +25,7 @@ from tests.quick import by_turns
 CLAIMS = {claim.id: claim for claim in ledger()}
 TESTED = [name for name, claim in CLAIMS.items() if not isinstance(claim, Open)]
 REFUTED = [name for name, claim in CLAIMS.items() if claim.expected == "refuted"]
-RECORDS = views.recorded(RECORDED)
+RECORDS = recorded(RECORDED)
 #: Of each kind of statement one that is quick.
 QUICK = ["one-path-traversal-is-block", "budget-submodular", "sequoia-plan-best", "block-below-naive", "gbv-any-ties"]
 
@@ -73,7 +73,7 @@ def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_twin(n
 
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
-    monkeypatch.chdir(views.ROOT)
+    monkeypatch.chdir(ROOT)
     outputs = []
     for command in RECORDS[name]["command"].split(" && "):
         program, *words = shlex.split(command)
@@ -98,8 +98,8 @@ def test_the_shell_shows_every_refutation(name, tmp_path):
             "--json",
             f"{tmp_path}/{number}",
         ]
-        own = {**os.environ, "PYTHONPATH": str(views.ROOT.parent)}
-        assert subprocess.run(words, cwd=views.ROOT, env=own, capture_output=True, check=False).returncode in (0, 1)
+        own = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+        assert subprocess.run(words, cwd=ROOT, env=own, capture_output=True, check=False).returncode in (0, 1)
         outputs.append(json.loads((tmp_path / str(number)).read_text()))
     assert CLAIMS[name].test.shown(outputs)
 
@@ -118,7 +118,7 @@ def test_an_instance_that_refutes_nothing_shows_nothing(draftproof, tmp_path):
 
 def test_the_page_and_its_instances_are_generated():
     assert list(RECORDS) == list(CLAIMS)
-    assert PAGE.read_text(encoding="utf-8") == views.page(list(RECORDS.values()))
+    assert PAGE.read_text(encoding="utf-8") == page(list(RECORDS.values()))
     assert {path.stem for path in INSTANCES.iterdir()} == set(REFUTED)
     for name, row in RECORDS.items():
         assert (row["statement"], row["status"]) == (CLAIMS[name].words, CLAIMS[name].expected)

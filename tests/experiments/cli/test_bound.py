@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from draftproof.experiments.cli import bound_work as bounds
+from draftproof.experiments.cli import bound as bounds
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.families import FAMILIES

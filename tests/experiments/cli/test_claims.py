@@ -61,7 +61,7 @@ def test_after_ctrl_c_what_was_done_is_kept(draftproof, monkeypatch):
 
 @pytest.mark.heavy
 def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch, tmp_path):
-    monkeypatch.setattr("draftproof.experiments.cli.claims_views.INSTANCES", tmp_path / "none")
+    monkeypatch.setattr("draftproof.experiments.cli.claims.INSTANCES", tmp_path / "none")
     (tmp_path / "here").mkdir()
     ran = draftproof("claims", PAIR[1], "--jobs", 1, "--folder", "here", "--json", "-")
     assert ran.code == 0

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from draftproof.experiments.cli.gallery import views, work
+from draftproof.experiments.cli import gallery as views
+from draftproof.experiments.cli.gallery import work
 from draftproof.experiments.cli.gallery.entries import ENTRIES
 from draftproof.simulator.audit import Audit
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli import precision_work as audit
+from draftproof.experiments.cli import precision as audit
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY, STANDALONE
 

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.equal_terms import findings
-from draftproof.experiments.grid.report.matched import TIMES, comparisons, matched
-from draftproof.experiments.grid.report.ordering import agreement, ordering
-from draftproof.experiments.grid.report.page import page
-from draftproof.experiments.grid.report.places import Place, places_of
-from draftproof.experiments.grid.report.summary import summarise
+from draftproof.experiments.grid.report.matched import TIMES, Place, comparisons, matched, places_of
+from draftproof.experiments.grid.report.summary import agreement, ordering, summarise
 from draftproof.experiments.grid.store import Store
 from draftproof.verifiers import REGISTRY
 from tests.experiments.cli.test_sweep import SMALL

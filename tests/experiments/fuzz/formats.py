@@ -16,9 +16,8 @@ from draftproof.experiments.cli.prove.work import Request, conduct, verify_certi
 from draftproof.experiments.cli.sweep import work
 from draftproof.experiments.cli.sweep.asked import read as asked_of
 from draftproof.experiments.grid.exchange import import_lines, lines
-from draftproof.experiments.grid.report.page import page
-from draftproof.experiments.grid.report.sources import read
-from draftproof.experiments.grid.report.summary import summarise
+from draftproof.experiments.grid.report import page
+from draftproof.experiments.grid.report.summary import read, summarise
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
