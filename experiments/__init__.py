@@ -1,4 +1,4 @@
-"""The only room with input and output: commands, studies, real models, and the doors for scripts."""
+"""The only room with input and output: commands, studies, real models, and what `import draftproof` offers."""
 
 from typing import Any
 

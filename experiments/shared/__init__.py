@@ -1,1 +1,1 @@
-"""What several commands use: options, problems, costs, rows, output, names, progress."""
+"""What every part of `experiments` uses: progress, output, digests of code."""

@@ -96,7 +96,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
     "simulator/verdicts/costs.py": (
         "tests/experiments/api/test_wrong_things.py",
-        "tests/experiments/test_cost_and_engines.py",
+        "tests/experiments/grid/test_cost_and_engines.py",
     ),
     "simulator/verdicts/validation.py": (
         "tests/simulator/verdicts/test_lossless.py",
