@@ -48,7 +48,7 @@ def with_flags(message: str) -> str:
 
 #: The commands in the order of the help, and the modules of this package that have them.
 COMMANDS = {
-    "list": "listing_command:list_command",
+    "list": "listing:list_command",
     "check": "check:check",
     "prove": "prove:prove",
     "audit": "audit:audit",
