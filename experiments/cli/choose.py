@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -10,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axes
+from draftproof.experiments.grid.store import check_store
 from draftproof.experiments.inputs.options import JsonTarget, grouped
-from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.text import text_files, text_label
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt
-from draftproof.experiments.shared.output import check_files, write_json, write_whole
+from draftproof.experiments.shared.output import check_files, csv_cell, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
 from draftproof.simulator.drafts import Delayed, scheme_from_dict
 
@@ -31,42 +34,61 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     for heading in (
         "verifier",
         _tree_heading(found["rows"]),
-        "tokens/s\n(ranking)",
-        "\npredicted",
-        "\nmeasured",
+        "tokens/s",
         "tokens a block\nexpected",
         "\nmeasured",
+        "\nboth",
+        "times generate\n95 %",
+        "times the first\n95 %",
+        "verification\nof a block",
     ):
         table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
-    table.add_column("times plain, 95 %", justify="right", no_wrap=True)
-    table.add_column("verification\nof a block", justify="right", no_wrap=True)
     for row in found["rows"][:SHOWN]:
         table.add_row(
             row["verifier"],
             _shape(row),
             f"{row['tokens_per_second']:.0f}",
-            f"{row['predicted_tokens_per_second']:.0f}",
-            f"{row['measured_tokens_per_second']:.0f}",
             f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}",
-            f"{row['block_efficiency']:.2f}",
-            _interval(row) if row["all_rounds"] else "",
+            f"{row['measured_block_efficiency']:.2f}",
+            f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
+            _interval(row, "speedup"),
+            "" if row is found["rows"][0] else _interval(row, "of_first") + ("" if row["told_apart"] else " ?"),
             f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
     for line in found["notes"]:
         console.print(line, soft_wrap=True)
+    console.print(f"baseline: {found['baseline']}", soft_wrap=True)
     console.print(table)
     console.print(
-        "ranking: expected tokens of a block over its measured seconds; accepted tokens of few texts vary more",
+        "tokens/s: tokens a block (both) over measured seconds, in turn with generate; ?: may be as fast as the first",
         soft_wrap=True,
     )
     more = len(found["rows"]) - SHOWN
     if more > 0:
-        console.print(f"{more} more were measured in the first rounds; --json has them")
-    console.print(f"plain generation: {found['plain_tokens_per_second']:.0f} tokens/s", soft_wrap=True)
+        console.print(f"{more} more were measured; --json and --csv have them")
+    for each in found["plain"]:
+        beside = "the baseline" if each["way"] == "generate" else f"{_interval(each, 'speedup')} times generate"
+        console.print(f"{each['way']}: {each['tokens_per_second']:.0f} tokens/s, {beside}", soft_wrap=True)
     if found["left_out"]:
         console.print(left_out_line(found["left_out"]), soft_wrap=True)
-    said = f"{found['seconds']:.0f} s (expected after the first texts: {found['estimated_seconds']:.0f} s)"
-    console.print(f"use {found['recommendation']}; {said}", soft_wrap=True)
+    console.print(f"{found['seconds']:.0f} s (announced: {found['estimated_seconds']:.0f} s)", soft_wrap=True)
+    console.print(f"use {found['recommendation']}", soft_wrap=True)
+    console.print(found["paste"], soft_wrap=True)
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """All rows that were measured, the fastest first; the scheme as it is typed."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(rows[0])
+    for row in rows:
+        cells = {
+            **row,
+            "scheme": scheme_spec(scheme_from_dict(row["scheme"])),
+            "same_law_as": "; ".join(row["same_law_as"]),
+        }
+        writer.writerow([csv_cell(value) for value in cells.values()])
+    return buffer.getvalue()
 
 
 def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
@@ -88,22 +110,21 @@ def _shape(row: Mapping[str, Any]) -> str:
     return shape_name(scheme_from_dict(row["scheme"]))
 
 
-def _interval(row: Mapping[str, Any]) -> str:
-    return f"{row['speedup']:.2f} ({row['speedup_low']:.2f} to {row['speedup_high']:.2f})"
+def _interval(row: Mapping[str, Any], name: str) -> str:
+    return f"{row[name]:.2f} ({row[f'{name}_low']:.2f} to {row[f'{name}_high']:.2f})"
 
 
 def figure(found: Mapping[str, Any]) -> bytes:
-    """Tokens a second, fastest on top: bars measured, marks predicted, a line for plain generation."""
+    """Tokens a second, fastest on top: bars measured, marks predicted, a line for `generate`."""
     rows = found["rows"][:SHOWN][::-1]
     board = drawing_board()
     drawn, axes = board.subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
     for place, row in enumerate(rows):
         final = row["all_rounds"]
         axes.barh(place, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
-        if final:
-            plain = found["plain_tokens_per_second"]
-            low, high = row["speedup_low"] * plain, row["speedup_high"] * plain
-            axes.plot([low, high], [place, place], color="black", linewidth=1.4, solid_capstyle="butt")
+        plain = found["plain_tokens_per_second"]
+        low, high = row["speedup_low"] * plain, row["speedup_high"] * plain
+        axes.plot([low, high], [place, place], color="black", linewidth=1.4, solid_capstyle="butt")
     axes.plot(
         [row["predicted_tokens_per_second"] for row in rows],
         range(len(rows)),
@@ -114,9 +135,11 @@ def figure(found: Mapping[str, Any]) -> bytes:
         markeredgecolor="#D55E00",
         label="predicted",
     )
-    axes.axvline(found["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="plain generation")
+    axes.axvline(
+        found["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
+    )
     axes.set_yticks(range(len(rows)), [f"{row['verifier']}  {_shape(row)}" for row in rows], fontsize=8)
-    axes.set_xlabel("tokens a second, by measured seconds of a block (line: 95 % of those in all rounds)", fontsize=8)
+    axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
     quiet_axes(axes)
     axes.grid(axis="y", visible=False)
     axes.legend(frameon=False, fontsize=8, loc="lower right")
@@ -140,6 +163,11 @@ SHAPES = tuple(
 Roots = Annotated[int, typer.Option(min=1, help="Root contexts of the text, the same for all candidates.", **_HOW)]
 Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
 Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best against each other.", **_HOW)]
+Seconds = Annotated[
+    float | None,
+    typer.Option(min=1, help="What all of it may take: then fewer candidates and rounds, which is said.", **_HOW),
+]
+Csv = Annotated[str | None, typer.Option("--csv", help="The rows of all candidates that were measured.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
 
@@ -156,17 +184,22 @@ def choose(
     roots: Roots = 8,
     tokens: Tokens = 32,
     rounds: Rounds = 5,
+    seconds: Seconds = None,
+    resume: opt.Resume = None,
     json_target: JsonTarget = None,
+    csv_file: Csv = None,
     plot: Plot = None,
 ) -> int:
     """Which tree and which verifier for this pair, on this machine? By tokens a second; lossless ones only.
 
-    Tokens a second are those that are expected of a block, exact or estimated, over the measured seconds of a block.
+    Against `generate` of transformers, from call to return: tokens of a block, expected and measured, over its seconds.
 
     Candidates that could not be the fastest, even if every block were quick, are left out and said so. A verifier runs
     on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
     """
-    check_files(text_files(pair.text), {"--json": json_target, "--plot": plot})
+    check_files(text_files(pair.text), {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
+    if resume is not None:
+        check_store(resume)
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
@@ -174,16 +207,19 @@ def choose(
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()
-    amount = work.Amount(roots, tokens, rounds)
+    amount = work.Amount(roots, tokens, rounds, seconds)
     console = console_for(json_target)
     try:
         with work.open_pair(pair.wanted(seed)) as opened:
-            found = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock)
+            found = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
     except KeyboardInterrupt:
-        remark("interrupted; nothing was written")
+        kept = f"; what was measured is kept in {resume}" if resume else "; --resume FILE would keep what was measured"
+        remark(f"interrupted{kept}; no other file was written")
         return INTERRUPTED
     show(console, found)
     write_json(json_target, found)
+    if csv_file:
+        write_whole(csv_file, as_csv(found["rows"]))
     if plot:
         write_whole(plot, figure(found))
         console.print(f"picture: {plot}")

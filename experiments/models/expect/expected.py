@@ -52,6 +52,8 @@ from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 MOST_RUNS = 300_000
 #: Trees whose rows are computed in the same passes.
 BATCH = 64
+#: Means that differ by no more than this are equal, but for rounding.
+SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -315,13 +317,14 @@ class TreeMean:
 class AlongText:
     """Tokens a block along a text. error: standard error for these contexts, 0 where it is exact; spread: for all.
 
-    high: what the mean over these contexts exceeds with probability 2.5 % at most.
+    high: what the mean over these contexts exceeds with probability 2.5 % at most. by_context: the mean after each.
     """
 
     mean: float
     error: float
     spread: float
     high: float
+    by_context: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, means: Any, most: float) -> AlongText:
@@ -335,7 +338,17 @@ class AlongText:
         error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
         spread = float(means.mean(axis=1).std(ddof=1)) / sqrt(contexts) if contexts > 1 else error
         high = mean_interval(means.ravel(), 1.0, most)[1] if trees > 1 else float(means.mean())
-        return cls(along(means.mean(axis=1), error * sqrt(contexts)), error, max(error, spread), high)
+        each = means.mean(axis=1)
+        return cls(along(each, error * sqrt(contexts)), error, max(error, spread), high, tuple(map(float, each)))
+
+    def coincides(self, other: AlongText) -> bool:
+        """Whether both have the same mean after every context, up to rounding."""
+        return bool(self.by_context) and bool(np.allclose(self.by_context, other.by_context, rtol=0, atol=SAME))
+
+    def without(self, group: int, groups: int) -> float:
+        """`mean` with one of so many groups of contexts left out, which follow each other and are of one size."""
+        means = np.array(self.by_context).reshape(groups, -1)
+        return along(np.delete(means, group, axis=0).ravel(), self.error * sqrt(len(self.by_context)))
 
 
 def along(means: Any, error: float) -> float:

@@ -1,6 +1,7 @@
 """Which scheme and verifier for a pair: what each could bring at best, and which are therefore worth measuring.
 
-A candidate brings `E / T` tokens a second: `E` is its block efficiency after contexts of texts, `T` the seconds of a
+The baseline is `generate` of transformers: `writers` says what is timed, `estimate` how candidates are ranked. Before,
+each is judged by `E / T` tokens a second: `E` is its block efficiency after contexts of texts, `T` the seconds of a
 block in the loop, from a pilot run. At best it brings the upper end of `E`, or where `E` is not known what no lossless
 verifier exceeds (`most_tokens`), over blocks as quick as the quickest quarter. That is a rule for what to measure, no
 proof: times are those of few texts, and the best prediction is one of many. `E` is computed for verifiers whose
@@ -9,15 +10,16 @@ verification is short beside the passes; of the others for those that could stil
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from math import ceil
 from time import perf_counter
 from typing import Any
 
-from draftproof.experiments.inputs.schemes import shape_name
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
 from draftproof.experiments.models.expect.expected import AlongText, SharedTrees, planned_scheme
 from draftproof.experiments.models.loop.generation import autoregressive
@@ -25,17 +27,27 @@ from draftproof.experiments.models.loop.setting import Setting, device_name, set
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
+from draftproof.experiments.models.measure.estimate import Rounds
 from draftproof.experiments.models.measure.halving import (
     ALONE,
     BLOCKS,
     TEXTS,
-    Halving,
+    Amount,
     PilotRun,
     PlainPilotRun,
+    baselines,
     beside_plain,
     run_pilots,
+    sizes_of,
     successive_halving,
-    turns_of,
+)
+from draftproof.experiments.models.measure.writers import (
+    ASSISTED,
+    GENERATE,
+    LOOP,
+    plain_ways,
+    same_settings,
+    sampling_of,
 )
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.warp import Warp
@@ -109,14 +121,21 @@ class Candidate:
 
 
 def pilot_runs(
-    setting: Setting, verifiers: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], progress: Tick | None = None
+    setting: Setting,
+    verifiers: Sequence[NamedVerifier],
+    schemes: Sequence[DraftScheme],
+    progress: Tick | None = None,
+    late: Callable[[], bool] = lambda: False,
 ) -> list[PilotRun]:
     """One for every scheme that a verifier is for, by its card and by its answer, after its first text.
 
-    Raises `InvalidInput` where there is none, and what verifiers raise.
+    late: whether no more are begun; one there is in any case. Raises `InvalidInput` where there is none, and what
+    verifiers raise.
     """
-    pilots, tested = [], under_test(verifiers, {})
+    pilots, tested = list[PilotRun](), under_test(verifiers, {})
     for scheme in schemes:
+        if pilots and late():
+            break
         takers = [each.executed for each in tested if each.claims(scheme)]
         with suppress(UnsupportedTree):
             if takers:
@@ -182,15 +201,10 @@ def unweighed(pilots: Sequence[PilotRun], expectations: SharedTrees) -> list[Can
 
 
 def weighed(
-    candidates: Sequence[Candidate],
-    expectations: SharedTrees,
-    everything: bool = False,
-    progress: Tick | None = None,
+    candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None = None
 ) -> list[Candidate]:
-    """The candidates, with their block efficiency where they could be the fastest, or for `everything`."""
-    first = [each for each in candidates if each.short or everything] or [
-        min(candidates, key=lambda each: each.block / each.cap)
-    ]
+    """The candidates, with their block efficiency where they could be the fastest."""
+    first = [each for each in candidates if each.short] or [min(candidates, key=lambda each: each.block / each.cap)]
     known = _asked(first, expectations, progress)
     best = max(each.predicted for each in known)
     rest = [each for each in candidates if each not in first]
@@ -219,14 +233,6 @@ def _asked(candidates: Sequence[Candidate], expectations: SharedTrees, progress:
 NEAR = 0.8
 
 
-def expected_seconds(
-    candidates: Sequence[Candidate], expectations: SharedTrees, roots: int, tokens: int, rounds: int
-) -> float:
-    """Of all that comes after the first texts, taking one tree as a trial."""
-    rounds_ = halving_seconds(candidates, roots, tokens, rounds)
-    return pilot_seconds(candidates) + expecting_seconds(candidates, expectations) + rounds_
-
-
 def pilot_seconds(candidates: Sequence[Candidate]) -> float:
     """The other texts of every scheme, each verifier on every tree."""
     shared = sum({each.scheme: each.shared for each in candidates}.values())
@@ -253,40 +259,66 @@ def runs_of(candidate: Candidate) -> float:
     return 1.0 if closed_form(candidate.named.verifier) else 1.0 + candidate.scheme.depth
 
 
-def halving_seconds(candidates: Sequence[Candidate], roots: int, tokens: int, rounds: int) -> float:
-    """All turns of those that may be measured."""
-    best = max(each.guessed for each in candidates)
-    near = [each for each in candidates if each.guessed >= NEAR * best]
-    mean = sum(roots * ceil(tokens / each.usual) * each.block for each in near) / len(near)
-    return mean * turns_of(len(near), rounds)
+def rounds_seconds(
+    candidates: Sequence[Candidate], plain: Mapping[str, float], amount: Amount, overhead: float = 0.0
+) -> float:
+    """All rounds of these candidates; plain: seconds of a text of each way beside them; overhead: of one of theirs."""
+    texts = [ceil(amount.tokens / each.usual) * each.block + overhead for each in candidates]
+    others = sum(seconds for way, seconds in plain.items() if way != GENERATE)
+    each_round = [
+        size * sum(texts) / len(texts) + baselines(size) * plain[GENERATE] + others
+        for size in sizes_of(len(candidates), amount.rounds)
+    ]
+    return amount.roots * sum(each_round)
 
 
 __all__ = ["Amount", "choose", "open_pair"]
 
+#: Of `--seconds`, what may have passed when the first texts, the pilot texts and the expectations end.
+FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
+#: A forecast is corrected where the new one is so many times as long, or as short.
+CORRECTED = 1.25
 
-@dataclass(frozen=True)
-class Amount:
-    """roots: contexts of the text. tokens: after each root in a turn. rounds: of successive halving."""
 
-    roots: int = 8
-    tokens: int = 32
-    rounds: int = 5
+@dataclass
+class Forecast:
+    """How long all of it takes. said: after how many seconds which total was announced."""
+
+    limit: float | None = None
+    started: float = field(default_factory=perf_counter)
+    said: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def passed(self) -> float:
+        return perf_counter() - self.started
+
+    def late(self, share: float = 1.0, more: float = 0.0) -> bool:
+        """Whether this share of the limit is over, or will be after so many seconds more."""
+        return self.limit is not None and self.passed + more > share * self.limit
+
+    def rest(self, seconds: float, about: str = "") -> None:
+        """So many seconds are left, as far as is known now: said at first, and where that corrects what was said."""
+        total = self.passed + seconds
+        if not self.said:
+            remark(f"{about}: {duration(seconds)} for all of it, if texts take as long as the first ones")
+        elif 1 / CORRECTED <= total / self.said[-1][1] <= CORRECTED:
+            return
+        else:
+            remark(f"{about}: {duration(seconds)} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
+        self.said.append((round(self.passed, 1), round(total, 1)))
 
 
 @dataclass(frozen=True)
 class Chosen:
     """What came out. worth: candidates that were measured, by their numbers there; left_out: the others.
 
-    plain: tokens a second without drafts in the pilot run; estimated: seconds, before the work;
-    notes: what was planned from what, and which verifiers had no candidate.
+    plain: tokens a second of the loop without drafts in the pilot run.
     """
 
     worth: list[Candidate]
     left_out: list[Candidate]
-    halving: Halving
+    rounds: Rounds
     plain: float
-    estimated: float
-    notes: list[str]
 
 
 def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) -> Setting:
@@ -314,13 +346,17 @@ def choose(
     seed: int,
     vectors: str,
     clock: str = "wall",
+    resume: str | None = None,
 ) -> dict[str, Any]:
-    """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`."""
-    started = time.perf_counter()
+    """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`.
+
+    resume: a store of the texts that were timed, which are not timed again.
+    """
     where = setting_of(opened, warp, amount.roots, seed, vectors)
-    with measured_by(clock, opened.pair.device):
-        chosen = chosen_of(where, named, schemes, amount)
-    pair, halving = opened.pair, chosen.halving
+    with measured_by(clock, opened.pair.device), same_settings(where):
+        search = Search(where, named, schemes, amount, clock, Store(resume))
+        chosen = search.chosen()
+    pair, rounds, forecast = opened.pair, chosen.rounds, search.forecast
     return {
         "target": pair.names[0],
         "draft": pair.names[1],
@@ -331,71 +367,260 @@ def choose(
         "clock": clock,
         "roots": amount.roots,
         "tokens": amount.tokens,
-        "rounds": amount.rounds,
-        "notes": chosen.notes,
-        "plain_tokens_per_second": halving.rate(None),
-        "rows": _rows(halving, chosen.worth, chosen.plain),
+        "rounds": rounds.count,
+        "notes": search.notes,
+        "baseline": f"generate of transformers: the same prompts, {warp}, cache on, {amount.tokens} tokens a text, "
+        "from call to return",
+        "plain_tokens_per_second": rounds.rate(GENERATE),
+        "plain": [_plain_fields(rounds, way) for way in (GENERATE, ASSISTED, LOOP) if way in rounds.texts],
+        "rows": _rows(rounds, chosen.worth, chosen.plain),
         "left_out": [
-            _fields(each, halving.rate(None) / chosen.plain)
+            _fields(each, rounds.rate(LOOP) / chosen.plain)
             for each in sorted(chosen.left_out, key=lambda each: -each.most)
         ],
-        "recommendation": recommendation(halving, chosen.worth),
-        "estimated_seconds": round(chosen.estimated, 1),
-        "seconds": round(time.perf_counter() - started, 1),
+        "recommendation": recommendation(rounds, chosen.worth),
+        "paste": paste(rounds, chosen.worth, warp),
+        "announced": forecast.said,
+        "estimated_seconds": forecast.said[0][1] if forecast.said else 0.0,
+        "seconds": round(forecast.passed, 1),
     }
 
 
-def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], amount: Amount) -> Chosen:
-    """The whole way, with remarks; the longer parts have bars."""
-    assert_declared(named)
-    schemes, said = planned(schemes, where)
-    named, late = in_time(named, where.pair.vocab_size)
-    if late:
-        names = ", ".join(each.label for each in late)
-        said.append(
-            f"left out: {names}, which take over a second a block at V = {where.pair.vocab_size} by their cards"
+class Search:
+    """The whole way, with remarks; the longer parts have bars. What is measured is kept in a store as it comes."""
+
+    def __init__(
+        self,
+        where: Setting,
+        named: Sequence[NamedVerifier],
+        schemes: Sequence[DraftScheme],
+        amount: Amount,
+        clock: str = "wall",
+        store: Store | None = None,
+    ) -> None:
+        """Raises `InvalidInput` for verifiers that are lossy by their cards, and where all are too slow."""
+        self.forecast = Forecast(amount.seconds)
+        assert_declared(named)
+        self.setting, self.amount, self.clock = where, amount, clock
+        self.schemes, self.notes = planned(schemes, where)
+        self.named, late = in_time(named, where.pair.vocab_size)
+        self._store = Store(None) if store is None else store
+        if late:
+            names = ", ".join(each.label for each in late)
+            self.notes.append(
+                f"left out: {names}, which take over a second a block at V = {where.pair.vocab_size} by their cards"
+            )
+        self.plain: dict[str, float] = {}
+
+    def chosen(self) -> Chosen:
+        pilots = self._kept("pilots", self._asked, self._pilots)
+        self.plain = pilots["plain_seconds"]
+        schemes = [self.schemes[each] for each in pilots["schemes"]]
+        candidates = [
+            Candidate(self.named[verifier], schemes[scheme], cap, None, *times)
+            for verifier, scheme, cap, *times in pilots["candidates"]
+        ]
+        self._taken = schemes
+        expected = self._kept(
+            "expected", {**self._asked, "pilots": pilots["candidates"]}, partial(self._expected, candidates)
         )
-    remark(f"a first text on each of {len(schemes)} schemes, {len(named)} verifiers")
-    began = time.perf_counter()
-    with bar("first texts", len(schemes)) as tick:
-        pilots = pilot_runs(where, named, schemes, tick)
-    expectations = SharedTrees(where, contexts_of(where, amount.tokens), [each.scheme for each in pilots])
-    candidates = unweighed(pilots, expectations)
-    rest = expected_seconds(candidates, expectations, amount.roots, amount.tokens, amount.rounds)
-    remark(f"{len(candidates)} candidates: {duration(rest)} for all of it, if they verify as quickly as at first")
-    estimated = time.perf_counter() - began + rest
-    plain = PlainPilotRun(where)
-    plain.write()
-    turn = [plain if each is None else each for each in beside_plain(pilots)]
-    with bar("texts", len(turn) * TEXTS) as tick:
-        run_pilots(turn, TEXTS, tick)
-    candidates = unweighed(pilots, expectations)
-    with bar("tokens a block (contexts, at most)", len(candidates) * len(expectations.contexts)) as tick:
-        candidates = weighed(candidates, expectations, progress=tick)
-    worth, left_out = split(candidates)
-    turns = turns_of(len(worth), amount.rounds)
-    remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other, {turns} turns")
-    with bar("texts", turns * amount.roots) as tick:
-        expected = [each.expected for each in worth if each.expected is not None]
-        halving = successive_halving(
-            where, [each.player for each in worth], expected, amount.tokens, amount.rounds, tick
-        )
-    return Chosen(worth, left_out, halving, plain.rate, estimated, said)
+        candidates = [
+            replace(
+                each,
+                expected=None if found is None else AlongText(**{**found, "by_context": tuple(found["by_context"])}),
+            )
+            for each, found in zip(candidates, expected["expected"], strict=True)
+        ]
+        worth = [candidates[each] for each in expected["worth"]]
+        left_out = [each for number, each in enumerate(candidates) if number not in expected["worth"]]
+        self.notes += [*pilots["notes"], *expected["notes"]]
+        return Chosen(worth, left_out, self._rounds(worth), pilots["plain"])
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        return {
+            "clock": self.clock,
+            "tokens": self.amount.tokens,
+            "verifiers": [each.identity for each in self.named],
+            "schemes": [each.as_dict() for each in self.schemes],
+        }
+
+    def _kept(self, kind: str, about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """A row of the store; made now where it is not there."""
+        name = self.setting.key(kind=kind, about=about)
+        if name not in self._store:
+            self._store.add({"strong_id": name, "kind": kind, **make()})
+        return self._store[name]
+
+    @cached_property
+    def _expectations(self) -> SharedTrees:
+        return SharedTrees(self.setting, contexts_of(self.setting, self.amount.tokens), self._taken)
+
+    def _pilots(self) -> dict[str, Any]:
+        """Seconds of the passes of every scheme and of every verifier on it."""
+        where, forecast, notes = self.setting, self.forecast, list[str]()
+        remark(f"a first text on each of {len(self.schemes)} schemes, {len(self.named)} verifiers")
+        self.plain, why = plain_ways(where, self.amount.tokens)
+        notes += [why] if why else []
+        with bar("first texts", len(self.schemes)) as tick:
+            pilots = pilot_runs(where, self.named, self.schemes, tick, partial(forecast.late, FIRST))
+        if forecast.late(FIRST) and len(pilots) < len(self.schemes):
+            notes.append(f"for want of time only the first {len(pilots)} schemes were tried, of {len(self.schemes)}")
+        self._taken = [each.scheme for each in pilots]
+        candidates = unweighed(pilots, self._expectations)
+        after = expecting_seconds(candidates, self._expectations) + self._rounds_seconds(near(candidates))
+        forecast.rest(pilot_seconds(candidates) + after, f"{len(candidates)} candidates")
+        plain = PlainPilotRun(where)
+        plain.write()
+        turn = [plain if isinstance(each, str) else each for each in beside_plain(pilots, [LOOP])]
+        began, done = perf_counter(), 0
+        with bar("texts", len(turn) * TEXTS) as tick:
+            while done < TEXTS and not (done and forecast.late(PILOTS)):
+                run_pilots(turn, 2, tick)
+                done += 2
+                forecast.rest((perf_counter() - began) / done * (TEXTS - done) + after, f"pilot text {done} of {TEXTS}")
+        if done < TEXTS:
+            notes.append(f"for want of time there were {done} pilot texts of each scheme, not {TEXTS}")
+        candidates = unweighed(pilots, self._expectations)
+        return {
+            "schemes": [self.schemes.index(each) for each in self._taken],
+            "candidates": [
+                [
+                    *(self.named.index(each.named), self._taken.index(each.scheme), each.cap),
+                    *(each.block, each.quick, each.shared, each.draft_passes),
+                ]
+                for each in candidates
+            ],
+            "plain": plain.rate,
+            "plain_seconds": self.plain,
+            "notes": notes,
+        }
+
+    def _expected(self, candidates: Sequence[Candidate]) -> dict[str, Any]:
+        """Tokens a block of those that could be the fastest, and who is therefore measured."""
+        forecast, notes = self.forecast, list[str]()
+        some = sorted(candidates, key=lambda each: -each.guessed)
+        if forecast.limit is not None:
+            while len(some) > 1 and forecast.late(EXPECTED, expecting_seconds(some, self._expectations)):
+                some = some[: (len(some) + 1) // 2]
+            if len(some) < len(candidates):
+                notes.append(f"for want of time {len(some)} of {len(candidates)} candidates were weighed, by a guess")
+        after = self._rounds_seconds(near(some))
+        forecast.rest(expecting_seconds(some, self._expectations) + after, "after the pilot texts")
+        with bar("tokens a block (contexts, at most)", len(some) * len(self._expectations.contexts)) as tick:
+            known = {each.player: each for each in weighed(some, self._expectations, progress=tick)}
+        candidates = [known.get(each.player, each) for each in candidates]
+        worth, left_out = split(candidates)
+        fewest = replace(self.amount, rounds=2)
+        if forecast.limit is not None:
+            kept = worth
+            while len(kept) > 1 and forecast.late(1.0, self._rounds_seconds(kept, fewest)):
+                kept = kept[: (len(kept) + 1) // 2]
+            if len(kept) < len(worth):
+                notes.append(
+                    f"for want of time {len(kept)} of {len(worth)} candidates were measured, the best predictions"
+                )
+            worth = kept
+        remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other")
+        return {
+            "expected": [None if each.expected is None else asdict(each.expected) for each in candidates],
+            "worth": [candidates.index(each) for each in worth],
+            "notes": notes,
+        }
+
+    def _rounds_seconds(self, candidates: Sequence[Candidate], amount: Amount | None = None) -> float:
+        amount = amount or self.amount
+        overhead = max(self.plain[GENERATE] - self.plain[LOOP], 0.0)
+        return rounds_seconds(candidates, self.plain, amount, overhead)
+
+    def _rounds(self, worth: Sequence[Candidate]) -> Rounds:
+        """Those that are worth it against each other."""
+        sizes = sizes_of(len(worth), self.amount.rounds)
+        plain = [GENERATE, *(each for each in (ASSISTED, LOOP) if each in self.plain)]
+        turns = [size + baselines(size) + len(plain) - 1 for size in sizes]
+        seconds = list[float]()  # of a turn, in the rounds that are measured now
+
+        def step(about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+            def measured() -> dict[str, Any]:
+                if not seconds:
+                    rest = replace(self.amount, rounds=len(sizes) - about["round"])
+                    self.forecast.rest(self._rounds_seconds(worth, rest), f"{len(worth)} candidates")
+                began = perf_counter()
+                made = make()
+                seconds.append((perf_counter() - began) / turns[about["round"]])
+                return made
+
+            return self._kept("round", {**about, "clock": self.clock}, measured)
+
+        def done(rounds: Rounds, left: int) -> bool:
+            number = rounds.count
+            if number == len(sizes) or not seconds:
+                return number == len(sizes)
+            if self.forecast.late(1.0, seconds[-1] * turns[number]) and number > 1:
+                self.notes.append(f"for want of time there were {number} rounds, not {len(sizes)}")
+                return True
+            self.forecast.rest(seconds[-1] * sum(turns[number:]), f"after round {number}, {left} candidates left")
+            return False
+
+        with bar("texts", sum(turns) * self.amount.roots) as tick:
+            players, expected = [each.player for each in worth], [each.expected for each in worth if each.expected]
+            return successive_halving(self.setting, players, expected, plain, self.amount, step, done, tick)
 
 
-def recommendation(halving: Halving, worth: Sequence[Candidate]) -> str:
-    """One line: what to use, what it brings over plain generation, and what is as good."""
-    first = halving.order[0]
-    mean, low, high = halving.ratio(first)
-    interval = f"{mean:.2f} times the tokens a second of plain generation (95 %: {low:.2f} to {high:.2f})"
-    if high < 1:
-        open_ = [str(worth[each]) for each in halving.order[1:] if halving.ratio(each)[2] >= 1]
-        unless = f"; open, whether faster than plain generation: {', '.join(open_)}" if open_ else ""
-        return f"no speculation: the best, {worth[first]}, has {interval}{unless}"
-    level = [worth[each] for each in halving.order[1:] if halving.ratio(each, first)[2] >= 1]
-    also = f"; not told apart from it: {', '.join(map(str, level))}" if level else ""
-    sure = "" if low > 1 else "; whether it is faster than plain generation is open"
-    return f"{worth[first]}: {interval}{sure}{also}"
+def near(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that are expected to be measured, before `E` is known."""
+    best = max(each.guessed for each in candidates)
+    return [each for each in candidates if each.guessed >= NEAR * best]
+
+
+def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
+    """One line: what to use, what it brings over `generate`, and what is as good."""
+    said: dict[int | str, str] = {number: str(worth[number]) for number in rounds.order}
+    if ASSISTED in rounds.texts:
+        said[ASSISTED] = f"{ASSISTED} of transformers"
+    first = best_of(rounds)
+    found = rounds.ratio(first)
+    interval = f"{found.mean:.2f} times the tokens a second of generate (95 %: {found.low:.2f} to {found.high:.2f})"
+    rest = [who for who in said if who != first]
+    if found.high < 1:
+        open_ = [said[who] for who in rest if rounds.ratio(who).high >= 1]
+        unless = f"; open, whether faster than generate: {', '.join(open_)}" if open_ else ""
+        return f"no speculation: the best, {said[first]}, has {interval}{unless}"
+    level = [said[who] for who in rest if rounds.ratio(who, first).high >= 1]
+    also = f"; not told apart from it: {', '.join(level)}" if level else ""
+    sure = "" if found.low > 1 else "; whether it is faster than generate is open"
+    return f"{said[first]}: {interval}{sure}{also}"
+
+
+def best_of(rounds: Rounds) -> int | str:
+    """The fastest of those in all rounds, assisted generation of transformers among them."""
+    contenders: list[int | str] = [*rounds.order, *([ASSISTED] if ASSISTED in rounds.texts else [])]
+    return max(contenders, key=lambda who: rounds.ratio(who).mean)
+
+
+def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Warp) -> str:
+    """The call that writes with the best."""
+    first = best_of(rounds)
+    asked = ", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())
+    given = [asked]
+    if rounds.ratio(first).high >= 1:
+        given = ["assistant_model=draft", asked]
+        if not isinstance(first, str):
+            best = worth[first]
+            ours = f'generate_with("{best.named.spec}", "{scheme_spec(best.scheme)}")'
+            given.insert(1, f"custom_generate={ours}")
+    return f"target.generate(**inputs, {', '.join(given)}, max_new_tokens=..)"
+
+
+def _plain_fields(rounds: Rounds, way: str) -> dict[str, Any]:
+    found = rounds.ratio(way)
+    return {
+        "way": way,
+        "tokens_per_second": rounds.rate(way),
+        "speedup": found.mean,
+        "speedup_low": found.low,
+        "speedup_high": found.high,
+    }
 
 
 def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
@@ -419,31 +644,39 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
     }
 
 
-def _rows(halving: Halving, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
+def _rows(rounds: Rounds, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
     """Those of all rounds in their order, then the others that were measured, the fastest first."""
-
-    def fields(number: int) -> dict[str, Any]:
-        level = halving.rate(None, len(halving.turns[number])) / plain
-        return {**_fields(worth[number], level), **_measured(halving, number)}
-
+    level, order = rounds.rate(LOOP) / plain, rounds.order
+    others = sorted(
+        (number for number in range(len(worth)) if number not in order), key=lambda each: -rounds.ratio(each).mean
+    )
     rows = []
-    for number in halving.order:
-        mean, low, high = halving.ratio(number)
-        final = {"all_rounds": True, "speedup": mean, "speedup_low": low, "speedup_high": high}
-        rows.append({**fields(number), **final})
-    others = [number for number in range(len(worth)) if number not in halving.order]
-    others.sort(key=lambda number: -halving.rate(number))
-    return rows + [{**fields(each), "all_rounds": False} for each in others]
+    for number in (*order, *others):
+        tokens, beside = (
+            rounds.block_tokens(number),
+            {"speedup": rounds.ratio(number), "of_first": rounds.ratio(number, order[0])},
+        )
+        rows.append(
+            {
+                **_fields(worth[number], level),
+                "measured_block_efficiency": _measured(rounds, number),
+                "block_efficiency": tokens.mean,
+                "block_efficiency_error": tokens.error,
+                "tokens_per_second": rounds.rate(number),
+                "measured_tokens_per_second": rounds.measured(number),
+                "all_rounds": number in order,
+                **{
+                    f"{name}{end}": value
+                    for name, each in beside.items()
+                    for end, value in zip(("", "_low", "_high"), each, strict=True)
+                },
+                "told_apart": rounds.ratio(number, order[0]).high < 1,
+                "same_law_as": [str(worth[other]) for other in rounds.law_of(number) if other != number],
+            }
+        )
+    return rows
 
 
-def _measured(halving: Halving, number: int) -> dict[str, Any]:
-    turns = halving.turns[number]
-    blocks = sum(each.blocks for each in turns)
-    return {
-        "block_efficiency": sum(each.tokens for each in turns) / blocks,
-        "tokens_per_second": halving.rate(number),
-        "measured_tokens_per_second": halving.measured(number),
-        "block_milliseconds": 1e3 * halving.block(number),
-        "passes_milliseconds": 1e3 * sum(each.parts["draft"] + each.parts["target"] for each in turns) / blocks,
-        "verification_milliseconds": 1e3 * sum(each.parts["verify"] for each in turns) / blocks,
-    }
+def _measured(rounds: Rounds, number: int) -> float:
+    turns = [each for texts in rounds.texts[number] for each in texts]
+    return sum(each.tokens for each in turns) / sum(each.blocks for each in turns)

@@ -5,18 +5,16 @@ timed for each on the same trees. In one text every verifier runs on each tree a
 on with the verdict of the fastest. That one alone writes the next text, in which passes are timed: after the work of
 many verifiers they take up to half as long again.
 
-Then rounds from the same roots: after every round the slower half of the candidates is dropped, down to `KEPT`, which
-run in all rounds. Speed is the expected tokens of a block over the seconds that a block took: one round measures times
-well enough, but not accepted tokens.
+Then rounds from the same roots, every text as `writers` has it: after every round the slower half of the candidates, by
+the estimate of `estimate`, is dropped, down to `KEPT`, which run in all rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from math import hypot
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,13 +24,16 @@ from draftproof.experiments.models.loop.generation import Generation, autoregres
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
-from draftproof.experiments.models.measure.rounds import Turn, geometric_mean, ratio, timed_rounds
+from draftproof.experiments.models.measure.estimate import Rounds
+from draftproof.experiments.models.measure.rounds import Turn, timed_rounds
+from draftproof.experiments.models.measure.writers import GENERATE, Way, written
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.laws.enumeration import guarded
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
 
 T = TypeVar("T")
+Fields: TypeAlias = dict[str, Any]
 
 #: Blocks of a pilot text with all verifiers, and of one with the quickest alone.
 BLOCKS, ALONE = 4, 8
@@ -46,8 +47,18 @@ ENOUGH = 8
 KEPT = 6
 #: The part of the seed that the first round has: after those of contexts and pilot runs.
 FIRST_ROUND = 2
-#: Plain generation runs before each so many candidates: all are compared with it.
+#: `generate` alone runs before each so many candidates: all are compared with it.
 PLAIN_EVERY = 12
+
+
+@dataclass(frozen=True)
+class Amount:
+    """roots: contexts of the text. tokens: of a text. rounds: of successive halving. seconds: what all may take."""
+
+    roots: int = 8
+    tokens: int = 32
+    rounds: int = 5
+    seconds: float | None = None
 
 
 class VerifierBatch:
@@ -181,99 +192,67 @@ def _pilot_text(pilot: PilotRun | PlainPilotRun, _: int) -> None:
     pilot.write()
 
 
-@dataclass
-class Halving:
-    """turns: of each candidate, one a round from the first; None stands for plain generation. expected: tokens a block.
-
-    blocks: seconds of a block of each candidate, round by round: of the median text, which single interruptions do not
-    change.
-    """
-
-    expected: Sequence[AlongText]
-    turns: dict[int | None, list[Turn]] = field(default_factory=dict)
-    blocks: dict[int | None, list[float]] = field(default_factory=dict)
-
-    def add(self, number: int | None, texts: Sequence[Turn]) -> None:
-        self.turns.setdefault(number, []).append(Turn.joined(texts))
-        self.blocks.setdefault(number, []).append(float(np.median([each.block for each in texts])))
-
-    def measured(self, number: int) -> float:
-        """Tokens a second of the very texts that were written: the geometric mean over rounds."""
-        return geometric_mean([each.rate for each in self.turns[number]])
-
-    def block(self, number: int | None, rounds: int | None = None) -> float:
-        return geometric_mean(self.blocks[number][:rounds])
-
-    def rate(self, number: int | None, rounds: int | None = None) -> float:
-        return self._tokens(number)[0] / self.block(number, rounds)
-
-    def ratio(self, number: int, to: int | None = None) -> tuple[float, float, float]:
-        """How many times the tokens a second of another, with the 95 % interval.
-
-        It is that of the rounds of both, widened by what is not known of the tokens that are expected of a block.
-        """
-        (mean, error), (other, other_error) = self._tokens(number), self._tokens(to)
-        rounds = min(len(self.blocks[number]), len(self.blocks[to]))
-        rates = [mean / seconds for seconds in self.blocks[number][:rounds]]
-        other_rates = [other / seconds for seconds in self.blocks[to][:rounds]]
-        return ratio(rates, other_rates, hypot(error / mean, other_error / other))
-
-    def _tokens(self, number: int | None) -> tuple[float, float]:
-        return (1.0, 0.0) if number is None else (self.expected[number].mean, self.expected[number].spread)
-
-    @property
-    def rounds(self) -> int:
-        return len(self.turns.get(None, ()))
-
-    @property
-    def order(self) -> list[int]:
-        """Those that ran in all rounds, the fastest first."""
-        last = [number for number, each in self.turns.items() if number is not None and len(each) == self.rounds]
-        return sorted(last, key=lambda number: -self.rate(number))
-
-
 def successive_halving(
     setting: Setting,
     candidates: Sequence[Player],
     expected: Sequence[AlongText],
-    tokens: int,
-    rounds: int,
+    plain: Sequence[str],
+    amount: Amount,
+    step: Callable[[Mapping[str, Any], Callable[[], Fields]], Fields] = lambda about, make: make(),
+    done: Callable[[Rounds, int], bool] = lambda rounds, left: False,
     progress: Tick | None = None,
-) -> Halving:
-    """All rounds, each of texts of at least so many tokens after every root; progress: told of every text."""
-    halving = Halving(expected)
+) -> Rounds:
+    """All rounds, each of texts of so many tokens after every root; progress: told of every text.
+
+    plain: ways of writing beside the candidates, `generate` first. step: makes a round, or has it from before. done:
+    asked after every round, with how many candidates are left: whether it was the last one.
+    """
+    rounds = Rounds(expected, [scheme for _, scheme in candidates])
     left = list(range(len(candidates)))
-    for round_ in range(rounds):
-        seed, order = part_seed(setting.seed, FIRST_ROUND + round_), beside_plain(left)
-        writers = [
-            partial(_text, setting, None if number is None else candidates[number], tokens, seed) for number in order
-        ]
-        texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
-        for number in (None, *left):
-            halving.add(number, [text for at, each in zip(order, texts, strict=True) if at == number for text in each])
-        left = sorted(left, key=lambda number: -halving.rate(number))[: going_on(len(left))]
-    return halving
+    for number in range(amount.rounds):
+        seed = part_seed(setting.seed, FIRST_ROUND + number)
+        order: list[int | str] = beside_plain(left, plain)
+        ways = {who: who if isinstance(who, str) else candidates[who] for who in order}
+        about = {"round": number, "tokens": amount.tokens, "ways": [_about(ways[who]) for who in order]}
+
+        def make(order: Sequence[int | str] = order, ways: Mapping[int | str, Way] = ways, seed: int = seed) -> Fields:
+            writers = [partial(written, setting, ways[who], amount.tokens, seed) for who in order]
+            texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
+            return {
+                "texts": [[[each.tokens, each.blocks, each.seconds, each.written] for each in own] for own in texts]
+            }
+
+        made = step(about, make)["texts"]
+        turns = [[Turn(tokens, blocks, seconds, {}, cut) for tokens, blocks, seconds, cut in own] for own in made]
+        rounds.add(
+            {
+                who: [
+                    Turn.joined(each)
+                    for each in zip(*(own for at, own in zip(order, turns, strict=True) if at == who), strict=True)
+                ]
+                for who in ways
+            }
+        )
+        left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: going_on(len(left))]
+        if done(rounds, len(left)):
+            break
+    return rounds
+
+
+def _about(way: Way) -> Any:
+    return way if isinstance(way, str) else {**way[0].identity, "scheme": way[1].as_dict()}
 
 
 def _is_odd(first: int, text: int) -> bool:
     return (first + text) % 2 == 1
 
 
-def _text(setting: Setting, candidate: Player | None, tokens: int, seed: int, number: int) -> Turn:
-    """A text after the root of this number, the same for all candidates; None: of plain generation."""
-    coin, root = setting.coin(text_seed(seed, number)), setting.roots[number]
-    if candidate is None:
-        return Turn.of(autoregressive(setting.pair, root, setting.warp, coin, tokens, vectors=setting.vectors))
-    named, scheme = candidate
-    with named_errors(named.label):
-        given = setting.pair, named.verifier, scheme, root, setting.warp, coin, tokens
-        return Turn.of(generate(*given, vectors=setting.vectors))
-
-
-def beside_plain(candidates: Sequence[T]) -> list[T | None]:
-    """The candidates with plain generation, None, before each `PLAIN_EVERY` of them."""
-    starts = range(0, len(candidates), PLAIN_EVERY)
-    return [each for place in starts for each in (None, *candidates[place : place + PLAIN_EVERY])]
+def beside_plain(candidates: Sequence[T], plain: Sequence[str]) -> list[T | str]:
+    """The candidates with the first of these ways before each `PLAIN_EVERY` of them, and the others before them all."""
+    order: list[T | str] = [*plain[1:]]
+    for at in range(0, max(len(candidates), 1), PLAIN_EVERY):
+        order += [plain[0], *candidates[at : at + PLAIN_EVERY]]
+    return order
 
 
 def going_on(candidates: int) -> int:
@@ -281,9 +260,14 @@ def going_on(candidates: int) -> int:
     return min(candidates, max(KEPT, -(-candidates // 2)))
 
 
-def turns_of(candidates: int, rounds: int) -> int:
-    """How many turns all rounds have, plain generation included."""
-    count = 0
-    for _ in range(rounds):
-        count, candidates = count + len(beside_plain(range(candidates))), going_on(candidates)
-    return count
+def sizes_of(candidates: int, rounds: int) -> list[int]:
+    """How many candidates each round has."""
+    sizes = [candidates]
+    while len(sizes) < rounds:
+        sizes.append(going_on(sizes[-1]))
+    return sizes[:rounds]
+
+
+def baselines(candidates: int) -> int:
+    """How often `generate` alone runs in a round of so many candidates, for each root."""
+    return len(beside_plain(range(candidates), [GENERATE])) - candidates

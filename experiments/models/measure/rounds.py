@@ -24,12 +24,14 @@ class Turn:
     """What a candidate wrote in one turn: tokens of whole blocks, blocks, and seconds without prompts.
 
     Of a text that ends inside a block the whole block counts: a long text would have used it. parts: seconds by part.
+    written: tokens of the text, where it was cut.
     """
 
     tokens: int
     blocks: int
     seconds: float
     parts: Mapping[str, float] = field(default_factory=dict)
+    written: int = 0
 
     @classmethod
     def of(cls, text: Generation) -> Turn:
@@ -44,6 +46,7 @@ class Turn:
             sum(turn.blocks for turn in turns),
             sum(turn.seconds for turn in turns),
             {name: sum(turn.parts.get(name, 0.0) for turn in turns) for name in names},
+            sum(turn.written for turn in turns),
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from draftproof.experiments.grid.store import stored_rows
+from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.expected import AlongText
@@ -27,8 +30,8 @@ from draftproof.experiments.models.measure.halving import (
     PlainPilotRun,
     VerifierBatch,
     run_pilots,
-    turns_of,
 )
+from draftproof.experiments.models.measure.writers import same_settings
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
@@ -58,7 +61,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
 ) -> None:
     few = ("--roots", 2, "--tokens", 6, "--rounds", 2, "--K", "1..2", "--L2", 2)
     more = ("--scheme", "dyspec:nodes=3", "--scheme", "sequoia:nodes=3,depth=2")
-    files = ("--json", "c.json", "--plot", "c.png")
+    files = ("--json", "c.json", "--plot", "c.png", "--csv", "c.csv")
     ran = draftproof("choose", "traversal", "naive", "sequoia", "nss", *models, *few, *more, *files)
     assert ran.code == 0
     found = json.loads(Path("c.json").read_text())
@@ -71,15 +74,68 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert all(row["draft_passes"] == 2 for row in rows if row["scheme"]["name"] != "dyspec")
     for row in rows:
         assert 1 <= row["expected_block_efficiency"] <= row["most_block_efficiency"] + 1e-9
-    last = [row for row in found["rows"] if row["all_rounds"]]
-    assert last
-    assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in last)
+    assert found["rows"][0]["all_rounds"]
+    assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in found["rows"])
+    assert found["rows"][0]["of_first"] == 1
+    assert not found["rows"][0]["told_apart"]
+    with Path("c.csv").open(encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert [float(row["speedup"]) for row in table] == [row["speedup"] for row in found["rows"]]
+    assert find_scheme(table[0]["scheme"]).as_dict() == found["rows"][0]["scheme"]
+    assert [each["way"] for each in found["plain"]] == [
+        "generate",
+        "assisted generation",
+        "plain generation in the loop",
+    ]
+    assert found["plain"][0]["speedup"] == 1
+    assert "baseline: generate of transformers: the same prompts, temperature 1, cache on, 6 tokens a text" in ran.out
+    assert ran.out.rstrip().splitlines()[-2] == found["paste"]
+    assert found["paste"].startswith("target.generate(**inputs, ")
     assert "planned from acceptances on the tables" in ran.out
     assert found["recommendation"] in ran.out
     assert "after 2 roots of" in ran.out
     assert found["estimated_seconds"] > 0
     assert "candidates: " in ran.err  # what it will take is said before
     assert Path("c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_was_measured_is_kept_and_not_measured_again(
+    draftproof: Callable[..., Any], models: tuple[object, ...]
+) -> None:
+    asked = ("choose", "naive", "block", *models, "--roots", 2, "--tokens", 4, "--K", 1, "--L2", "1..2")
+    kept = ("--resume", "kept.db", "--json", "c.json")
+    assert draftproof(*asked, *kept, "--rounds", 2).code == 0
+    first = json.loads(Path("c.json").read_text())
+    again = draftproof(*asked, *kept, "--rounds", 2)
+    found = json.loads(Path("c.json").read_text())
+    assert {**found, "announced": 0, "estimated_seconds": 0, "seconds": 0} == {
+        **first, "announced": 0, "estimated_seconds": 0, "seconds": 0
+    }  # fmt: skip
+    assert found["announced"] == []  # nothing was left to do
+    assert "a first text" not in again.err
+    more = draftproof(*asked, *kept, "--rounds", 3)
+    assert json.loads(Path("c.json").read_text())["rounds"] == 3
+    assert "a first text" not in more.err
+    kinds = [row["kind"] for row in stored_rows("kept.db")]
+    assert sorted(kinds) == ["expected", "pilots", "round", "round", "round"]
+
+
+def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
+    schemes = [Delayed(1, 0, 1), Delayed(1, 0, 2), Delayed(2, 0, 1)]
+    search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3))
+    with same_settings(where):
+        chosen = search.chosen()
+    assert len(chosen.worth) == 1
+    assert chosen.rounds.count == 2
+    assert [note.split(", ")[0] for note in search.notes] == [
+        "for want of time only the first 1 schemes were tried",
+        "for want of time there were 2 pilot texts of each scheme",
+        "for want of time there were 2 rounds",
+    ]
+    enough = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6))
+    with same_settings(where):
+        assert len(enough.chosen().rounds.order) == 3
+    assert enough.notes == []
 
 
 def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
@@ -198,9 +254,6 @@ def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:
     worth, left_out = split(found)
     assert [each.scheme for each in worth] == [quick.scheme]
     assert {each.scheme for each in left_out} == {slow.scheme, open_.scheme}  # the latter brings 2 / 1.6 after all
-    everything = Known(2.0)
-    weighed([slow, quick], everything, everything=True)  # type: ignore[arg-type]
-    assert set(everything.asked) == {slow.scheme, quick.scheme}
 
 
 def test_an_estimate_counts_with_its_upper_end() -> None:
@@ -216,6 +269,7 @@ def test_the_estimate_counts_texts_and_turns() -> None:
     assert choose.pilot_seconds(two) == pytest.approx(8 * (4 + 8) * 2.2)
     usual = 1 + choose.USUAL * 2.5
     assert usual == 3
-    mean = 4 * 3 * (1.0 + 1.2) / 2  # roots, blocks of three tokens, seconds
-    assert choose.halving_seconds(two, 4, 9, 5) == pytest.approx(mean * turns_of(2, 5))
-    assert choose.halving_seconds([two[0], candidate(None, 9.0, 3.5)], 4, 9, 5) == pytest.approx(4 * 3 * turns_of(1, 5))
+    texts = (3 * 1.0 + 3 * 1.2) / 2 + 0.5  # three blocks of three tokens, their seconds, and what is around them
+    plain, amount = {"generate": 7.0, "loop": 5.0}, choose.Amount(4, 9, 5)
+    assert choose.rounds_seconds(two, plain, amount, 0.5) == pytest.approx(5 * 4 * (2 * texts + 7 + 5))
+    assert choose.near([two[0], candidate(None, 9.0, 3.5)]) == [two[0]]

@@ -2,111 +2,230 @@
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import exp, log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.setting import setting
-from draftproof.experiments.models.measure.choose import Candidate, recommendation
+from draftproof.experiments.models.measure.choose import Candidate, Forecast, paste, recommendation
+from draftproof.experiments.models.measure.estimate import BlockTokens, Rounds, median_interval
 from draftproof.experiments.models.measure.halving import (
     PLAIN_EVERY,
-    Halving,
+    Amount,
+    baselines,
     beside_plain,
     going_on,
+    sizes_of,
     successive_halving,
-    turns_of,
 )
 from draftproof.experiments.models.measure.rounds import Turn, ratio
+from draftproof.experiments.models.measure.writers import ASSISTED, GENERATE, LOOP, plain_ways, same_settings, written
+from draftproof.experiments.models.pair.eagle import new_head
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
 
 EXPECTED = AlongText(1.0, 0.0, 0.0, 1.0)
+NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
 
 
 def test_after_a_round_the_slower_half_is_out() -> None:
     assert [going_on(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
-    assert turns_of(20, 3) == 2 + 20 + 1 + 10 + 1 + 6
+    assert sizes_of(20, 3) == [20, 10, 6]
+    assert [baselines(size) for size in sizes_of(20, 3)] == [2, 1, 1]
 
 
-def test_plain_generation_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) -> None:
-    assert beside_plain("abc") == [None, *"abc"]
-    assert beside_plain(range(14)) == [None, *range(12), None, 12, 13]
-    players = [(find_verifier("naive"), Delayed(1, 0, 1))] * (PLAIN_EVERY + 1)
-    found = successive_halving(setting(exact_pair, Warp(), [(0,), (1,)], 0), players, [EXPECTED] * len(players), 3, 2)
-    plain = found.turns[None]
-    assert [each.tokens for each in plain] == [
-        2 * 2 * 3,
-        2 * 3,
-    ]  # texts of three tokens after two roots, twice at first
-    assert [len(found.turns[number]) for number in range(len(players))].count(2) == going_on(len(players))
-    assert found.block(None) == pytest.approx(sqrt(found.block(None, 1) * found.blocks[None][1]))
-    assert found.measured(0) == pytest.approx(
-        sqrt(found.turns[0][0].rate * found.turns[0][1].rate) if len(found.turns[0]) > 1 else found.turns[0][0].rate
-    )
-    both = Turn.joined([Turn(1, 2, 3.0, {"draft": 4.0, "verify": 5.0}), Turn(10, 20, 30.0, {"draft": 40.0})])
-    assert both == Turn(11, 22, 33.0, {"draft": 44.0, "verify": 5.0})
+def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) -> None:
+    assert beside_plain("abc", [GENERATE, LOOP]) == [LOOP, GENERATE, *"abc"]
+    assert beside_plain(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
+    players = [(NAIVE, ONE)] * (PLAIN_EVERY + 1)
+    where = setting(exact_pair, Warp(), [(0,), (1,)], 0)
+    with same_settings(where):
+        found = successive_halving(where, players, [EXPECTED] * len(players), [GENERATE, LOOP], Amount(2, 3, 2))
+    # a text of three tokens after either root, twice at first
+    assert [[each.tokens for each in texts] for texts in found.texts[GENERATE]] == [[6, 6], [3, 3]]
+    assert [[each.tokens for each in texts] for texts in found.texts[LOOP]] == [[3, 3], [3, 3]]
+    assert [len(found.texts[number]) for number in range(len(players))].count(2) == going_on(len(players))
+    both = Turn.joined([Turn(1, 2, 3.0, {"draft": 4.0, "verify": 5.0}), Turn(10, 20, 30.0, {"draft": 40.0}, 7)])
+    assert both == Turn(11, 22, 33.0, {"draft": 44.0, "verify": 5.0}, 7)
 
 
-def halving_of(*rates: list[float]) -> Halving:
-    made = Halving([EXPECTED] * (len(rates) - 1))
+def test_rounds_that_are_kept_are_not_measured_again(exact_pair: Pair) -> None:
+    where, kept, made = setting(exact_pair, Warp(), [(0,), (1,)], 0), dict[str, Any](), list[int]()
+
+    def step(about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if str(about) not in kept:
+            made.append(about["round"])
+            kept[str(about)] = make()
+        return dict(kept[str(about)])
+
+    def run(rounds: int) -> Rounds:
+        with same_settings(where):
+            return successive_halving(where, [(NAIVE, ONE)], [EXPECTED], [GENERATE], Amount(2, 3, rounds), step)
+
+    first, again = run(2), run(3)
+    assert made == [0, 1, 2]
+    assert first.texts[0] == again.texts[0][:2]
+
+
+def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_at(random_pair: Any) -> None:
+    pair = random_pair()
+    pair.target.generation_config.eos_token_id = list(range(8))  # so that `generate` would stop at once
+    where = setting(pair, Warp(), [(1, 2, 3)], 0)
+    with same_settings(where):
+        seconds, why = plain_ways(where, 9)
+        assert (set(seconds), why) == ({GENERATE, LOOP, ASSISTED}, "")
+        for way in (*seconds, (NAIVE, Delayed(1, 0, 4))):
+            assert written(where, way, 9, 0, 0).written == 9
+    assert pair.target.generation_config.eos_token_id == list(range(8))
+
+
+def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_generation(random_pair: Any) -> None:
+    pair = random_pair()
+    where = setting(replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Warp(), [(1, 2, 3)], 0)
+    with same_settings(where):
+        seconds, why = plain_ways(where, 6)
+        assert set(seconds) == {GENERATE, LOOP}
+        assert why.startswith("assisted generation of transformers is not measured")
+        assert written(where, (NAIVE, Delayed(2, 0, 2)), 6, 0, 0).written == 6
+
+
+def rounds_of(*rates: Sequence[float], roots: int = 2, expected: Sequence[AlongText] | None = None) -> Rounds:
+    """Of `generate` and candidates, with one token a block; every text of a round is as quick."""
+    made = Rounds(expected or [EXPECTED] * (len(rates) - 1), list(range(len(rates))))
     for number, values in enumerate(rates, -1):
+        who: int | str = GENERATE if number < 0 else number
         for value in values:
-            made.add(None if number < 0 else number, [Turn(int(1e6), int(1e6), 1e6 / value)])
+            made.texts.setdefault(who, []).append([Turn(1000, 1000, 1000 / value, {}, 1000)] * roots)
     return made
 
 
-WORTH = [Candidate(find_verifier("naive"), Delayed(1, 0, 1), 2.0, EXPECTED, 1.0, 1.0, 1.0, 1.0)] * 3
+WORTH = [Candidate(NAIVE, ONE, 2.0, EXPECTED, 1.0, 1.0, 1.0, 1.0)] * 3
 
 
-def test_intervals_are_those_of_paired_rounds() -> None:
-    made = halving_of([10.0, 20.0, 40.0], [20.0, 40.0, 80.0])  # twice as fast in every round, whatever the machine does
+def test_intervals_are_those_of_texts_side_by_side() -> None:
+    made = rounds_of([10.0, 20.0, 40.0], [20.0, 40.0, 80.0])  # twice as fast in every round, whatever the machine does
     assert made.ratio(0) == pytest.approx((2.0, 2.0, 2.0))
-    apart = halving_of([1.0, 1.0, 1.0], [exp(1), exp(2), exp(3)])
-    half = 4.3026527 / sqrt(3)  # Student's quantile for three rounds, and a deviation of 1
+    apart = rounds_of([1.0, 1.0, 1.0], [exp(1), exp(2), exp(3)], roots=1)
+    half = 4.3026527 / sqrt(3)  # Student's quantile for three texts, and a deviation of 1
     assert apart.ratio(0) == pytest.approx((exp(2), exp(2 - half), exp(2 + half)))
-    early = halving_of([10.0, 10.0, 10.0], [20.0, 20.0, 20.0], [30.0, 30.0])  # out after two rounds
+    early = rounds_of([10.0, 10.0, 10.0], [20.0, 20.0, 20.0], [30.0, 30.0])  # out after two rounds
     assert early.order == [0]
-    assert early.ratio(1)[0] == pytest.approx(3.0)
+    assert early.ratio(1).mean == pytest.approx(3.0)
+    assert early.rate(1) == pytest.approx(30)
 
 
-def test_the_order_is_by_expected_tokens_over_measured_seconds() -> None:
-    made = halving_of([10.0, 10.0], [20.0, 20.0], [25.0, 25.0])
-    made.expected = [AlongText(2.0, 0.0, 0.0, 2.0), EXPECTED]  # the second one was lucky with its tokens
-    assert made.order == [0, 1]
-    assert (made.rate(0), made.measured(0)) == pytest.approx((40.0, 20.0))
-    assert made.ratio(0) == pytest.approx((4.0, 4.0, 4.0))
-    assert made.ratio(0, 1)[0] == pytest.approx(40 / 25)
+def test_the_interval_of_a_median_holds_it_as_often_as_it_says() -> None:
+    assert median_interval(range(6)) == (2.5, 0, 5)
+    assert median_interval(range(20)) == (9.5, 5, 14)
+    draws = np.random.default_rng(0).exponential(size=(2000, 9))
+    found = [median_interval(each) for each in draws]
+    assert 0.95 < np.mean([low <= log(2) <= high for _, low, high in found]) < 0.98  # 0.961
 
 
-def test_what_is_not_known_of_expected_tokens_widens_the_interval() -> None:
-    made = halving_of([10.0, 10.0], [20.0, 20.0])
-    made.expected = [AlongText(2.0, 0.0, 0.2, 2.0)]
-    assert made.ratio(0) == pytest.approx((4.0, 4.0 * exp(-1.96 * 0.1), 4.0 * exp(1.96 * 0.1)))
-
-
-def test_a_moment_of_something_else_does_not_move_the_median_text() -> None:
-    made = Halving([EXPECTED])
-    for number in (None, 0):
-        made.add(number, [Turn(10, 10, seconds) for seconds in (1.0, 1.0, 30.0)])
-        made.add(number, [Turn(10, 10, 1.0)] * 3)
-    assert made.rate(0) == made.rate(None) == pytest.approx(10.0)
+def test_a_moment_of_something_else_does_not_move_the_estimate() -> None:
+    made = rounds_of([10.0] * 4, [10.0] * 4)
+    made.texts[0][1] = [Turn(10, 10, 30.0, {}, 10)] * 2
+    assert made.rate(0) == made.rate(GENERATE) == pytest.approx(10.0)
     assert made.measured(0) < 10
+
+
+def measured_blocks(means: Sequence[float], spread: float, by_context: Sequence[float], mean: float) -> BlockTokens:
+    """A text of 100 blocks after each root."""
+    expected = AlongText(mean, 0.0, spread, 9.0, tuple(by_context))
+    return BlockTokens(expected, [[Turn(round(100 * each), 100, 1.0, {}, round(100 * each)) for each in means]])
+
+
+def test_what_is_expected_and_what_was_measured_are_weighed_by_their_variances() -> None:
+    means = [1.9, 2.1, 2.0, 2.0]
+    variance = sum((each - 2) ** 2 for each in means) / 3 / 4
+    made = measured_blocks(means, sqrt(variance), [3.0] * 4, 3.0)
+    assert made.weight == pytest.approx(0.5)
+    assert made.mean == pytest.approx(2.5)
+    assert made.error == pytest.approx(sqrt(variance / 2))
+    assert measured_blocks(means, 0.0, [3.0] * 4, 3.0).mean == 3.0
+    assert measured_blocks(means, 100.0, [3.0] * 4, 3.0).mean == pytest.approx(2.0, abs=1e-4)
+
+
+def test_the_interval_leaves_out_each_root_with_its_contexts_and_texts() -> None:
+    means, contexts = [2.0, 2.0, 4.0, 4.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    tokens = measured_blocks(means, 0.1, contexts, 2.0)
+    logs = [log(tokens.weight * 2 + (1 - tokens.weight) * (sum(means) - each) / 3) for each in means]
+    assert tokens.without_roots() == pytest.approx(logs)
+    made = Rounds([tokens.expected], [ONE], {0: list(map(list, tokens.texts))})
+    made.texts[GENERATE] = [[Turn(100, 100, 1.0, {}, 100)] * 4]
+    error = sqrt(3 / 4 * sum((each - np.mean(logs)) ** 2 for each in logs))
+    found = made.ratio(0)
+    assert log(found.mean / found.low) == pytest.approx(float(t.ppf(0.975, 3)) * error)
+
+
+def test_what_was_behind_the_end_of_texts_does_not_count() -> None:
+    made = rounds_of([10.0] * 3, [10.0] * 3)
+    made.texts[0] = [[Turn(1000, 1000, 100.0, {}, 900)] * 2] * 3
+    assert made.ratio(0) == pytest.approx((0.9, 0.9, 0.9))
+
+
+def test_candidates_with_one_law_share_their_blocks_and_differ_by_their_seconds_alone() -> None:
+    law = AlongText(2.0, 0.0, 0.1, 2.0, (1.9, 2.1, 2.0, 2.0))
+    other = AlongText(2.0, 0.0, 0.1, 2.0, (2.1, 1.9, 2.0, 2.0))
+    made = Rounds([law, law, other, law], [ONE, ONE, ONE, Delayed(1, 0, 2)])
+    for number, lucky in enumerate((0, 20, 0, 0)):
+        made.texts[number] = [
+            [Turn(190 + lucky + each, 100, 1.0, {}, 190 + lucky + each) for each in (0, 10, 5, 5)]
+        ] * 2
+    made.texts[GENERATE] = [[Turn(100, 100, 1.0, {}, 100)] * 4] * 2
+    assert [made.law_of(number) for number in range(4)] == [[0, 1], [0, 1], [2], [3]]
+    assert made.ratio(0) == made.ratio(1)
+    assert made.ratio(0, 1) == (1, 1, 1)
+    assert made.ratio(0, 2).mean != 1
 
 
 def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() -> None:
     plain = [10.0, 10.1, 9.9]
-    assert recommendation(halving_of(plain, [5.0, 5.1, 4.9]), WORTH).startswith("no speculation: the best, naive on")
-    clear = recommendation(halving_of(plain, [20.0, 20.1, 19.9], [12.0, 12.1, 11.9]), WORTH)
-    assert clear.startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
-    assert "not told apart" not in clear
-    assert "not told apart from it" in recommendation(halving_of(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1]), WORTH)
-    unsure = recommendation(halving_of(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0]), WORTH)
-    assert unsure.endswith(f"; open, whether faster than plain generation: naive on {WORTH[0].scheme}")
-    assert "is open" in recommendation(halving_of(plain, [9.0, 12.0, 10.5]), WORTH)
+    slow = rounds_of(plain, [5.0, 5.1, 4.9])
+    assert recommendation(slow, WORTH).startswith("no speculation: the best, naive on")
+    assert "generate_with" not in paste(slow, WORTH, Warp())
+    clear = rounds_of(plain, [20.0, 20.1, 19.9], [12.0, 12.1, 11.9])
+    assert recommendation(clear, WORTH).startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
+    assert "not told apart" not in recommendation(clear, WORTH)
+    assert 'custom_generate=generate_with("naive", "delayed:K=1,L1=0,L2=1"), do_sample=True' in paste(
+        clear, WORTH, Warp()
+    )
+    level = rounds_of(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1])
+    assert "not told apart from it: naive on" in recommendation(level, WORTH)
+    unsure = recommendation(rounds_of(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0], roots=1), WORTH)
+    assert unsure.endswith(f"; open, whether faster than generate: naive on {WORTH[0].scheme}")
+    open_ = rounds_of(plain, [9.0, 12.0, 10.5])
+    assert "is open" in recommendation(open_, WORTH)
+    assert "generate_with" in paste(open_, WORTH, Warp())
+
+
+def test_assisted_generation_of_transformers_is_a_candidate() -> None:
+    made = rounds_of([10.0] * 3, [20.0] * 3)
+    made.texts[ASSISTED] = [[Turn(1000, 1000, 1000 / 30, {}, 1000)] * 2] * 3
+    assert recommendation(made, WORTH).startswith("assisted generation of transformers: 3.00 times")
+    assert paste(made, WORTH, Warp(0)) == (
+        "target.generate(**inputs, assistant_model=draft, do_sample=False, max_new_tokens=..)"
+    )
+
+
+def test_a_forecast_is_corrected_where_it_was_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    made = Forecast(limit=1000.0)
+    made.rest(100.0, "at first")
+    made.rest(110.0, "nearly as before")
+    made.rest(300.0, "later")
+    assert [round(total) for _, total in made.said] == [100, 300]
+    assert "later: about 5 min to go, about 5 min in all (not about 2 min)" in capsys.readouterr().err
+    assert not made.late(0.5)
+    assert made.late(0.5, more=501.0)
+    assert not Forecast().late(0.0, more=1e9)
 
 
 def test_the_interval_of_a_ratio_is_of_paired_rounds() -> None:

@@ -1,0 +1,209 @@
+"""One estimate of how fast a candidate is, from all that is known of it, with its interval.
+
+A candidate writes `m / s` tokens a second: `m` tokens a block over `s` seconds of a block. `m` is the mean of what is
+expected after contexts and of what blocks of the timed texts had, each weighed by the inverse of its variance;
+verifiers with one law on a scheme (the same expectation after every context) share their blocks. Of texts that end
+inside a block only the part that was written counts. `s` is compared text by text: candidates write after the same root
+next to each other, and single interruptions do not change the median of the ratios.
+
+Intervals are for 95 %. That of `m` comes from leaving out each root with all its contexts and texts, the same for both
+candidates that are compared (of few roots, from contexts and texts: for these roots alone); that of `s` is the
+distribution-free one of a median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import exp, hypot, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binom, t
+
+from draftproof.experiments.models.expect.expected import AlongText
+from draftproof.experiments.models.measure.rounds import NORMAL, Turn
+from draftproof.experiments.models.measure.writers import GENERATE
+
+#: Roots from which on intervals are over roots.
+ROOTS = 4
+
+
+class Interval(NamedTuple):
+    """An estimate and where it lies with 95 %."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def median_interval(values: Any) -> Interval:
+    """The median with its distribution-free interval; of fewer than six values the mean with Student's."""
+    values = np.sort(np.asarray(values, dtype=float))
+    if len(values) < 6:
+        mean = float(values.mean())
+        if len(values) < 2:
+            return Interval(mean, -np.inf, np.inf)
+        half = float(t.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1)) / sqrt(len(values))
+        return Interval(mean, mean - half, mean + half)
+    out = int(binom.ppf(0.025, len(values), 0.5))  # so many at either end, at most 2.5 % of the mass below
+    return Interval(float(np.median(values)), float(values[out - 1]), float(values[-out]))
+
+
+@dataclass(frozen=True)
+class BlockTokens:
+    """Tokens a block of one law. expected: after contexts; texts: timed ones, round by round and root by root."""
+
+    expected: AlongText
+    texts: Sequence[Sequence[Turn]]
+
+    @cached_property
+    def _counts(self) -> Any:
+        """Whole tokens, blocks and written tokens by root, summed over rounds."""
+        counts = [[(each.tokens, each.blocks, each.written) for each in texts] for texts in self.texts]
+        return np.array(counts, dtype=float).sum(axis=0)
+
+    @property
+    def measured(self) -> float:
+        tokens, blocks, _ = self._counts.sum(axis=0)
+        return float(tokens / blocks)
+
+    @cached_property
+    def variances(self) -> tuple[float, float]:
+        """Of what is expected and of what was measured, as if contexts and texts were independent."""
+        single = np.array([(each.tokens, each.blocks) for texts in self.texts for each in texts], dtype=float)
+        if len(single) < 2:
+            return self.expected.spread**2, float("inf")
+        residuals = single[:, 0] - self.measured * single[:, 1]
+        scale = len(single) / (len(single) - 1) / single[:, 1].sum() ** 2
+        return self.expected.spread**2, float((residuals**2).sum() * scale)
+
+    @cached_property
+    def weight(self) -> float:
+        """Of what is expected."""
+        expected, measured = self.variances
+        if expected == 0 or np.isinf(measured):
+            return 1.0
+        return measured / (expected + measured)
+
+    @property
+    def mean(self) -> float:
+        return self._mean(self.expected.mean, self._counts)
+
+    @property
+    def error(self) -> float:
+        """The standard error as if contexts and texts were independent."""
+        expected, measured = self.variances
+        rest = (1 - self.weight) ** 2 * measured if self.weight < 1 else 0.0
+        return sqrt(self.weight**2 * expected + rest)
+
+    @property
+    def written(self) -> float:
+        """Of texts of this length, the logarithm of tokens a block, without those behind the end."""
+        return self._written(self.mean, self._counts)
+
+    def without_roots(self) -> Any:
+        """`written` with each root left out in turn."""
+        roots, found = len(self._counts), []
+        for root in range(roots):
+            counts = np.delete(self._counts, root, axis=0)
+            found.append(self._written(self._mean(self.expected.without(root, roots), counts), counts))
+        return np.array(found)
+
+    def _mean(self, expected: float, counts: Any) -> float:
+        tokens, blocks, _ = counts.sum(axis=0)
+        return float(self.weight * expected + (1 - self.weight) * tokens / blocks)
+
+    def _written(self, mean: float, counts: Any) -> float:
+        tokens, _, written = counts.sum(axis=0)
+        return log(mean * written / tokens)
+
+
+@dataclass
+class Rounds:
+    """What was measured. expected: tokens a block by candidate, schemes: theirs, which tell who may share a law.
+
+    texts: by candidate (its number) or way of writing, round by round, root by root.
+    """
+
+    expected: Sequence[AlongText]
+    schemes: Sequence[object]
+    texts: dict[int | str, list[list[Turn]]] = field(default_factory=dict)
+
+    def add(self, round_: Mapping[int | str, list[Turn]]) -> None:
+        for who, texts in round_.items():
+            self.texts.setdefault(who, []).append(texts)
+
+    @property
+    def count(self) -> int:
+        return len(self.texts.get(GENERATE, ()))
+
+    def law_of(self, number: int) -> list[int]:
+        """The measured candidates with the law of this one."""
+        own = self.expected[number]
+        return [
+            other
+            for other in self.texts
+            if isinstance(other, int)
+            and (
+                other == number or (self.schemes[other] == self.schemes[number] and own.coincides(self.expected[other]))
+            )
+        ]
+
+    def block_tokens(self, number: int) -> BlockTokens:
+        return BlockTokens(
+            self.expected[number], [texts for other in self.law_of(number) for texts in self.texts[other]]
+        )
+
+    def ratio(self, who: int | str, to: int | str = GENERATE) -> Interval:
+        """How many times the tokens a second of another; by the rounds that both ran in."""
+        if who == to:
+            return Interval(1.0, 1.0, 1.0)
+        seconds = median_interval(np.log(self._blocks(to, who)) - np.log(self._blocks(who, to)))
+        tokens, half = self._tokens(who, to)
+        middle = seconds.mean + tokens
+        below, above = hypot(seconds.mean - seconds.low, half), hypot(seconds.high - seconds.mean, half)
+        return Interval(exp(middle), exp(middle - below), _exp(middle + above))
+
+    def _blocks(self, who: int | str, beside: int | str) -> Any:
+        """Seconds of a block by text, of as many rounds as both have."""
+        rounds = min(len(self.texts[who]), len(self.texts[beside]))
+        return np.array([each.block for texts in self.texts[who][:rounds] for each in texts])
+
+    def _tokens(self, who: int | str, to: int | str) -> tuple[float, float]:
+        """The logarithm of the ratio of tokens a block, and half its interval."""
+        both = [None if isinstance(each, str) else self.block_tokens(each) for each in (who, to)]
+        if isinstance(who, int) and isinstance(to, int) and to in self.law_of(who):
+            return 0.0, 0.0
+        mean = sum(sign * each.written for sign, each in zip((1, -1), both, strict=True) if each is not None)
+        roots = len(self.texts[who][0])
+        if roots < ROOTS:
+            return mean, NORMAL * hypot(*(each.error / each.mean for each in both if each is not None))
+        left = [np.zeros(roots) if each is None else each.without_roots() for each in both]
+        differences = left[0] - left[1]
+        error = sqrt((roots - 1) / roots * float(((differences - differences.mean()) ** 2).sum()))
+        return mean, float(t.ppf(0.975, roots - 1)) * error
+
+    def rate(self, who: int | str) -> float:
+        """Tokens a second: those of `generate` in the median text, times the ratio to it."""
+        plain = [each.block for texts in self.texts[GENERATE] for each in texts]
+        return self.ratio(who).mean / float(np.median(plain))
+
+    def measured(self, who: int | str) -> float:
+        """Tokens that were written over the seconds that they took, nothing else."""
+        turns = [each for texts in self.texts[who] for each in texts]
+        return sum(each.written for each in turns) / sum(each.seconds for each in turns)
+
+    @property
+    def order(self) -> list[int]:
+        """The candidates that ran in all rounds, the fastest first."""
+        last = [who for who, each in self.texts.items() if isinstance(who, int) and len(each) == self.count]
+        return sorted(last, key=lambda who: -self.ratio(who).mean)
+
+
+def _exp(value: float) -> float:
+    return exp(value) if value < 700 else float("inf")

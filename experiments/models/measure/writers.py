@@ -1,0 +1,119 @@
+"""Ways of writing a text that are timed as a caller times them: `generate` of transformers, from call to return.
+
+`generate` alone is the baseline. Beside it stand its assisted generation with the draft model, and every verifier on
+its scheme, called as `generate_with` is called. All write after the same roots, with the same sampling, caches on, and
+as many tokens as asked for: no stop token ends a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeAlias
+
+import torch
+
+from draftproof.experiments.inputs.verifiers import Player
+from draftproof.experiments.models.loop.generate_with import Generating
+from draftproof.experiments.models.loop.generation import Piece, autoregressive
+from draftproof.experiments.models.loop.setting import Setting
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.loop.vectors import text_seed
+from draftproof.experiments.models.measure.rounds import Turn
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.pair.hidden import reads_features
+from draftproof.experiments.models.pair.pair import Narrow
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.simulator.protocol import Context
+
+#: Ways of writing that are no candidates of ours.
+GENERATE, ASSISTED, LOOP = "generate", "assisted generation", "plain generation in the loop"
+#: A way of writing: one of these, or a verifier on a scheme.
+Way: TypeAlias = str | Player
+
+
+@contextmanager
+def same_settings(setting: Setting) -> Iterator[None]:
+    """While the body runs, `generate` of the target has no settings but what it is given: no stop token, no penalty."""
+    _, transformers = libraries()
+    target = setting.pair.target
+    before, said = target.generation_config, transformers.logging.get_verbosity()
+    target.generation_config = transformers.GenerationConfig()
+    transformers.logging.set_verbosity_error()  # assisted generation warns of what it does itself
+    try:
+        yield
+    finally:
+        target.generation_config = before
+        transformers.logging.set_verbosity(said)
+
+
+def sampling_of(warp: Warp) -> dict[str, Any]:
+    """What `generate` is given for this sampling, nothing left to its defaults."""
+    if warp.greedy:
+        return {"do_sample": False}
+    top_p = 1.0 if warp.top_p is None else warp.top_p
+    return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p}
+
+
+def written(setting: Setting, way: Way, tokens: int, seed: int, number: int) -> Turn:
+    """One text after the root of this number; seed: of the round. A block of what has no blocks is a token."""
+    root, own = setting.roots[number], text_seed(seed, number)
+    if isinstance(way, str):
+        return _plain(setting, way, root, tokens, own)
+    named, scheme = way
+    with named_errors(named.label):
+        pieces: list[Piece] = []
+        ours = Generating(named.verifier, scheme, own, setting.vectors, pieces.append, None)
+        seconds = _generated(setting, root, tokens, own, assistant_model=_assistant(setting), custom_generate=ours)
+        whole = sum(piece.block.depth + 1 for piece in pieces)
+        return Turn(whole, len(pieces), seconds, written=tokens)
+
+
+def _plain(setting: Setting, way: str, root: Context, tokens: int, seed: int) -> Turn:
+    if way == LOOP:
+        text = autoregressive(setting.pair, root, setting.warp, setting.coin(seed), tokens, vectors=setting.vectors)
+        return Turn(tokens, tokens, text.elapsed, written=tokens)
+    more = {"assistant_model": _assistant(setting)} if way == ASSISTED else {}
+    return Turn(tokens, tokens, _generated(setting, root, tokens, seed, **more), written=tokens)
+
+
+def _generated(setting: Setting, root: Context, tokens: int, seed: int, **more: Any) -> float:
+    """Seconds from call to return."""
+    pair, watch = setting.pair, Stopwatch(setting.pair.device)
+    ids = torch.tensor([root], device=pair.device)
+    asked = {"max_new_tokens": tokens, "use_cache": True, **sampling_of(setting.warp), **more}
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        started = watch.now()
+        text = pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
+        seconds = watch.now() - started
+    assert text.shape[1] == len(root) + tokens
+    return seconds
+
+
+def _assistant(setting: Setting) -> Any:
+    draft = setting.pair.draft
+    return draft.narrowed if isinstance(draft, Narrow) else draft
+
+
+def plain_ways(setting: Setting, tokens: int) -> tuple[dict[str, float], str]:
+    """The ways beside candidates that this pair has, with the seconds of a text of each; and why one is not there.
+
+    Each writes two texts: the first calls import and prepare what is kept.
+    """
+    seconds, why = {}, ""
+    for way in (GENERATE, LOOP, ASSISTED):
+        write = partial(written, setting, way)
+        if way == ASSISTED and reads_features(setting.pair.draft):
+            why = f"{ASSISTED} of transformers is not measured: it has no place for a draft that reads features"
+            continue
+        try:
+            write(min(tokens, 4), 0, 0)
+            seconds[way] = write(tokens, 0, 0).seconds
+        except Exception as error:  # of transformers, about a draft that it does not take
+            if way != ASSISTED:
+                raise
+            why = f"{ASSISTED} of transformers is not measured: {type(error).__name__}: {str(error).splitlines()[0]}"
+    return seconds, why
