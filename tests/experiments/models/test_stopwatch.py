@@ -1,0 +1,79 @@
+"""What `choose` says of its best candidate, against a stopwatch around the call that it prints, on other prompts."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from math import exp
+from typing import Any
+
+import pytest
+import torch
+from tokenizers.processors import TemplateProcessing
+
+from draftproof import generate_with
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.models.measure.choose import Amount, choose
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed
+from tests.experiments.models.stopwatch import times_faster
+
+TOKENS = 32
+CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:60_000])
+
+
+def deep(random_pair: Callable[..., Pair], tokenizer: Any, layers: int = 16, vocab: int = 8) -> Pair:
+    """A target whose later layers change little, and as its draft the first of them."""
+    pair = random_pair(vocab=vocab, fields={"num_hidden_layers": layers})
+    with torch.no_grad():
+        for layer in pair.target.model.layers[1:]:
+            layer.self_attn.o_proj.weight.mul_(0.1)
+            layer.mlp.down_proj.weight.mul_(0.1)
+    draft = copy.deepcopy(pair.target)
+    draft.model.layers = draft.model.layers[:1]
+    draft.config.num_hidden_layers = 1
+    return replace(pair, draft=draft, tokenizer=tokenizer)
+
+
+def with_beginning(random_pair: Callable[..., Pair]) -> Pair:
+    """A token stands before every text, and nothing behind it."""
+    base: Any = make_tokenizer("letters", 8, CORPUS.training).base
+    base.add_special_tokens({"bos_token": "<s>"})
+    base.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 8)])
+    return deep(random_pair, TextTokenizer(base), layers=8, vocab=9)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["small", "deep", "beginning"])
+def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
+    name: str, tiny_pair: Pair, random_pair: Callable[..., Pair]
+) -> None:
+    pair = tiny_pair if name == "small" else with_beginning(random_pair)
+    if name == "deep":
+        pair = deep(random_pair, tiny_pair.tokenizer)
+    opened = Opened(pair, CORPUS, None, None)
+    verifiers = [find_verifier(each) for each in ("naive", "traversal", "specinfer")]
+    schemes = [Delayed(1, 0, 2), Delayed(1, 0, 4), Delayed(3, 0, 2)]
+    found = choose(opened, verifiers, schemes, Warp(), Amount(12, TOKENS, 3), 0, "numpy")
+    first = found["rows"][0]
+    spec = "delayed:" + ",".join(f"{key}={value}" for key, value in first["scheme"].items() if key != "name")
+    held_out = opened.held_out
+    prompts = [[*pair.begins, *held_out[at : at + 16]] for at in range(100, len(held_out) - 16, len(held_out) // 12)]
+    plain = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
+    ours = generate_with(first["verifier"], spec)
+    assert (spec in found["paste"]) == (found["recommendation"].startswith(first["verifier"]))
+    torch.manual_seed(1)
+    timed, error = times_faster(
+        pair.target, prompts, TOKENS, plain, {**plain, "assistant_model": pair.draft, "custom_generate": ours}, 6
+    )
+    about = f"{name}: choose {first['speedup']:.3f} ({first['speedup_low']:.3f} to {first['speedup_high']:.3f}), "
+    about += f"stopwatch {timed:.3f} +- {timed * error:.3f}; {found['seconds']} s, announced {found['announced']}"
+    assert first["speedup_low"] * exp(-2 * error) <= timed <= first["speedup_high"] * exp(2 * error), about
+    assert re.search("no speculation", found["recommendation"]) is None or timed < exp(2 * error), about
