@@ -276,8 +276,8 @@ __all__ = ["Amount", "choose", "open_pair"]
 
 #: Of `--seconds`, what may have passed when the first texts, the pilot texts and the expectations end.
 FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
-#: A forecast is corrected where the new one is so many times as long, or as short.
-CORRECTED = 1.25
+#: A forecast is corrected where the new one is so many times as long, or as short, and differs by so many seconds.
+CORRECTED, NOTED = 1.25, 2.0
 
 
 @dataclass
@@ -298,14 +298,17 @@ class Forecast:
 
     def rest(self, seconds: float, about: str = "") -> None:
         """So many seconds are left, as far as is known now: said at first, and where that corrects what was said."""
-        total = self.passed + seconds
+        passed = self.passed
+        if self.limit is not None:
+            seconds = min(seconds, max(self.limit - passed, 0.0))
+        total = passed + seconds
         if not self.said:
             remark(f"{about}: {duration(seconds)} for all of it, if texts take as long as the first ones")
-        elif 1 / CORRECTED <= total / self.said[-1][1] <= CORRECTED:
+        elif 1 / CORRECTED <= total / self.said[-1][1] <= CORRECTED or abs(total - self.said[-1][1]) < NOTED:
             return
         else:
             remark(f"{about}: {duration(seconds)} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
-        self.said.append((round(self.passed, 1), round(total, 1)))
+        self.said.append((round(passed, 1), round(total, 1)))
 
 
 @dataclass(frozen=True)
@@ -510,7 +513,7 @@ class Search:
         with bar("tokens a block (contexts, at most)", len(some) * len(self._expectations.contexts)) as tick:
             known = {each.player: each for each in weighed(some, self._expectations, progress=tick)}
         candidates = [known.get(each.player, each) for each in candidates]
-        worth, left_out = split(candidates)
+        worth, _ = split(candidates)
         fewest = replace(self.amount, rounds=2)
         if forecast.limit is not None:
             kept = worth
@@ -521,7 +524,7 @@ class Search:
                     f"for want of time {len(kept)} of {len(worth)} candidates were measured, the best predictions"
                 )
             worth = kept
-        remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other")
+        remark(f"{len(candidates) - len(worth)} left out; {len(worth)} against each other")
         return {
             "expected": [None if each.expected is None else asdict(each.expected) for each in candidates],
             "worth": [candidates.index(each) for each in worth],

@@ -167,7 +167,11 @@ class Rounds:
         tokens, half = self._tokens(who, to)
         middle = seconds.mean + tokens
         below, above = hypot(seconds.mean - seconds.low, half), hypot(seconds.high - seconds.mean, half)
-        return Interval(exp(middle), exp(middle - below), _exp(middle + above))
+        if to == GENERATE:
+            return Interval(exp(middle), exp(middle - below), _exp(middle + above))
+        # as the ranking has it, which goes by ratios to `generate`; the interval holds that of either way
+        ranked = log(self.ratio(who).mean / self.ratio(to).mean)
+        return Interval(exp(ranked), exp(min(middle, ranked) - below), _exp(max(middle, ranked) + above))
 
     def _blocks(self, who: int | str, beside: int | str) -> Any:
         """Seconds of a block by text, of as many rounds as both have."""

@@ -136,6 +136,7 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     with same_settings(where):
         tried = enough.chosen()
     assert len(tried.worth) + len(tried.left_out) == 3  # bounds by the clock leave some out
+    assert tried.rounds.count == 2
     assert enough.notes == []
 
 

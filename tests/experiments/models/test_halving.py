@@ -122,6 +122,15 @@ def test_intervals_are_those_of_texts_side_by_side() -> None:
     assert early.rate(1) == pytest.approx(30)
 
 
+def test_ratios_between_candidates_are_those_of_the_ranking() -> None:
+    made = rounds_of([1.0] * 3, [1.0, 4.0, 2.0], [1.8, 3.0, 1.9], roots=2)  # medians 2 and 1.9; of the ratios 0.95
+    assert made.order == [0, 1]
+    found = made.ratio(1, 0)
+    assert found.mean == pytest.approx(1.9 / 2)
+    assert (found.low, found.high) == pytest.approx((0.75, 1.8))
+    assert made.ratio(0, 1).mean == pytest.approx(1 / found.mean)
+
+
 def test_the_interval_of_a_median_holds_it_as_often_as_it_says() -> None:
     assert median_interval(range(6)) == (2.5, 0, 5)
     assert median_interval(range(20)) == (9.5, 5, 14)

@@ -75,5 +75,6 @@ def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     )
     about = f"{name}: choose {first['speedup']:.3f} ({first['speedup_low']:.3f} to {first['speedup_high']:.3f}), "
     about += f"stopwatch {timed:.3f} +- {timed * error:.3f}; {found['seconds']} s, announced {found['announced']}"
+    print(about)
     assert first["speedup_low"] * exp(-2 * error) <= timed <= first["speedup_high"] * exp(2 * error), about
     assert re.search("no speculation", found["recommendation"]) is None or timed < exp(2 * error), about
