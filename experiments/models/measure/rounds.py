@@ -82,11 +82,6 @@ def timed_rounds(
     return turns
 
 
-def geometric_mean(rates: Sequence[float]) -> float:
-    """Over rounds."""
-    return exp(float(np.mean(np.log(rates))))
-
-
 def ratio(rates: Any, to: Any = 1.0, error: float = 0.0) -> tuple[float, float, float]:
     """How many times the other rates these are, with the 95 % interval; at least two rounds, in the same order.
 
