@@ -168,13 +168,13 @@ SINGLE, KIND = np.float32, torch.float32
 )
 def test_names_of_low_precisions_that_were_bound_before_are_wide_too(follow, narrow):
     assert follow(narrow).law == {False: 1}
-    assert follow(narrow, wide=True).law == {True: 1}
+    assert follow(narrow, wide="all").law == {True: 1}
     assert narrow() is False
 
 
 def test_wide_numbers_end_with_the_call():
     before = torch.get_default_dtype(), np.float32, torch.float32, torch.Tensor.float
-    with intercepted(EnumeratingCoin(RATIONAL), wide=True):
+    with intercepted(EnumeratingCoin(RATIONAL), wide="all"):
         assert torch.get_default_dtype() == torch.ones(1).float().dtype == torch.float64
         assert np.float32 is np.float64
         assert torch.float32 is torch.float16 is torch.float64
