@@ -101,7 +101,7 @@ COMMANDS = {
     "train-head": "train-head --pair ../pair --text ../text.txt --device cpu --out new --steps 2 --json a.json",
     "validate": f"validate naive block {PAIR} --blocks 60 --law-runs 40 --resume r --markdown a.md --plot a.png "
     "--times t.json --json a.json",
-    "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --plot a.png --json a.json",
+    "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
     "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "
     "--roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
     "map_of_trees": f"{STUDY}.map_of_trees --quick --jobs 1 --resume r --plot a.png --markdown a.md --json a.json",

@@ -37,8 +37,6 @@ COMMAND = [
 CHECK = ["check", "specinfer", "--vocab", "3", "--K", "3", "--instances", "500"]
 #: Makes a file once an instance was checked.
 TELLING = """
-from tests.experiments.grid.stores import timeless
-from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.cli.check.work import Report
 add = Report.add
 Report.add = lambda self, *given: (add(self, *given), open("begun", "w").close())
