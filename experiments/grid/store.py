@@ -258,7 +258,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 def _connected(name: str, timeout: float, uri: bool = False) -> sqlite3.Connection:
-    file = sqlite3.connect(name, timeout, isolation_level=None, uri=uri)
+    file = sqlite3.connect(name, timeout=timeout, isolation_level=None, uri=uri)
     file.text_factory = lambda text: text.decode("utf-8", "replace")  # one damaged byte is no reason to read nothing
     return file
 
