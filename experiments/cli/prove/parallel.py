@@ -64,8 +64,8 @@ class Place:
 
 
 @dataclass
-class Workshop:
-    """Does the steps in `jobs` processes; see `proof.ProofExecutor`. about: what is proved, and by which code.
+class StepExecutor:
+    """Does the steps in `jobs` processes; see `theorem.ProofExecutor`. about: what is proved, and by which code.
 
     kept: counts the steps that the store of rows had. announced: what was said about steps, and what came true.
     """
@@ -85,7 +85,7 @@ class Workshop:
     def balances(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
         """Balances."""
         digest = hashlib.sha256(json.dumps(law).encode()).hexdigest()
-        return self.steps(f"balance of {digest}", wanted, _start_settling, (law,))
+        return self.steps(f"balance of {digest}", wanted, _start_balances, (law,))
 
     def steps(
         self, kind: str, tasks: Sequence[Any], start: Callable[..., None], given: tuple[Any, ...]
@@ -150,9 +150,9 @@ class Announced:
 
 @dataclass(frozen=True)
 class Both:
-    """Does the steps of a relation of two verifiers; see `elsewhere.RelationExecutor`."""
+    """Does the steps of a relation of two verifiers; see `theorem.RelationExecutor`."""
 
-    executors: tuple[Workshop, Workshop]
+    executors: tuple[StepExecutor, StepExecutor]
 
     def judged(
         self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
@@ -239,7 +239,7 @@ def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -
     _do = judge
 
 
-def _start_settling(place: Place, law: Mapping[str, Any]) -> None:
+def _start_balances(place: Place, law: Mapping[str, Any]) -> None:
     global _do  # noqa: PLW0603
     subject, shape = place.made()
     oracle = RecordingOracle(shape.ring)

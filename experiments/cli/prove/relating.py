@@ -13,9 +13,9 @@ from draftproof.experiments.cli.prove.work import (
     Request,
     announce,
     certificate_about,
+    executor_of,
     shape_of,
     steps_trusted,
-    workshop_of,
 )
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
@@ -88,7 +88,7 @@ def relate_two(
     one, two = (Subject.of(named.verifier) for named in (request.named, other))
     label = f"{request.named.label} {kind} {other.label}"
     kept = Store(None) if kept is None else kept
-    mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
+    mine, theirs = (executor_of(each, jobs, kept) for each in (request, replace(request, named=other)))
     steps = 2 * trees + len(shape.contexts)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):
         explorer = Explorer(RecordingOracle(shape.ring))

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.cli.prove.parallel import Announced, Place, Workshop
+from draftproof.experiments.cli.prove.parallel import Announced, Place, StepExecutor
 from draftproof.experiments.grid.pool import PERIOD
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.store import Store
@@ -194,31 +194,31 @@ def conduct(
     announce(shape, trees)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
-    workshop = workshop_of(request, jobs, kept)
+    executor = executor_of(request, jobs, kept)
     label = request.named.label
-    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(workshop):
-        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), workshop)
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(executor):
+        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
-    return Report(request, proof, trees, time.perf_counter() - start, workshop.processes, workshop.announced, cells)
+    return Report(request, proof, trees, time.perf_counter() - start, executor.processes, executor.announced, cells)
 
 
-def workshop_of(request: Request, jobs: int, kept: Store | None) -> Workshop:
+def executor_of(request: Request, jobs: int, kept: Store | None) -> StepExecutor:
     """Where the steps of a theorem are done."""
     place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
-    return Workshop(place, jobs, request.identity, Store(None) if kept is None else kept)
+    return StepExecutor(place, jobs, request.identity, Store(None) if kept is None else kept)
 
 
 @contextmanager
-def steps_trusted(*workshops: Workshop) -> Iterator[None]:
+def steps_trusted(*executors: StepExecutor) -> Iterator[None]:
     """What fails inside because of steps that a store of rows had is told of that file."""
     try:
         yield
     except DraftproofError:
         raise
     except Exception as error:
-        if not any(workshop.kept for workshop in workshops):
+        if not any(executor.kept for executor in executors):
             raise
         reason = f"the steps that --resume has are not those of this proof ({type(error).__name__})"
         raise InvalidInput(f"{reason}; resume into another file") from error
