@@ -207,20 +207,25 @@ class Audited(Relayed):
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or broken_off):
-            run = tuple(of_session.answers), tuple(of_interface.answers), *map(_drafted, nodes)
-            seen = self.log.replayed.setdefault(str(nodes[0].target), set())
-            parts = PARTS if len(seen) < FIRST and run not in seen else 1
+            parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
                 if point is not None:
                     self._replay(
                         nodes, Recorded(session.draws or (), point, of_session.answers, of_interface.answers), outcome
                     )
-            if parts > 1:
-                seen.add(run)
         if isinstance(outcome, FunctionFailed):
             raise outcome
         return outcome
+
+    def _is_new(self, nodes: tuple[DraftNode, ...], *answers: Sequence[int]) -> bool:
+        """Whether a run is one of the first different ones on its target row; from now on it is known."""
+        known = self.log.replayed.setdefault(str(nodes[0].target), set())
+        if len(known) == FIRST:
+            return False
+        before = len(known)
+        known.add((*map(tuple, answers), *map(_drafted, nodes)))
+        return len(known) > before
 
     def _outcome(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict] | FunctionFailed:
         try:
