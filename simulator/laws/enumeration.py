@@ -141,9 +141,14 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
 
 
 def _generators() -> tuple[Any, ...]:
-    """The states of the global generators of Python and numpy."""
-    numbers: Any = np.random.get_state(legacy=False)
-    return random.getstate(), numbers["state"]["pos"], numbers["state"]["key"][:4].tobytes()
+    """The states of the global generators of Python and numpy, comparable; numpy's may be of any kind."""
+    return random.getstate(), _comparable(np.random.get_state(legacy=False))
+
+
+def _comparable(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {name: _comparable(part) for name, part in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:

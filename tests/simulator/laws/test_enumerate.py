@@ -323,3 +323,23 @@ def test_random_numbers_beside_the_coin_are_refused_at_the_first_run(draw):
 
     with pytest.raises(NoFunction, match="beside its coin"):
         check(Beside(), INSTANCE.target, INSTANCE.draft, SCHEME)
+
+
+@pytest.mark.parametrize("kind", [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64])
+@pytest.mark.parametrize("draws", [False, True])
+def test_numpy_draws_with_any_bit_generator(kind, draws):
+    class Beside(Naive):
+        structure = None
+
+        def verify(self, root, coin):
+            if draws:
+                np.random.bytes(4)
+            return super().verify(root, coin)
+
+    before = np.random.get_bit_generator()
+    np.random.set_bit_generator(kind(0))
+    try:
+        with pytest.raises(NoFunction, match="beside its coin") if draws else nullcontext():
+            assert check(Beside(), INSTANCE.target, INSTANCE.draft, SCHEME).lossless
+    finally:
+        np.random.set_bit_generator(before)
