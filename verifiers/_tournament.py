@@ -86,8 +86,3 @@ def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -
         units[i, j] = round(GRAIN * min(1.0, max(0.0, float(solved.x[column]))))
         units[j, i] = GRAIN - units[i, j]
     return units
-
-
-def linear_programs() -> int:
-    """How many have been solved so far."""
-    return _weights.cache_info().misses

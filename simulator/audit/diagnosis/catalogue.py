@@ -7,7 +7,7 @@ where the balance fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from draftproof.simulator.audit.boundary import Corner
@@ -25,7 +25,7 @@ class Entry:
 
     name: str
     text: str
-    test: Callable[[Evidence], str | None]
+    test: signs.Test
     whole: bool = False
 
 

@@ -16,7 +16,7 @@ from draftproof.simulator.vectors import acceptance, residual
 Test = Callable[[Evidence], str | None]
 
 
-def same_law(name: str, given: Sequence[Suspect]) -> Callable[[Evidence], str | None]:
+def same_law(name: str, given: Sequence[Suspect]) -> Test:
     """The law is that of a suspect, number by number."""
 
     def test(evidence: Evidence) -> str | None:
@@ -155,6 +155,6 @@ def half(evidence: Evidence) -> str | None:
     )
 
 
-def first(*tests: Callable[[Evidence], str | None]) -> Callable[[Evidence], str | None]:
+def first(*tests: Callable[[Evidence], str | None]) -> Test:
     """The first test that speaks for it."""
     return lambda evidence: next((reason for test in tests if (reason := test(evidence)) is not None), None)

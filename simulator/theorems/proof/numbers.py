@@ -279,8 +279,3 @@ class Number:
     __hash__ = _refuse("a number became a key of a dictionary, a set or a memory, or was hashed")
     __reduce__ = __reduce_ex__ = __getstate__ = __sizeof__ = __dir__ = _refuse("the inside of a number was looked at")
     __complex__ = _refuse("a complex number was made of a number")
-
-
-def fraction(value: Any) -> Fraction:
-    """An exact rational of the library as one of Python's."""
-    return Fraction(int(value.p), int(value.q))
