@@ -4,8 +4,6 @@ Tests that import an optional package are skipped where it is not installed: tho
 by importing it.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import sys

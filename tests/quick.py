@@ -1,7 +1,5 @@
 """Which of many tests alike `make test` runs; `make check` runs them all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 

@@ -8,8 +8,6 @@ and the exported files, without what differs from run to run: seconds, versions,
 they are printed, so both recordings have to be made on one machine.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The face: every name is there, and numbers leave it as Python's own."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Arrows between our files point down the house only, and nowhere in a circle; imports inside functions count."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The four rooms are ours, and stay quiet; `test_layers.py` has what they import of each other."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import subprocess

@@ -1,7 +1,5 @@
 """The library speaks of its own arguments; flags are added by the command line alone."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`make speed` times work beside what it replaces or cannot beat; `make check` runs each benchmark once, and small."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

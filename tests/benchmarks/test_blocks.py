@@ -6,8 +6,6 @@ one thread; that of the pass is divided by the processors, as if they shared it 
 verification look larger.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Structured engines beside what they replace, and beside one pass over their tables, which nothing can beat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

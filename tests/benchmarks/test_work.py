@@ -1,7 +1,5 @@
 """Audits beside enumeration, certified bounds beside the gap that is promised, sweeps beside the time of their rows."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Sequence

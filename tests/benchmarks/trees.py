@@ -1,7 +1,5 @@
 """Drafted trees at real vocabularies, with rows of numpy or torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Verifiers and schemes that break their contract in every way that is not an algorithm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

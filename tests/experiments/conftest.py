@@ -1,7 +1,5 @@
 """Run the command line in this process and look at its exit code and both streams."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator

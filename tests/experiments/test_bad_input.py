@@ -1,7 +1,5 @@
 """Bad input: exit 2 and one line on stderr that names the culprit; stdout stays empty and nothing is written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The best `a` of `mixed_order` against a grid, exactly, and where it is known."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Digests of code: they change with everything that a result depends on; rows of other code are not believed."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

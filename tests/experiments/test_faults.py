@@ -3,8 +3,6 @@
 `pytest -m "" tests/experiments/test_faults.py` tries every fault on every command that writes, and counts them.
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

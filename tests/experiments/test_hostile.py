@@ -1,7 +1,5 @@
 """Whatever the code under test does to the process that runs it, there is no verdict but that of the judge."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

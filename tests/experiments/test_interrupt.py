@@ -1,7 +1,5 @@
 """Ctrl-C: finished rows are kept, complete files stay as they were, the next run goes on from there."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """The map of trees: what its rows hold, that it resumes, that winners and figures are functions of the rows."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

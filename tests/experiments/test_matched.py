@@ -1,7 +1,5 @@
 """The matched comparison: its grids, that it resumes, that its tables are those of its rows and of the report."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verifiers and schemes that break their contract: one line and exit code 2, whichever command meets them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.data import nonsense

@@ -1,7 +1,5 @@
 """What names can do to whoever reads them: nothing, on a terminal, in a spreadsheet, on a page."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

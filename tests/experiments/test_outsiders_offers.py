@@ -1,7 +1,5 @@
 """A file's verifier is enumerated; what it offers is used where that is asked for, and then proves nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Paths of every option: names too long, pipes, devices without an end, letters beyond ASCII, JSON without a bottom."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The study of policies: its rows, that it resumes, and that its tables are functions of the rows."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

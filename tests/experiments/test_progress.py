@@ -1,7 +1,5 @@
 """Progress where no bar can be drawn."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """The README files and the pages of docs: code runs, commands print what they say, tables are made from the cards."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Signals have exit codes of their own, limits of time leave no alarm behind, files are written in one step."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The site: its generated pages follow the code, its tutorial runs, and nothing in it is loaded from elsewhere."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The page of theorems: its lines are what the claims give, and only what no shape refutes is listed as such."""
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.experiments.pages.theorem_claims import PATH, Claim, claims

@@ -1,7 +1,5 @@
 """Certificates of awkward input: fractions of thousands of digits, lists that fit nothing, every other instance."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Certificates: accepted as made, refused with any number changed, refused for another instance."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

@@ -1,7 +1,5 @@
 """`optimum`: exact bounds, the cases without a solver, doors and progress."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import count
 from time import process_time

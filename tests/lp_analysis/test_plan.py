@@ -1,7 +1,5 @@
 """`PathPlan`: its checks, its law against enumeration, its plain data."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 from math import prod

@@ -4,8 +4,6 @@ Every run drafts its own tree in float64. Seeds are fixed, so that nothing here 
 fail for one new set of seeds in `1 / LEVEL`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 from math import sqrt

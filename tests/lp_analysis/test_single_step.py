@@ -1,7 +1,5 @@
 """One step: transport, subsets, sorted prefixes, canonical decomposition and the resolved rule are one number."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Drafts whose probabilities are as small as rounding, or smaller: the repair of laws, the bounds, the certificates."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

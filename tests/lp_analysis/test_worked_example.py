@@ -1,7 +1,5 @@
 """The worked example of the theory page: its table, recomputed exactly."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

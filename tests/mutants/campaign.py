@@ -6,8 +6,6 @@ repository, so nothing here is touched. Rows are kept outside the repository and
 killed mutants stay killed, survivors run again once the tests of their room have changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

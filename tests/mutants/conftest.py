@@ -1,7 +1,5 @@
 """How a liar is judged: which kinds of checks it fails, and that no theorem is proved about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

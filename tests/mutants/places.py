@@ -1,7 +1,5 @@
 """Where a file can change: cosmic-ray's operators, but for types, messages and how things print."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which sources a campaign changes, and which tests stand for each: the quick ones of its room, the likeliest first."""
 
-from __future__ import annotations
-
 #: Files and folders whose mutants are sampled.
 ROOMS = ("simulator/symbolic", "simulator/laws", "simulator/coins.py", "simulator/verdicts", "lp_analysis")
 

@@ -4,8 +4,6 @@ They walk one path, like `naive`. The kinds of checks named for each are complet
 than it should would show here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random

@@ -3,8 +3,6 @@
 They are `specinfer` but for one step; each bug is one that a reader could overlook.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults of the prover itself, one at a time: none may end in a proof."""
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.simulator.drafts import Delayed

@@ -1,7 +1,5 @@
 """The tables of a mutation campaign name files and tests that exist."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

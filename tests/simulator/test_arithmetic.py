@@ -1,7 +1,5 @@
 """Numbers: exact rationals refuse floats, and every spelling of a fraction gives the same number."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The enumerating coin gives exact laws and refuses nonsense; the sampling coin inverts cumulative sums."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Whose code a verifier is: the library's, unless somebody else's is in it."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import pytest

@@ -1,7 +1,5 @@
 """A function that is asked for its runs has the law of its runs here; a change between two requests is seen."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers that others are handed compare with every exact number, and whatever cannot be compared is refused."""
 
-from __future__ import annotations
-
 import copy
 import math
 import operator

@@ -1,7 +1,5 @@
 """Vector functions agree with their definitions, on exact rows drawn by Hypothesis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

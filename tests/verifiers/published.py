@@ -4,8 +4,6 @@ Each function carries the probability of every branch of the algorithm in fracti
 with the verifiers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The law of the verdict on every tree agrees with the papers' steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Every field of a card has a test that would expose a lie; losslessness is tested by conformance."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterator
@@ -190,7 +188,7 @@ class _Path:
         self._node = node
         self.context, self.target, self.draft, self.children = node.context, node.target, node.draft, node.children[:1]
 
-    def child(self, token: int) -> _Path:
+    def child(self, token: int) -> "_Path":
         return _Path(self._node.child(token))
 
 

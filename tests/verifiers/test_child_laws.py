@@ -1,7 +1,5 @@
 """Child laws equal the enumeration of all drafts and coins at one node, exactly; arrays of any kind and shape agree."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Closed forms of top-down verifiers equal enumeration exactly; torch equals numpy; so does the estimator."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import combinations, islice
 

@@ -3,8 +3,6 @@
 `optimum` is made for one instance: `test_optimum_verifier.py` runs the checks instance by instance.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Where verifiers must coincide or become trivial, their whole laws do so exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

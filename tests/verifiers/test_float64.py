@@ -1,7 +1,5 @@
 """The float64 law of every verifier agrees with the rational one on rows that floats cannot hold, without a warning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Long checks, run by `make check`: every scheme that a card declares, on many random instances and on whole grids."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Layers over classes of tokens: lossless, the same by structure, and sums of their tokens."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from types import SimpleNamespace

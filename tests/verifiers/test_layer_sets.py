@@ -1,7 +1,5 @@
 """Joint verification of layers whose nodes draw different tokens: without replacement, greedy trees, top tokens."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

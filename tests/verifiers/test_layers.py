@@ -1,7 +1,5 @@
 """Joint verification of a layer: lossless for every race, and the equalised one is the best of them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

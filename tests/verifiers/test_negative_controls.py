@@ -1,7 +1,5 @@
 """Every lossy verifier of the registry is refuted, and its violation shrinks to the witness on file."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

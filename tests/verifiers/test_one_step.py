@@ -1,7 +1,5 @@
 """Acceptance and reach agree with closed formulas, computed here from the rows alone, in fractions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product

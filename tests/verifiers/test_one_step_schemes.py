@@ -1,7 +1,5 @@
 """One-step acceptance on schemes that are not i.i.d.: the formulas equal enumeration, and both are the optimum."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """`optimum` on hand-made plans: the conformance checks instance by instance, known plans, refusals, a sampling run."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from itertools import product

@@ -1,7 +1,5 @@
 """`path_transport`: its node program against all orders and all sets, exactness whatever it returns, quality."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, permutations
 from math import comb

@@ -1,7 +1,5 @@
 """At real vocabularies rows stay where they are: nothing of their size is moved to Python, nothing loops over them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

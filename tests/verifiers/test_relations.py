@@ -1,7 +1,5 @@
 """Relations between verifiers, exact, each on a stated number of instances, and the stored counterexamples."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

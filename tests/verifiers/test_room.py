@@ -1,7 +1,5 @@
 """No call at one node holds more than half a GiB: what would is refused before it is begun, with a way out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Layers that are sampled, beside the exact law of the same shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -5,8 +5,6 @@ chi-square statistic of its blocks against the exact law must stay below the qua
 number of verifiers (Bonferroni), so a new set of seeds would fail by chance once in `1 / LEVEL` times.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Scores and classes in place of programs: lossless however coarse, and as good as the programs where they are fine."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod

@@ -1,7 +1,5 @@
 """What verifiers and vectors offer for speed says the same as what it is short for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """No call of the library takes memory without a bound: at the vocabulary of a real model it answers or is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

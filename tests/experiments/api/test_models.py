@@ -1,7 +1,5 @@
 """Rows of a language model as a process: a small transformer with random weights, made here."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scripts as people write them in notebooks: no conversion by hand."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever is wrong at a Python door is named, with the way out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from fractions import Fraction

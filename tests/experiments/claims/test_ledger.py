@@ -1,7 +1,5 @@
 """Every claim has a test that can fail and that can pass, a source, and the verdict that the page shows."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

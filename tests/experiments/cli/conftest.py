@@ -1,7 +1,5 @@
 """An audit of a source, as the command makes it."""
 
-from __future__ import annotations
-
 import pytest
 
 #: Drawing and the residual, before every source.

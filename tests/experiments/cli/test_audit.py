@@ -1,7 +1,5 @@
 """`draftproof audit`: exit codes, the report, the JSON that programs read, bad input in one line."""
 
-from __future__ import annotations
-
 import json
 import sys
 from inspect import signature

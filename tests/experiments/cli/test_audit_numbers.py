@@ -1,7 +1,5 @@
 """Audits of functions that round, warn, draw at corners or take batches: each verdict with its twin."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

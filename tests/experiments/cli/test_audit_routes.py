@@ -1,7 +1,5 @@
 """The command, `assert_lossless`, the pytest marker and the gallery give one answer about every function."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What an audit was wrong about once: each verdict with its twin, which must be the other one."""
 
-from __future__ import annotations
-
 import pytest
 
 PLAIN = """

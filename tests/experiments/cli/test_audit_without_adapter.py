@@ -1,7 +1,5 @@
 """`draftproof audit` on functions that need no adapter: read out of their file, with lambdas and a bare self."""
 
-from __future__ import annotations
-
 import pytest
 
 SOURCE = """

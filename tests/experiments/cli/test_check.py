@@ -1,7 +1,5 @@
 """`draftproof check`: exit codes, the JSON that programs read, witnesses that reproduce."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

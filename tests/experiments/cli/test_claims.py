@@ -1,7 +1,5 @@
 """`draftproof claims`: what it prints, its exit codes, and rows that are found again."""
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.experiments.claims import verdicts, work

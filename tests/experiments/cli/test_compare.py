@@ -1,7 +1,5 @@
 """`draftproof compare`: golden values, resuming, tables and pictures that are functions of rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`draftproof compare --policy`: policies on the scale of the shapes beside them, and bad input in one line."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The gallery: its table is what was measured, its witnesses run, and its adapters call what is in a checkout."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`draftproof list`: everything comes from the cards."""
 
-from __future__ import annotations
-
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.simulator.drafts import SCHEMES
 from draftproof.verifiers import REGISTRY

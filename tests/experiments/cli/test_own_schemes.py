@@ -1,7 +1,5 @@
 """A draft scheme from a file, `--scheme FILE.py:NAME`, in every command that takes one."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

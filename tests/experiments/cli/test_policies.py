@@ -1,7 +1,5 @@
 """`draftproof policies`: what it prints, what programs read, policies of one's own, bad input in one line."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

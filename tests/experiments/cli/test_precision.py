@@ -1,7 +1,5 @@
 """`draftproof precision`: rows with exact fractions; what breaks is a line, not a crash; bad input is one line."""
 
-from __future__ import annotations
-
 import sys
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`draftproof prove`: exit codes, the JSON that programs read, refutations that `check` confirms."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

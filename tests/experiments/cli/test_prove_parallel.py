@@ -1,7 +1,5 @@
 """`draftproof prove --jobs`: the same theorem and certificate over processes, steps that are kept, workers that die."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Free parameters of lossy verifiers: for which values they are lossy."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Races of layer verifiers, every choice of their solvers left free."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """`draftproof report`: its numbers are those of the rows, its commands print them, its page stands alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The report in a real browser: it opens without errors, sorts, filters, copies, and fits a phone and print."""
 
-from __future__ import annotations
-
 import shutil
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`draftproof sweep`: what is asked, the rows, a store that loses none, and the same rows on a cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

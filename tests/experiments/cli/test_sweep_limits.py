@@ -1,7 +1,5 @@
 """Sweeps that leave out what is too large, and whose worlds have a temperature."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tracemalloc

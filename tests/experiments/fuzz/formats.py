@@ -1,7 +1,5 @@
 """Every format of a file that is read: a valid file, and what reads it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

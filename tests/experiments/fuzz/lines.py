@@ -1,7 +1,5 @@
 """Command lines, each run in a fork of this process: quick, and whatever it does stays there."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Small changes of valid input, and the one line in which whatever is no input any more is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from copy import deepcopy

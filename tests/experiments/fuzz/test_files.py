@@ -3,8 +3,6 @@
 What failed once stands in `tests/data/fuzz` as FORMAT-WHAT and is read again in every run.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -3,8 +3,6 @@
 What failed once stands in `tests/data/fuzz/lines.json` and is run again in every run.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Folders of models with one field of one file changed: a result, or exit 2 with one short line."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

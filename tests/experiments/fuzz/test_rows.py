@@ -1,7 +1,5 @@
 """Rows with one field changed and a digest that matches: each is believed as a whole or refused in one short line."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

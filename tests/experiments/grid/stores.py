@@ -1,7 +1,5 @@
 """Looks into stores of rows, and damages them."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

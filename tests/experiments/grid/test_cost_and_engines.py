@@ -1,7 +1,5 @@
 """Which engine ran, what it was said to cost, and what shapes bring under a model of time."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

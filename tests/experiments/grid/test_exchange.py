@@ -1,7 +1,5 @@
 """Rows in other files: JSON lines come back as they were, tables have every row."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

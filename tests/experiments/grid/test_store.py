@@ -1,7 +1,5 @@
 """Stores of rows: nothing lost, nothing believed that was changed, nobody else's file touched, work shared by runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

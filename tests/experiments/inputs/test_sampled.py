@@ -1,7 +1,5 @@
 """Families and texts at a temperature: the rows to the power 1/T, in every command that takes an instance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

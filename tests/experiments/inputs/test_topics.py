@@ -1,7 +1,5 @@
 """The committed counts are those of the text that they name, and serve every command without that text."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

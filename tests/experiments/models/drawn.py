@@ -1,7 +1,5 @@
 """Schemes of every kind, each with a verifier that is lossless on it, and what a verifier is shown of their trees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -114,7 +112,7 @@ class Watched:
         self.seen: list[tuple[list[int], list[DraftNode]]] = []
         self.blocks: list[Any] = []
 
-    def run(self, steps: int, seed: int = 0) -> Watched:
+    def run(self, steps: int, seed: int = 0) -> "Watched":
         coin = coin_for("numpy", seed)
         for _ in range(steps):
             self.recorder.trees.clear()

@@ -1,7 +1,5 @@
 """What the loop must sample: laws from tables of plain passes, and a test whether counts have them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from itertools import product

@@ -1,7 +1,5 @@
 """A stopwatch around `generate`, which knows nothing of how `choose` measures, predicts or weighs."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -1,7 +1,5 @@
 """The statistics: sums of squares by hand and by simulation, and an e-process that does not grow under the truth."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import exp, inf, log
 

@@ -1,7 +1,5 @@
 """Roots begin as the tokenizer begins a text, everywhere where texts are taken as roots."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Caches hold the text that was kept and nothing else, whatever was drafted and rejected on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`draftproof choose`: exact expectations, bounds that leave out, intervals, and one line for what cannot be chosen."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The same loop on a CUDA device; skipped, with its reason, where there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

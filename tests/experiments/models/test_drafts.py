@@ -1,7 +1,5 @@
 """Drafts that are made for a target: their rows by another road, the laws of what they draft, and what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Callable

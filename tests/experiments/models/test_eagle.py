@@ -1,7 +1,5 @@
 """A head on the target's features: its rows in the loop, alone and in batches; how it is trained, kept and refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections import Counter

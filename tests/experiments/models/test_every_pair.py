@@ -1,7 +1,5 @@
 """Every verifier on every scheme that its card claims, in batches of 1 and 8: law, greedy text, rows and caches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

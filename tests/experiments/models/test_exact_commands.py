@@ -1,7 +1,5 @@
 """The exact commands on a pair of models: their own rows of p and q, exactly, after roots of a text."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from dataclasses import replace

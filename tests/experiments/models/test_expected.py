@@ -1,7 +1,5 @@
 """Tokens a block for `choose`: exact means are those of laws, bounds bound, upper ends hold where few trees tell."""
 
-from __future__ import annotations
-
 from math import sqrt
 from statistics import harmonic_mean
 

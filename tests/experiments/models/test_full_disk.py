@@ -1,7 +1,5 @@
 """A pair, and a selector, that are trained where the disk becomes full while they are written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

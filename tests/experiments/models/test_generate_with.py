@@ -1,7 +1,5 @@
 """`generate` of transformers with our verifiers: greedy text, laws, batches, ends, streams, and what is refused."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable

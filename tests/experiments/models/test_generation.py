@@ -1,7 +1,5 @@
 """The loop samples the law that the simulator computes, and says what is wrong with what it is given."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

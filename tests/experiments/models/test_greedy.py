@@ -1,7 +1,5 @@
 """At temperature 0 every lossless verifier writes what the target writes alone, token for token."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

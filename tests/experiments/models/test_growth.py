@@ -1,7 +1,5 @@
 """A model that grows says what it said before, and learns with all of its layers; the recipe that uses it."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

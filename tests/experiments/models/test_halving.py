@@ -1,7 +1,5 @@
 """Successive halving in `choose`: who goes on, whose intervals, in which order, and what is recommended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, log, sqrt

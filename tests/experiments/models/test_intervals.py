@@ -1,7 +1,5 @@
 """Intervals of sampled predictions hold the truth as often as they say; what does not is noticed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

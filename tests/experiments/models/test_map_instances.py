@@ -1,7 +1,5 @@
 """Worlds of the map of trees that come from a trained pair: its own rows, taken to a temperature."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

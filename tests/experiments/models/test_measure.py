@@ -1,7 +1,5 @@
 """The study of speed and acceptance: what its rows hold, that it resumes, that its views are functions of the rows."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

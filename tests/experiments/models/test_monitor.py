@@ -1,7 +1,5 @@
 """The monitor: its ratios have mean 1 where the loop is lossless, exactly; it finds what is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from math import log

@@ -1,7 +1,5 @@
 """Pairs: two models over one vocabulary, and every way in which two models are no pair."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Rows of a pair: those of the models that were saved, exactly, whatever the batches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

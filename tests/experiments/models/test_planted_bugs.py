@@ -1,7 +1,5 @@
 """What goes wrong in caches, masks, positions and batches, put there on purpose: the loop's rows or caches tell."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`compare --pair --policy`: at the roots of a pair a policy brings what the rows of its shapes say, root by root."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from fractions import Fraction

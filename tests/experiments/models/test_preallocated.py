@@ -1,7 +1,5 @@
 """Caches that grow in place: texts may go on from any state, any number of times, and never write over each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Predictions: from tables exactly, from sampled trees with the error they state, and both from other passes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rivals: what each may look at, what it is worth against the others, and learners that have not seen a state."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Blocks and texts of the loop have the laws that the simulator computes, whatever draws the trees."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

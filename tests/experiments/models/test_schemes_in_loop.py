@@ -1,7 +1,5 @@
 """The loop with every draft scheme, alone and in batches of texts of their own: rows, caches, greedy text, passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The selector: labels equal laws, the loss is what it says, training comes out the same, one line for bad input."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

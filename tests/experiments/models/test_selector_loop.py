@@ -1,7 +1,5 @@
 """A policy in the loop: it is told what plain passes tell, its blocks have their laws, and bad input is one line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What `choose` says of its best candidate, against a stopwatch around the call that it prints, on other prompts."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

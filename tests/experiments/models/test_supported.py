@@ -1,7 +1,5 @@
 """Models that cannot read a tree are told apart from those that can before anything is generated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Sweeps over worlds that come from models: their own rows, as the exact commands take them."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of a pair: the rows of single passes, and what truncated tables leave out."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

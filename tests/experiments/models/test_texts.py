@@ -1,7 +1,5 @@
 """Texts of a batch: each is what it is alone, ends where it should and leaves; what mixes them up is noticed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

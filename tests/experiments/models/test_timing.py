@@ -1,7 +1,5 @@
 """Seconds by part, and the latency model that is fitted to measured passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path

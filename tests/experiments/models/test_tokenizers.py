@@ -1,7 +1,5 @@
 """Tokenizers of a chosen size: text to tokens and back, in ours and in the format of transformers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Training, bits per character, and the folder that holds a trained pair."""
 
-from __future__ import annotations
-
 import gc
 import json
 from dataclasses import replace

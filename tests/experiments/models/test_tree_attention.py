@@ -1,7 +1,5 @@
 """What a verifier sees in the loop is what separate passes over each node's own text would give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

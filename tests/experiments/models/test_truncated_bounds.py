@@ -1,7 +1,5 @@
 """Bounds from truncated tables hold for the whole vocabulary, from both sides, against exact numbers at small `V`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -178,9 +176,9 @@ class Node:
     target: Any
     draft: Any
     children: tuple[int, ...] = ()
-    below: dict[int, Node] = field(default_factory=dict)
+    below: "dict[int, Node]" = field(default_factory=dict)
 
-    def child(self, token: int) -> Node:
+    def child(self, token: int) -> "Node":
         return self.below[token]
 
 

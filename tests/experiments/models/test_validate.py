@@ -1,7 +1,5 @@
 """The validation of a pair: it passes as it is, and each planted fault is found by the part made for it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`draftproof validate` from the command line: exit codes, the table, planted biases, and one line for bad input."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The validation of a pair on draft schemes of every kind."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From logits to distributions: temperature, top-k, top-p."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from transformers.generation.logits_process import (

@@ -1,7 +1,5 @@
 """Models that look back a few tokens only, in all layers or in some: rows, caches and texts beyond the window."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The best trees when the target is known: each programme equals a search through all trees, or all policies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, product

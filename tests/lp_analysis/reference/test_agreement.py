@@ -1,7 +1,5 @@
 """Four roads to one number: the direct program, cuts, column generation and the level programs."""
 
-from __future__ import annotations
-
 from itertools import cycle, islice
 
 import numpy as np

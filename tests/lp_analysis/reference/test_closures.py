@@ -1,7 +1,5 @@
 """The worst set of nodes, by flow and by programme, against all sets."""
 
-from __future__ import annotations
-
 from itertools import chain, combinations
 
 import numpy as np

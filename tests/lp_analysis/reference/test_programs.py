@@ -1,7 +1,5 @@
 """The parts of the whole-tree programs, each against brute force: antichains, prices, linear algebra, orders."""
 
-from __future__ import annotations
-
 from itertools import chain, product
 
 import numpy as np

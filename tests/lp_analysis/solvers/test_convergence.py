@@ -1,7 +1,5 @@
 """The solvers of the bounds converge as quickly as their pages say: counted in rounds and steps, not in seconds."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

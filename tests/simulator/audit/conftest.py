@@ -1,7 +1,5 @@
 """The planted bugs and their corrected twins, imported as the command imports them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Batches: every request by itself, and the requests together."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

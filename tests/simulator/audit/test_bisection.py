@@ -1,7 +1,5 @@
 """Functions that take their coins as plain numbers only."""
 
-from __future__ import annotations
-
 import pytest
 from flint import fmpq
 

@@ -1,8 +1,6 @@
 """Every entry of the catalogue: the planted bug is refuted in the right place with the right hypothesis, its twin is
 lossless."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

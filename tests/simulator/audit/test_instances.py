@@ -1,7 +1,5 @@
 """The default instances are what they say, and the scheme of ragged paths draws what it counts."""
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof import verifiers

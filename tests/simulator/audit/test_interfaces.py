@@ -1,7 +1,5 @@
 """How functions are called and read; what they return wrongly is refused in one clear line."""
 
-from __future__ import annotations
-
 import random
 import sys
 from fractions import Fraction

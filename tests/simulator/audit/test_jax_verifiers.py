@@ -1,7 +1,5 @@
 """Rejection samplers in JAX: the right ones are lossless, the planted bugs are found in their place and named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

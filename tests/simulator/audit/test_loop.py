@@ -1,7 +1,5 @@
 """Whole generation loops: what an earlier block leaves behind, with functions and with models of transformers."""
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.simulator.audit import Evidence, FunctionFailed, default_cases, diagnose, make_audit

@@ -1,7 +1,5 @@
 """Lossless functions written in many ways: in every interface and library, and none of them may be refuted."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterator

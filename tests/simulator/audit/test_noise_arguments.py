@@ -1,7 +1,5 @@
 """Random numbers among the arguments, known by the names of parameters: no adapter, each with its wrong twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Temperature, top-k and top-p: what the function does to the rows is done to the target that it has to meet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flint import fmpq

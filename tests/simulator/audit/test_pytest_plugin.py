@@ -1,7 +1,5 @@
 """The marker for other projects' test suites, in a pytest of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The bugs of the catalogue in other words: the same names for them, in the right place, and no other ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, make_audit

@@ -4,8 +4,6 @@ Every row is a test that is true of real numbers. A verifier that is wrong where
 that is wrong where it is false is never refuted.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.simulator import CallableProcess, Delayed, assert_lossless

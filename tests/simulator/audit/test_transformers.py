@@ -1,7 +1,5 @@
 """transformers' `_speculative_sampling` as it is installed."""
 
-from __future__ import annotations
-
 from inspect import signature
 
 import pytest

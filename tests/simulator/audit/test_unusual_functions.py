@@ -1,7 +1,5 @@
 """Functions written in ways that nobody expects, right ones beside twins that only look so."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

@@ -1,7 +1,5 @@
 """What decides an audit is a function of its findings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """p = (1/3, 2/3), q = (2/3, 1/3), two drafted tokens: numbers that are known by hand, as exact fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """What a scheme declares of its draws holds on every tree of its cases, with exact probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product

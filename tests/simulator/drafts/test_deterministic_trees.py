@@ -1,7 +1,5 @@
 """OPT-Tree, EAGLE-2 and dynamic depth: against exhaustive search, and the block efficiency of a tree without coins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """DySpec: the law of its trees by hand, values that never rise, and what its controls do wrong."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

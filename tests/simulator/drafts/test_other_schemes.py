@@ -1,7 +1,5 @@
 """Schemes beyond i.i.d. branches: hand-computed trees, counts against enumeration, definitions recomputed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 

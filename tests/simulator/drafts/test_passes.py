@@ -1,7 +1,5 @@
 """Schemes that go layer by layer name the rows of a layer before they draw there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Sequoia's plan against all trees, its measured acceptance vector, exhausted rows; SpecHub's pairs and its formula."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

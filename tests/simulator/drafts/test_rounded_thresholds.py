@@ -1,7 +1,5 @@
 """A threshold that is met exactly in fractions is met in floats: both arithmetics draw the same trees."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

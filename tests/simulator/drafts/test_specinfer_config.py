@@ -1,7 +1,5 @@
 """I.i.d. children at every level: the law of its trees by hand, and where it is the delayed tree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flint import fmpq

@@ -1,7 +1,5 @@
 """Draft trees keep what was drafted, and delayed schemes draw them with the right weights and count."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from functools import partial

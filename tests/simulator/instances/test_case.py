@@ -1,7 +1,5 @@
 """Cases: a pair of processes with a name, its exact rows, and what stands for it in the hash of a row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

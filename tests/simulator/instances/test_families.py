@@ -1,7 +1,5 @@
 """Synthetic families: valid rows everywhere, reproducible, and each corner case has its property."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

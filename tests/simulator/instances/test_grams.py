@@ -1,7 +1,5 @@
 """A table of counts gives the models of the text it was counted in, for every vocabulary and every shorter order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Instance files: exact both ways, stable digests, and one clear line for every flaw."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """n-gram pairs agree with counting by hand and with the interpolation formula in exact fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Processes: rows come back where they belong, and every flaw is refused at the door by name."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from typing import Any

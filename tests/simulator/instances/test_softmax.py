@@ -1,7 +1,5 @@
 """Rows of a softmax become exact: each divided by its sum, the largest change told."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

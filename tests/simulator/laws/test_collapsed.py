@@ -1,7 +1,5 @@
 """On Markov processes the collapsed evaluation is the full law, and the steady state that of a chain built by hand."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Schemes of others are watched while they draw: state, trees that are none, and limits that do not hold."""
 
-from __future__ import annotations
-
 import random
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """The enumerating engine agrees with brute force over answers, and refuses verifiers that break the contract."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Block laws: tiny examples by hand, and a brute-force count of the output tokens."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The audit of low precision agrees with numbers rounded by hand, and tells what breaks from what is only inexact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

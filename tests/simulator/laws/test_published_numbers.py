@@ -1,7 +1,5 @@
 """Numbers that papers print, as exact fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """The smallest tree, and what a structured engine asks of the functions that a verifier offers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

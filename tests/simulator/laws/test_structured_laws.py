@@ -1,7 +1,5 @@
 """The law that a structured engine computes is the enumerated one: exactly in rationals, to rounding elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Structured evaluations at the edge of what is allowed, and far beyond it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

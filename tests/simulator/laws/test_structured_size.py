@@ -1,7 +1,5 @@
 """What an exact evaluation costs is known before it begins, and what does not fit is refused with what does."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a user's verifier offers is used as it is, and found out where it is not what the verifier does."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from itertools import combinations_with_replacement, permutations, product

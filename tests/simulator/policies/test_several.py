@@ -1,7 +1,5 @@
 """Block after block under a policy: the output has the target's law, exactly; a policy that peeks is refuted."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The value of a policy: tables against enumerated laws, rates against long runs, the best against all others."""
 
-from __future__ import annotations
-
 from bisect import bisect
 from fractions import Fraction
 

@@ -5,8 +5,6 @@ Expressions are Python text, so one line is followed exactly in plain Python, nu
 
 # ruff: noqa: PLW0108 - the functions of the libraries are looked up when they are called
 
-from __future__ import annotations
-
 import math
 import os
 import random

@@ -1,7 +1,5 @@
 """Random Triton kernels, as the text of a file: loads, masks, `tl.rand`, reductions, choices, branches and loops."""
 
-from __future__ import annotations
-
 import random
 
 WIDTH = 4

@@ -1,7 +1,5 @@
 """Probabilities of single expressions of random numbers that are known exactly or in closed form, in all libraries."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

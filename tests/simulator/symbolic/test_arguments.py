@@ -1,7 +1,5 @@
 """Coins as arguments, coins that decide twice, and corner coins."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

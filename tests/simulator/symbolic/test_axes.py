@@ -1,7 +1,5 @@
 """Axes, kept dimensions and sides of numpy and torch on random numbers, against closed forms of order statistics."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

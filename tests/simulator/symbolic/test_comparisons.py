@@ -1,7 +1,5 @@
 """Comparisons that two reflections hide: joint laws of several decisions about the same numbers, and corner coins."""
 
-from __future__ import annotations
-
 import math
 import random
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Numbers of Python beside those of arrays: where one raises the other is infinite, and each says what it has."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ Each expression changes at multiples of 1/64 of the uniform number only, so that
 midpoints are its law, exactly.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Random numbers of JAX, followed primitive by primitive: exact laws, what is refused, and real samples."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 
@@ -121,7 +119,7 @@ def test_real_samples_have_that_law(name):
 
 def test_a_key_that_is_used_twice_is_noticed_by_its_origin(follow):
     found = follow(lambda: [accept(two(U.key(3))[0]), accept(two(U.key(3))[0])])
-    assert found.reuse == {"uniform number 0 of the jax key split(key(3))[0] decides at test_jax.py:24"}
+    assert found.reuse == {"uniform number 0 of the jax key split(key(3))[0] decides at test_jax.py:22"}
     assert follow(lambda: [accept(each) for each in two(U.key(3))]).reuse == set()
     assert follow(lambda: [accept(U.key(3)), accept(U.key(3))], fresh="seeds").runs == 4
 

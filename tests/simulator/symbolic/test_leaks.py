@@ -1,7 +1,5 @@
 """Ways by which a random number could leave unseen: each is followed, or refused by name; none reads the memory."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Files of somebody else, loaded with recorded names in place."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Probabilities of polyhedra against known volumes, and against numeric integrals where they are transcendental."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

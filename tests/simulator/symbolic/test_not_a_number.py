@@ -3,8 +3,6 @@
 Every function is followed, and sampled with the true generators; the law and the frequencies agree.
 """
 
-from __future__ import annotations
-
 import math
 import random
 

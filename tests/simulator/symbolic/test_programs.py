@@ -4,8 +4,6 @@ Numbers come from Python, numpy or torch (in float32), one library a program, or
 kernel. Sampling runs the very same function with the true generators.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import random

@@ -1,7 +1,5 @@
 """Exponential races and Gumbel noise: exact laws, alone and with shared noise."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -3,8 +3,6 @@
 Constants are dyadic: floats hold them exactly.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

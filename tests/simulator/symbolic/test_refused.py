@@ -1,7 +1,5 @@
 """Everything that has no exact rule is refused by name and line, never guessed: in plain Python, numpy and torch."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import random

@@ -1,7 +1,5 @@
 """The same functions, run with the real generators: sampled frequencies agree with the exact laws."""
 
-from __future__ import annotations
-
 import collections
 import math
 import random

@@ -1,7 +1,5 @@
 """Speculative sampling as it is installed with transformers, and as one would write it, under symbolic randomness."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 

@@ -1,7 +1,5 @@
 """Functions out of files that cannot be imported, methods with a bare self, compiled functions by their source."""
 
-from __future__ import annotations
-
 import random
 import sys
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: PLW0108 - a draw must wait until it is called
 
-from __future__ import annotations
-
 import pytest
 
 from draftproof.simulator.errors import InvalidVerifier

@@ -1,7 +1,5 @@
 """What tensors of random numbers are beside their numbers: types, shapes, devices, placeholders, addresses."""
 
-from __future__ import annotations
-
 import os
 import random
 

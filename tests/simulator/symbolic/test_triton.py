@@ -1,7 +1,5 @@
 """Rejection kernels in Triton, in its own interpreter: exact laws, and their planted bugs."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

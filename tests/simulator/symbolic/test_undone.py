@@ -1,7 +1,5 @@
 """Nothing of the interception is left behind, and randomness that goes another way is noticed."""
 
-from __future__ import annotations
-
 import builtins
 import math
 import random

@@ -1,7 +1,5 @@
 """Memory that nothing was written to: a decision on it is refused with its line, and what was written is followed."""
 
-from __future__ import annotations
-
 import math
 import operator
 

@@ -1,7 +1,5 @@
 """Which line a message names: the one that is at work, else that of the innermost frame of the function."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 

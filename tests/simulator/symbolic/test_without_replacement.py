@@ -1,7 +1,5 @@
 """Draws of numpy without replacement, and how messages count the numbers of a line."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

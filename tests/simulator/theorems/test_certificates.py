@@ -1,7 +1,5 @@
 """Certificates of theorems: found once, checked without a search, and rejected when anything in them is changed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

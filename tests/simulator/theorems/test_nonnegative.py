@@ -1,7 +1,5 @@
 """Nonnegativity by multiplication: what is found holds, what is forged does not, and a polynomial below 0 has none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

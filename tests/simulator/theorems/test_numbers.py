@@ -1,7 +1,5 @@
 """Followed numbers: exact, decided by the sample, noted, and refused where nothing can be followed."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

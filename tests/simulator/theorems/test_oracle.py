@@ -1,7 +1,5 @@
 """Questions to the solver about products: the signs of the factors say the same as the polynomial."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Theorems: what is proved, what is refuted, and that formulas are what enumeration gives."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Certificates of relations: checked by multiplication, and rejected when anything in them is changed."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """Relations of two verifiers and closed forms, for every p and q at a shape."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

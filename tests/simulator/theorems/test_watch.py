@@ -4,8 +4,6 @@ Every verifier here is naive but where a question is answered with yes; each que
 comparisons cannot ask. Its twin asks the same in a way that is followed.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A collection of garbage may come at any line of a followed verifier; what it calls is not part of it."""
 
-from __future__ import annotations
-
 import gc
 import time
 

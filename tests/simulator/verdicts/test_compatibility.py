@@ -1,7 +1,5 @@
 """The computed matrix of verifiers and schemes says what the cards declare: no claim too many, none too few."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The conformance checks are chosen by the card, always the same, and cover the corner cases."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """`check` proves or refutes, `assert_lossless` raises with the witness, and bad requests are refused."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Grids are complete, and shrinking gives the same minimal witness from wherever it starts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import comb
 from random import Random

@@ -1,7 +1,5 @@
 """The standard check: every control and every liar of these tests is found out by it, and honest verifiers pass."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections import Counter
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Whether float64 says where rounding decides: held against the rational law, for rankings that floats get wrong."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
