@@ -6,17 +6,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from draftproof.experiments.runtime import temporary
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def _utf8(text: str) -> bytes:
@@ -102,17 +99,6 @@ def latex_text(text: str) -> str:
     special = {each: f"\\{each}" for each in "&%$#_{}"}
     special |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     return "".join(special.get(each, each) for each in printable(text))
-
-
-def write_pages(
-    console: Console, markdown: str | None, text: Callable[[], str], plot: str | None, figure: Callable[[], bytes]
-) -> None:
-    """The page and the picture of a study, where they are asked for; what is not is not made."""
-    if markdown:
-        write_whole(markdown, text())
-    if plot:
-        write_whole(plot, figure())
-        console.print(f"picture: {printable(plot)}")
 
 
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:

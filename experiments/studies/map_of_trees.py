@@ -17,13 +17,10 @@ from typing import Annotated, Any
 import typer
 
 from draftproof.experiments.grid.rows import strong_id, versions
-from draftproof.experiments.grid.run import Executor, Task, rows_of, run
-from draftproof.experiments.grid.store import Store
+from draftproof.experiments.grid.run import Executor, Task
+from draftproof.experiments.inputs.options import grouped
 from draftproof.experiments.inputs.schemes import scheme_spec
-from draftproof.experiments.shared.output import check_files, write_json, write_pages
-from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.studies import map_schemes, map_views
-from draftproof.experiments.studies.map_claims import claims
+from draftproof.experiments.studies import StudyFiles, Views, conduct, map_schemes, map_views
 from draftproof.experiments.studies.map_instances import KINDS, TEMPERATURES, MapInstance, distance, trained_instances
 from draftproof.experiments.studies.map_points import points
 from draftproof.lp_analysis.oracles.growth import Growth
@@ -110,42 +107,28 @@ def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
     return {"nodes": nodes, "passes": passes, **gains}
 
 
+@grouped(files=StudyFiles)
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Instances of every kind, distance and temperature.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Four small instances, to see that it works.")] = False,
     pair: Annotated[str | None, typer.Option(help="Folder of `train --vocab 3`: its instances, too.")] = None,
-    resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
-    plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the map.")] = None,
-    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
-    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+    *,
+    files: StudyFiles,
 ) -> int:
     """The scheme with the largest optimum, the best pair that runs and the fastest, by distance and temperature."""
-    from draftproof.experiments.shared.progress import console_for
-
-    check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
+    files.check()
     wanted = list(instances(seeds, quick))
     if pair is not None:
         wanted += trained_instances(pair, 3, 4, PAIR_ROOTS)
-    kept = Store(resume)
     tasks = [Task((identity(case),), case) for case in wanted]
-    complete = run(tasks, kept, Executor(compute, jobs), "instance", trial=TRIAL)
-    rows = rows_of(tasks, kept)
-    if not rows:
-        return INTERRUPTED
-    console = console_for(json_target)
-    console.print(map_views.table(rows))
-    if not complete:
-        return cut_short(len(rows), len(wanted), "instances", resume)
-    write_json(json_target, {"points": points(rows), "rows": rows})
-    write_pages(
-        console,
-        markdown_file,
-        lambda: map_views.markdown(rows) + "\n" + claims(rows),
-        plot_file,
-        lambda: map_views.figure(rows),
+    views = Views(
+        map_views.table,
+        lambda rows: {"points": points(rows), "rows": rows},
+        lambda rows: map_views.markdown(rows) + "\n" + map_views.claims(rows),
+        map_views.figure,
     )
-    return 0
+    return conduct(tasks, Executor(compute, jobs), files, views, "instance", TRIAL)
 
 
 if __name__ == "__main__":

@@ -9,23 +9,23 @@ run computes only what is missing, and several runs can share one file.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
 from draftproof.experiments.grid.rows import strong_id, versions
-from draftproof.experiments.grid.run import Executor, Task, rows_of, run
-from draftproof.experiments.grid.store import Store
+from draftproof.experiments.grid.run import Executor, Task
 from draftproof.experiments.inputs.latency import TimeModel, time_model
+from draftproof.experiments.inputs.options import grouped
 from draftproof.experiments.inputs.policies import at_temperature, shapes, world_of
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, topics_table
 from draftproof.experiments.models.policies.fitted import state_scalars
 from draftproof.experiments.models.policies.rivals import RIVALS, choices
-from draftproof.experiments.shared.output import check_files, write_json, write_pages
-from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.studies import policies_views
+from draftproof.experiments.studies import StudyFiles, Views, conduct
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
@@ -33,6 +33,125 @@ from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
 from draftproof.verifiers import make
+
+#: Rivals in the order of the ladder; those that learn are shown held out as well.
+LADDER = ("entropy", "tree", "linear", "boosting", "ratio", "greedy", "best")
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Every table for which there are rows."""
+    parts = [
+        *(_ladder(rows, target) for target in _targets(rows)),
+        _across(rows),
+        _temperatures(rows),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    if not lines:
+        return ""
+    cells = [list(headings), ["---"] * len(headings), *map(list, lines)]
+    return f"### {title}\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
+
+
+def _targets(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(target for row in rows for target in row["times"]))
+
+
+def _gain(rate: float, static: float) -> str:
+    return f"{rate / static - 1:+.2%}"
+
+
+def _ladder(rows: Sequence[dict[str, Any]], target: str) -> str:
+    """Tokens per time of the best static action, and what each rival gains over it, held out in brackets."""
+    lines = []
+    for row in sorted(rows, key=lambda row: row["world"]):
+        rates = row["times"][target]["rivals"]
+        static = rates["static"]["rate"]
+        cells = [row["world"], f"`{row['verifier']}`", f"{static:.5f}"]
+        for name in LADDER:
+            entry = rates.get(name)
+            held = f" ({_gain(entry['held_out'], static)})" if entry and "held_out" in entry else ""
+            cells.append(_gain(entry["rate"], static) + held if entry else "")
+        lines.append([*cells, str(rates["best"]["used"])])
+    headings = ["world", "verifier", "static", *LADDER, "used by best"]
+    return _table(f"A target pass takes {target} draft passes", headings, lines)
+
+
+def _across(rows: Sequence[dict[str, Any]]) -> str:
+    """The best policy of each verifier against the best static action of traversal, and against its best policy."""
+    lines = []
+    known = {(row["world"], row["verifier"]): row for row in rows}
+    for (world, verifier), row in sorted(known.items()):
+        rival = known.get((world, "traversal"))
+        if rival is None or verifier == "traversal":
+            continue
+        cells = [world, f"`{verifier}`"]
+        for target, entry in row["times"].items():
+            mine, other = entry["rivals"], rival["times"][target]["rivals"]
+            cells.append(
+                f"{_gain(mine['static']['rate'], other['static']['rate'])}, "
+                f"{_gain(mine['best']['rate'], other['static']['rate'])}, "
+                f"{_gain(mine['best']['rate'], other['best']['rate'])}"
+            )
+        lines.append(cells)
+    headings = ["world", "verifier", *(f"t_p = {target}" for target in _targets(rows))]
+    title = "Against traversal: static against static, best policy against static, best policy against best policy"
+    return _table(title, headings, lines)
+
+
+def _temperatures(rows: Sequence[dict[str, Any]]) -> str:
+    """One action for all temperatures of a world, the best for each, and the best policy; as many tokens at each."""
+    lines = []
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["world"].partition(", temperature")[0], row["verifier"]), []).append(row)
+    for (world, verifier), group in sorted(groups.items()):
+        if len(group) < 2:
+            continue
+        cells = [world, f"`{verifier}`"]
+        for target in group[0]["times"]:
+            parts = [row["times"][target] for row in group]
+            one = max(_mean([part["statics"][name] for part in parts]) for name in parts[0]["statics"])
+            each = _mean([max(part["statics"].values()) for part in parts])
+            best = _mean([part["rivals"]["best"]["rate"] for part in parts])
+            cells.append(f"{_gain(each, one)}, {_gain(best, one)}")
+        lines.append(cells)
+    headings = ["world", "verifier", *(f"t_p = {target}" for target in _targets(rows))]
+    return _table(
+        "Over one action for all three temperatures: the best for each temperature, the best policy", headings, lines
+    )
+
+
+def _mean(rates: Sequence[float]) -> float:
+    """Tokens per time where every world brings as many tokens."""
+    return len(rates) / sum(1 / rate for rate in rates)
+
+
+def _drawn(worlds: Sequence[str]) -> str:
+    """The world of the picture: that with the most verifiers, at temperature 1 before others."""
+    return max(worlds, key=lambda world: (worlds.count(world), world.endswith("temperature 1"), world < "V = 5"))
+
+
+def figure(rows: Sequence[dict[str, Any]]) -> bytes:
+    """The ladder of each verifier in one world at ten draft passes."""
+    pyplot = drawing_board()
+    board, axes = pyplot.subplots(figsize=(6, 4.6), layout="constrained")
+    drawn = _drawn([row["world"] for row in rows])
+    ladders = [row for row in rows if row["world"] == drawn]
+    steps = ("static", "entropy", "tree", "boosting", "greedy", "best")
+    for number, row in enumerate(ladders):
+        rates = row["times"]["10"]["rivals"] if "10" in row["times"] else {}
+        points = [100 * (rates[step]["rate"] / rates["static"]["rate"] - 1) for step in steps if step in rates]
+        axes.plot(range(len(points)), points, **line_style(number), label=row["verifier"])
+    axes.set_xticks(range(len(steps)), steps)
+    axes.set_ylabel("tokens per time over the best static action, %")
+    axes.set_title("What is known, and what it is worth: 10 draft passes, depth up to 4", loc="left")
+    quiet_axes(axes)
+    if axes.has_data():
+        axes.legend(frameon=False, fontsize=8)
+    return as_png(board, 110)
 
 
 @dataclass(frozen=True)
@@ -138,31 +257,16 @@ def tasks() -> list[Task[tuple[Place, str]]]:
     return sorted(listed, key=lambda task: task.seconds or 0)
 
 
+@grouped(files=StudyFiles)
 def main(
-    resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only so many rows, the quick ones.")] = None,
-    plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the gains.")] = None,
-    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
-    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+    *,
+    files: StudyFiles,
 ) -> int:
     """The exact values of policies on n-gram worlds."""
-    from draftproof.experiments.shared.progress import console_for
-
-    check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
-    wanted, kept = tasks()[:first], Store(resume)
-    complete = run(wanted, kept, Executor(compute))
-    rows = rows_of(wanted, kept)
-    if not rows:
-        return INTERRUPTED
-    console = console_for(json_target)
-    console.print(policies_views.markdown(rows))
-    if not complete:
-        return cut_short(len(rows), len(wanted), "rows", resume)
-    write_json(json_target, {"rows": rows})
-    write_pages(
-        console, markdown_file, lambda: policies_views.markdown(rows), plot_file, lambda: policies_views.figure(rows)
-    )
-    return 0
+    files.check()
+    views = Views(markdown, lambda rows: {"rows": rows}, markdown, figure)
+    return conduct(tasks()[:first], Executor(compute), files, views, "row")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import product
+from math import ceil, floor
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,13 +23,10 @@ import typer
 
 from draftproof import verifiers
 from draftproof.experiments.grid.rows import strong_id, versions
-from draftproof.experiments.grid.run import Executor, Task, rows_of, run
-from draftproof.experiments.grid.store import Store
-from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_pages
-from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.studies import share_views
-from draftproof.experiments.studies.best_a import best_mixture
-from draftproof.experiments.studies.share_claims import claims
+from draftproof.experiments.grid.run import Executor, Task
+from draftproof.experiments.inputs.options import grouped
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.studies import StudyFiles, Views, conduct, share_views
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -36,9 +35,42 @@ from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.structured import TableRows, structure_of
 from draftproof.simulator.laws.structured.layered import sampled_depths
-from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import Layered
 from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.verifiers.mixed_order import MixedOrder
+
+#: The best `a` is one of the multiples of one over this.
+GRID = 256
+#: The search in float64 evaluates multiples of one over this.
+_FINE = 2**30
+#: The search ends on an interval of this length, where block efficiency is flat up to rounding.
+_SHORT = 1e-6
+
+
+def best_mixture(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> tuple[Fraction, Fraction]:
+    """The multiple `a` of 1/256 with the largest block efficiency of `mixed_order`, and that efficiency, exact.
+
+    The selection law of `mixed_order` is linear in `a`, and the reach `D(c, y) = min(r(c, y), D(c) p(y|c))` of block
+    verification is concave in it. So its block efficiency is a concave function of `a`, and a bounded search finds its
+    maximum. target, draft: exact processes; scheme: one that `mixed_order` runs on. Of several best one is kept.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def lost(a: float) -> float:
+        verifier = MixedOrder(Fraction(round(a * _FINE), _FINE))
+        return -float(Evaluator(verifier, "float64").check(target, draft, scheme).block_efficiency)
+
+    def exact(a: Fraction) -> Fraction:
+        return Fraction(Evaluator(MixedOrder(a), "rational").check(target, draft, scheme).block_efficiency)
+
+    top = float(minimize_scalar(lost, bounds=(0, 1), method="bounded", options={"xatol": _SHORT}).x)
+    # a concave function on a grid is largest next to its maximum, or at an end where rounding hides it
+    units = {0, floor(max(top - _SHORT, 0) * GRID), round(top * GRID), ceil(min(top + _SHORT, 1) * GRID), GRID}
+    efficiencies = {Fraction(unit, GRID): exact(Fraction(unit, GRID)) for unit in sorted(units)}
+    best = max(efficiencies, key=efficiencies.__getitem__)
+    return best, efficiencies[best]
+
 
 #: Family and parameters.
 FAMILIES_STUDIED: tuple[tuple[str, dict[str, float]], ...] = (
@@ -150,39 +182,23 @@ def _reach(verifier: Verifier, instance: Instance, scheme: Delayed, seed: int = 
     return [sum(masses[depth:]) for depth in range(scheme.depth + 1)], 0.0
 
 
+@grouped(files=StudyFiles)
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Instances of every case.")] = 8,
-    resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
-    plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the shares.")] = None,
-    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
-    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+    *,
+    files: StudyFiles,
 ) -> int:
     """Share of the optimum attained by each verifier, with quantiles."""
-    from draftproof.experiments.shared.progress import console_for
-
-    check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
-    wanted = list(cases(seeds))
-    kept = Store(resume)
-    tasks = [Task((case.strong_id,), case) for case in wanted]
-    complete = run(tasks, kept, Executor(compute, jobs), "instance", trial=TRIAL)
-    rows = rows_of(tasks, kept)
-    if not rows:
-        return INTERRUPTED
-    console = console_for(json_target)
-    summary = share_views.summarise(rows)
-    console.print(share_views.table(summary, rows))
-    if not complete:
-        return cut_short(len(rows), len(wanted), "instances", resume)
-    write_json(json_target, {"summary": summary, "rows": rows})
-    write_pages(
-        console,
-        markdown_file,
-        lambda: share_views.markdown(summary, rows) + "\n" + claims(rows),
-        plot_file,
-        lambda: share_views.figure(rows),
+    files.check()
+    tasks = [Task((case.strong_id,), case) for case in cases(seeds)]
+    views = Views(
+        lambda rows: share_views.table(share_views.summarise(rows), rows),
+        lambda rows: {"summary": share_views.summarise(rows), "rows": rows},
+        lambda rows: share_views.markdown(share_views.summarise(rows), rows) + "\n" + share_views.claims(rows),
+        share_views.figure,
     )
-    return 0
+    return conduct(tasks, Executor(compute, jobs), files, views, "instance", TRIAL)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.experiments.studies.best_a import DENOMINATOR, best_mixture, golden_section
+from draftproof.experiments.studies.share_of_optimum import GRID, best_mixture
 from draftproof.simulator import FAMILIES, Delayed, check
 from draftproof.verifiers import make
 from tests.quick import quick
@@ -25,11 +25,11 @@ def test_no_multiple_of_the_grid_is_better(family, shape):
     for seed in range(2):
         instance = FAMILIES[family].instance(size, L1 + L2, np.random.default_rng(seed), 20)
         a, best = best_mixture(instance.target, instance.draft, scheme)
-        assert DENOMINATOR % a.denominator == 0
+        assert GRID % a.denominator == 0
         assert best == efficiency(a, instance, scheme)
         grid = [efficiency(Fraction(unit, 64), instance, scheme) for unit in range(65)]
         assert best >= max(grid)
-        around = [a + Fraction(step, DENOMINATOR) for step in (-1, 1)]
+        around = [a + Fraction(step, GRID) for step in (-1, 1)]
         assert all(best >= efficiency(b, instance, scheme) for b in around if 0 <= b <= 1)
 
 
@@ -43,10 +43,3 @@ def test_a_true_mixture_is_better_than_both_orders_somewhere():
     a, best = best_mixture(instance.target, instance.draft, Delayed(2, 0, 2))
     assert 0 < a < 1
     assert best > max(efficiency(end, instance, Delayed(2, 0, 2)) for end in (Fraction(0), Fraction(1)))
-
-
-@pytest.mark.parametrize("top", [0.0, 0.3, 1.0])
-def test_golden_section_closes_in_on_the_maximum(top):
-    low, high = golden_section(lambda a: -abs(a - top))
-    assert low <= top <= high
-    assert high - low <= 1e-6

@@ -10,7 +10,7 @@ from draftproof.experiments.cli import run_command
 from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import find_scheme
-from draftproof.experiments.studies import map_claims, map_of_trees, map_points, map_schemes
+from draftproof.experiments.studies import map_of_trees, map_points, map_schemes, map_views
 from draftproof.experiments.studies.map_instances import MapInstance, distance
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import lossless_for
@@ -74,7 +74,7 @@ def test_a_second_run_computes_nothing_and_says_the_same(monkeypatch, capsys, tm
     assert json.loads(Path("a.json").read_text())["points"] == json.loads(Path("b.json").read_text())["points"]
     assert Path("m.png").read_bytes().startswith(b"\x89PNG")
     rows = list(Store("rows").values())
-    assert Path("m.md").read_text().endswith(map_claims.claims(rows))
+    assert Path("m.md").read_text().endswith(map_views.claims(rows))
     assert first.out.splitlines()[0] == second.out.splitlines()[0]
 
 
@@ -118,7 +118,7 @@ def test_winners_are_those_that_fit_the_budget():
 
 def test_figures_in_words_are_counted_from_the_rows():
     said = dict(
-        line[2:].split(": ", 1) for line in map_claims.claims([row(0.5, 2.0, 2.5), row(0.1, 2.0, 1.5)]).splitlines()
+        line[2:].split(": ", 1) for line in map_views.claims([row(0.5, 2.0, 2.5), row(0.1, 2.0, 1.5)]).splitlines()
     )
     assert said["instances"] == "2, points 2, in 2 minutes"
     assert said["N = 4, 2 passes, V = 3, largest optimum"] == "`deterministic` 1, `independent` 1"

@@ -9,7 +9,7 @@ import pytest
 from draftproof.experiments.cli import run_command
 from draftproof.experiments.cli.sweep import asked
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.studies.matched import command, views
+from draftproof.experiments.studies import matched
 
 SMALL = """
 [sweep]
@@ -39,14 +39,14 @@ L2 = "1..2"
 
 @pytest.fixture
 def study(monkeypatch, capsys, tmp_path):
-    (tmp_path / command.CELLS).write_text(SMALL)
+    (tmp_path / matched.CELLS).write_text(SMALL)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "HERE", tmp_path)
+    monkeypatch.setattr(matched, "HERE", tmp_path)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["matched", "--no-deep", "--jobs", "1", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
-            run_command(command.main)
+            run_command(matched.main)
         return int(stop.value.code or 0), capsys.readouterr()
 
     return run
@@ -63,7 +63,7 @@ def cells_of(grid: asked.Asked) -> dict[str, int]:
 
 
 def test_the_grids_are_six_kinds_at_four_temperatures_and_all_shapes_as_far_as_exact_goes():
-    cells, deep = command.grid(command.CELLS), command.grid(command.DEEP)
+    cells, deep = matched.grid(matched.CELLS), matched.grid(matched.DEEP)
     assert len(cells_of(cells)) == 24
     assert set(cells_of(cells).values()) == {3}
     shapes = {(scheme.K, scheme.L1, scheme.L2) for scheme in deep.schemes}
@@ -72,7 +72,7 @@ def test_the_grids_are_six_kinds_at_four_temperatures_and_all_shapes_as_far_as_e
     }
     assert {scheme for scheme in cells.schemes if scheme.nodes == 6 or scheme.depth == 4} <= set(deep.schemes)
     assert cells.verifiers == deep.verifiers
-    assert len(command.grid(command.LARGE).worlds) > 2000
+    assert len(matched.grid(matched.LARGE).worlds) > 2000
 
 
 def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
@@ -99,7 +99,7 @@ def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(study, interru
     assert len(Store("m.db")) == sum(len(group.asked) for group in done)
     assert study("--store", "m.db")[0] == 0
     other = SMALL.replace('"dirichlet"', '"equal"')
-    Path(command.CELLS).write_text(other)
+    Path(matched.CELLS).write_text(other)
     code, out = study("--store", "m.db")
     assert code == 0
     assert "(equal, perturbed)" in out.out
@@ -115,7 +115,7 @@ def test_all_terms_stand_side_by_side():
         row("depth", 3, "block", 0.75), row("depth", 3, "gbv", 0.9),
         row("time", "draft=.1,target=1", "gbv", 0.8),
     ]  # fmt: skip
-    table = views.side_by_side(rows, "share", "t")
+    table = matched.side_by_side(rows, "share", "t")
     assert list(table.headings) == ["verifier", "N = 4", "L = 3", "draft=.1"]
     assert [[cell.text for cell in line] for line in table.rows] == [
         ["gbv", "", "90.00%", "80.00%"],

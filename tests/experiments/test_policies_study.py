@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.cli import run_command
-from draftproof.experiments.studies import policies, policies_views
+from draftproof.experiments.studies import policies
 from draftproof.simulator.drafts import Delayed
 
 
@@ -42,7 +42,7 @@ def test_rows_resume_and_the_tables_come_from_them(few, monkeypatch, capsys):
     assert "0 rows (5 more are kept from before)" in second.err
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
     rows = json.loads(Path("a.json").read_text())["rows"]
-    assert Path("p.md").read_text() == policies_views.markdown(rows)
+    assert Path("p.md").read_text() == policies.markdown(rows)
     assert Path("p.md").read_text().count("### ") == 3
     for row in rows:
         rates = row["times"]["4"]["rivals"]
@@ -62,13 +62,13 @@ def test_shapes_and_rows_of_the_study():
 
 
 def test_rates_of_worlds_that_bring_as_many_tokens():
-    assert policies_views._mean([1.0, 0.5]) == pytest.approx(2 / 3)
+    assert policies._mean([1.0, 0.5]) == pytest.approx(2 / 3)
     row = {"verifier": "a", "world": "V = 2, temperature 1", "strong_id": "x"}
     parts = {"statics": {"s": 1.0, "t": 0.5}, "rivals": {"static": {"rate": 1.0}, "best": {"rate": 1.0, "used": 1}}}
     other = {"statics": {"s": 0.5, "t": 1.0}, "rivals": {"static": {"rate": 1.0}, "best": {"rate": 2.0, "used": 1}}}
     rows = [{**row, "times": {"4": parts}}, {**row, "world": "V = 2, temperature 2", "times": {"4": other}}]
     # one action: 2/3 of a token per time; one for each temperature: 1; the best: 4/3
-    assert "| V = 2 | `a` | +50.00%, +100.00% |" in policies_views.markdown(rows)
+    assert "| V = 2 | `a` | +50.00%, +100.00% |" in policies.markdown(rows)
 
 
 def test_the_page_has_the_tables_that_the_study_prints():

@@ -11,7 +11,7 @@ from draftproof import verifiers
 from draftproof.experiments.cli import run_command
 from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.studies import share_claims, share_of_optimum, share_views
+from draftproof.experiments.studies import share_of_optimum, share_views
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_files_are_written(few, monkeypatch, capsys):
     assert Path("s.md").read_text().startswith("| verifier")
     rows = list(Store("r.db").values())
     assert "path_transport" in Path("s.md").read_text()
-    assert Path("s.md").read_text().endswith(share_claims.claims(rows))
+    assert Path("s.md").read_text().endswith(share_views.claims(rows))
     assert share_views.summarise(rows).keys() == rows[0]["shares"].keys()
 
 
@@ -125,7 +125,7 @@ def counted_rows():
 
 
 def test_the_figures_in_words_are_counted_from_the_rows():
-    said = dict(line.removeprefix("- ").split(": ", 1) for line in share_claims.claims(counted_rows()).splitlines())
+    said = dict(line.removeprefix("- ").split(": ", 1) for line in share_views.claims(counted_rows()).splitlines())
     assert said == {
         "instances": "3, in 3 minutes of one core",
         "optima by method": "`exact` 1, `levels` 1, `levels+columns` 1",
@@ -151,7 +151,7 @@ def test_the_page_lists_the_figures_that_are_counted():
     text = Path(share_views.__file__).with_name("README.md").read_text(encoding="utf-8")
     section = text.partition("### Counted")[2].partition("\n## ")[0]
     listed = [line.split(": ", 1)[0] for line in section.splitlines() if line.startswith("- ")]
-    made = [line.split(": ", 1)[0] for line in share_claims.claims(counted_rows()).splitlines()]
+    made = [line.split(": ", 1)[0] for line in share_views.claims(counted_rows()).splitlines()]
     ours, theirs = (dict.fromkeys(re.sub(r"[\d,]+", "n", label) for label in each) for each in (listed, made))
     of_more_rows = {"- shares that are sampled", "- by enumerationn L > n and few trees (n)n mean (worst)"}
     assert [label for label in ours if label not in of_more_rows] == list(theirs)

@@ -18,7 +18,7 @@ from draftproof.experiments.models.measure.passes import Latency, fit_latency
 from draftproof.experiments.models.measure.texts import Length
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.studies import real_models, real_models_views
+from draftproof.experiments.studies import real_models
 from draftproof.simulator import Delayed
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
@@ -38,7 +38,7 @@ def test_a_row_holds_measured_and_predicted(tiny_pair: Pair, latency: Latency, n
     assert abs(row["block_efficiency"] - row["predicted_efficiency"]) < 4 * spread
     assert row["blocks"] * (row["block_efficiency"]) >= 2 * 80  # the last block may be cut
     seconds = row["seconds_by_part"]
-    assert sum(seconds[part] for part in (*real_models_views.PARTS,)) == pytest.approx(seconds["all"])
+    assert sum(seconds[part] for part in (*real_models.PARTS,)) == pytest.approx(seconds["all"])
     assert row["tokens_per_second"] == pytest.approx(2 * 80 / seconds["all"])
     assert row["speedup"] > 0
     around = (seconds["verify"] + seconds["cache"]) / row["blocks"]
@@ -73,7 +73,7 @@ def test_a_fit_survives_being_kept(tiny_pair: Pair) -> None:
     assert [each.read for each in again.target.passes] == [1, 4, 1, 4]
     assert again.target.coefficients == row["target"]["coefficients"]
     assert len(row["target"]["passes"]) == 4
-    assert len(real_models_views.latency_lines(row)) == 3
+    assert len(real_models.latency_lines(row)) == 3
 
 
 def study(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: object) -> tuple[int, Any]:

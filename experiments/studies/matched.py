@@ -1,0 +1,144 @@
+"""The matched comparison: a sweep over its grids, then the tables of its rows.
+
+`python -m draftproof.experiments.studies.matched --store runs/matched.db --markdown runs/matched.md`
+
+The grids stand in the folder `matched`; each is a sweep of its own, which `draftproof sweep FILE --store STORE` (or
+`--dask`) computes as well. An interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from draftproof.experiments.cli.sweep import asked, work
+from draftproof.experiments.grid.report import equal_terms
+from draftproof.experiments.grid.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
+from draftproof.experiments.grid.report.section import Section, percent, text
+from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.shared.output import check_files, write_json, write_whole
+from draftproof.experiments.shared.progress import console_for, cut_short
+
+#: The folder of the grids.
+HERE = Path(__file__).with_suffix("")
+#: The cells, or more worlds of each; then all shapes to depth 8 on one world of each kind.
+CELLS, LARGE, DEEP = "cells.toml", "large.toml", "deep.toml"
+_PAIR = """
+[[worlds]]
+pair = {folder!r}
+vocab = 3
+roots = 1
+sampling = ["temperature=0.25", "temperature=0.5", "temperature=1", "temperature=2"]
+"""
+
+
+def main(
+    store: Annotated[str, typer.Option(help="Where rows are kept as they come, and found again.")] = "matched.db",
+    large: Annotated[bool, typer.Option("--large", help="A hundred worlds of each family and temperature.")] = False,
+    pair: Annotated[str | None, typer.Option(help="Folder that train made: four cells more.")] = None,
+    deep: Annotated[bool, typer.Option("--deep/--no-deep", help="Shapes to depth 8, too.")] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    markdown: Annotated[str | None, typer.Option(help="The tables, as Markdown.")] = None,
+    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+) -> int:
+    """Compute what is missing of the matched comparison, and print its tables."""
+    from draftproof.experiments.grid.report.summary import by_kind, summarise
+
+    check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
+    grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())]
+    tasks, kept = [task for each in grids for task in work.plan(each).tasks], Store(store)
+    names = sorted({name for task in tasks for name in task.ids})
+    if not run(tasks, kept, Executor(work.compute, jobs)):
+        return cut_short(sum(name in kept for name in names), len(names), "rows", store)
+    summary = summarise(by_kind(kept[name] for name in names))
+    kept.close()
+    text = markdown_of(summary)
+    console_for(json_target).print(text, soft_wrap=True, markup=False, highlight=False)
+    if markdown is not None:
+        write_whole(markdown, text)
+    write_json(json_target, summary)
+    return 0
+
+
+def grid(name: str, pair: str | None = None) -> asked.Asked:
+    """A grid; pair: the folder of a trained pair, for a world at each temperature of the grids."""
+    if pair is None:
+        return asked.read(str(HERE / name))
+    more = _PAIR.format(folder=os.path.abspath(pair))
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_text((HERE / name).read_text(encoding="utf-8") + more, encoding="utf-8")
+        return asked.read(str(file))
+
+
+Row = Mapping[str, Any]
+#: A verifier that runs on at least so many schemes has a choice.
+CHOICE = 5
+
+
+def markdown_of(summary: Mapping[str, Any]) -> str:
+    """The findings, then the tables."""
+    return "\n".join(_lines(summary)) + "\n"
+
+
+def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"- {text}" for text in (*summary["findings"], *equal_terms.findings(summary)))
+    chosen = {key: [row for row in summary[key] if _is_choice(row)] for key in ("matched", "agreement")}
+    for section in equal_terms.sections({**summary, "agreement": chosen["agreement"]}):
+        if section.name == "matched":
+            for size in dict.fromkeys(row["vocab_size"] for row in chosen["matched"]):
+                rows = [row for row in chosen["matched"] if row["vocab_size"] == size]
+                suffix = f" on equal terms, V = {size}"
+                yield from _section(side_by_side(rows, "share", "Mean share of the optimum" + suffix))
+                yield from _section(side_by_side(rows, "wins", "Worlds where it is best of all" + suffix))
+        elif section.rows:
+            yield from _section(section)
+
+
+def _is_choice(row: Row) -> bool:
+    """Whether there is something to choose on a term; of one step there are branches."""
+    return bool(row["schemes"] >= CHOICE or (row["term"] == ACCEPTANCE and row["value"] > 1))
+
+
+def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
+    """One figure of every verifier on every term, a column each; empty where the verifier was not compared."""
+    terms = list(dict.fromkeys((row["term"], row["value"]) for row in rows))
+    known = {(row["verifier"], row["term"], row["value"]): row[key] for row in rows}
+    names = [name for name in dict.fromkeys(row["verifier"] for row in rows) if name != OPTIMUM]
+    by_name = {name: [value for term in terms if (value := known.get((name, *term))) is not None] for name in names}
+    names.sort(key=lambda name: (-len(by_name[name]), -sum(by_name[name])))
+    cells = [[text(name), *(percent(known.get((name, *term))) for term in terms)] for name in names]
+    headings = ["verifier", *(_short(term, value) for term, value in terms)]
+    return Section(key, title, headings, cells)
+
+
+def _short(term: str, value: Any) -> str:
+    """A term in a few letters: branches K of one step, nodes N, depth L, times."""
+    letter = {ACCEPTANCE: "K", TOKENS: "N", DEPTH: "L"}.get(term)
+    return f"{letter} = {value}" if letter else str(value).partition(",")[0]
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"\n### {section.title}\n"
+    if section.note:
+        yield section.note + "\n"
+    yield _line(section.headings)
+    yield _line(["---"] * len(section.headings))
+    for row in section.rows:
+        yield _line([f"`{cell.text}`" if cell.kind == "command" and cell.text else cell.text for cell in row])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    from draftproof.experiments.cli import run_command
+
+    run_command(main)
