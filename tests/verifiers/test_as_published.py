@@ -51,7 +51,7 @@ def test_verdicts_agree_with_the_published_steps(name: str, case: tuple[int, Any
 
 @pytest.mark.heavy
 def test_published_steps_tell_every_two_verifiers_apart() -> None:
-    """All but five: HSD, tree Monte Carlo and block verification are one and the same (see test_degenerate.py).
+    """All but five: HSD, tree Monte Carlo and block verification are one and the same (see test_relations.py).
 
     Sequoia's rule is rejection without replacement while the draft has tokens left; SpecHub takes its own pairs only.
     """

@@ -50,17 +50,6 @@ def test_the_verifiers_with_closed_forms_are_the_ones_named_here():
     assert [name for name in STANDALONE if branch_of(make(name)) is not None] == TOP_DOWN + OTHERS
 
 
-@pytest.mark.parametrize("k", quick([1, 2, 3, 4], (1, 3)))
-@pytest.mark.parametrize("name", TOP_DOWN)
-def test_acceptance_rate_equals_enumeration(name, k):
-    verifier = make(name)
-    for size in (2, 3):
-        for instance in one_step(size, k):
-            law = check(verifier, instance.target, instance.draft, Delayed(k, 0, 1), engine="enumerate")
-            rate = verifier.acceptance_rate(instance.target.row(()), instance.draft.row(()), k)
-            assert as_python(rate) == law.block_efficiency - 1
-
-
 @pytest.mark.parametrize("k", quick([1, 2, 3], (1, 2)))
 @pytest.mark.parametrize("name", TOP_DOWN + OTHERS)
 def test_branching_probabilities_equal_enumeration(name, k):
@@ -94,15 +83,6 @@ def test_many_instances_at_once_equal_one_by_one_and_torch_equals_numpy(name):
     tensors = torch.from_numpy(p), torch.from_numpy(q)
     assert abs(verifier.acceptance_rate(*tensors, 3).numpy() - rates).max() <= ROUNDING
     assert abs(verifier.structure.branch(*tensors, (0, 3, 3)).numpy() - laws).max() <= ROUNDING
-
-
-@pytest.mark.parametrize("name", TOP_DOWN)
-def test_exact_rows_may_come_as_many_instances_too(name):
-    verifier = make(name)
-    instances = list(one_step(3, 2))
-    p, q = (np.stack([getattr(i, side).row(()) for i in instances]) for side in ("target", "draft"))
-    alone = [verifier.acceptance_rate(i.target.row(()), i.draft.row(()), 2) for i in instances]
-    assert list(verifier.acceptance_rate(p, q, 2)) == alone
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])

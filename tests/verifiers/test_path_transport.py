@@ -169,15 +169,6 @@ def test_lossless_and_structured_alike_whatever_the_program_returns():
     assert known
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_where_the_draft_is_the_target_everything_is_accepted(shape):
-    V, K, L1, L2 = shape
-    for seed in range(4):
-        instance = FAMILIES["equal"].instance(V, L1 + L2, np.random.default_rng(seed))
-        found = check(PathTransport(), instance.target, instance.draft, Delayed(K, L1, L2))
-        assert found.block_efficiency == L1 + L2 + 1
-
-
 def test_one_step_is_the_optimum_up_to_the_rounding_of_weights():
     for V, K in ((2, 4), (3, 3), (4, 2)):
         for instance in conformance_instances((V, K, 0, 1), 8):

@@ -1,53 +1,41 @@
 """Relations between verifiers, exact, each on a stated number of instances, and the stored counterexamples."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
-from draftproof.simulator import Delayed, TableProcess, UnsupportedTree, Verdict, block_law, check
+from draftproof.simulator import Delayed, TableProcess, Verifier, block_law, check, outcomes
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import WithoutReplacement
+from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.verdicts.cases import CASES, case_instances, conformance_instances
-from draftproof.simulator.verdicts.compatibility import compatibility
-from draftproof.verifiers import make
+from draftproof.verifiers import STANDALONE, make
 from draftproof.verifiers._greedy_order import greedy_masses
 
 INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
 SINGLE = ["naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
-BLOCKS = [
-    "traversal",
-    "gbv",
-    "gbv_tree",
-    "block_tree",
-    "hsd",
-    "mixed_order",
-    "path_transport",
-    "layer_transport",
-    "layer_verification",
-]
-ACCEPT_ALL = [
-    "naive",
-    "block",
-    *SINGLE,
-    "traversal",
-    "tree_monte_carlo",
-    "hsd",
-    "block_tree",
-    "path_transport",
-    "layer_transport",
-]
+BLOCKS = ["traversal", "gbv", "gbv_tree", "block_tree", "hsd", "mixed_order", "path_transport", "layer_transport"]
+BLOCKS += ["layer_verification"]
+ACCEPT_ALL = ["naive", "block", *SINGLE, "traversal", "tree_monte_carlo", "hsd", "block_tree", "path_transport"]
+ACCEPT_ALL += ["layer_transport"]
 
 
-def efficiency(name: str, instance, scheme) -> Fraction:
-    return check(make(name), instance.target, instance.draft, scheme, engine="enumerate").block_efficiency
+def made(verifier: str | Verifier) -> Verifier:
+    return make(verifier) if isinstance(verifier, str) else verifier
 
 
-def laws(name: str, instance, scheme) -> list:
-    law = block_law(make(name), instance.target, instance.draft, scheme, "rational", "enumerate")
+def efficiency(verifier: str | Verifier, instance, scheme) -> Fraction:
+    return check(made(verifier), instance.target, instance.draft, scheme, engine="enumerate").block_efficiency
+
+
+def laws(verifier: str | Verifier, instance, scheme) -> list:
+    """The whole law as lists: two laws are equal if and only if these are."""
+    law = block_law(made(verifier), instance.target, instance.draft, scheme, "rational", "enumerate")
     return [masses.tolist() for masses in law.correction]
 
 
@@ -55,7 +43,11 @@ def test_the_number_of_instances_is_the_one_that_is_quoted():
     assert len(INSTANCES) == 78
 
 
-@pytest.mark.parametrize(("names", "twin"), [(SINGLE, "naive"), (BLOCKS, "block")], ids=["naive", "block"])
+@pytest.mark.parametrize(
+    ("names", "twin"),
+    [(SINGLE, "naive"), ([make("relaxed", w=Fraction(1))], "naive"), (BLOCKS, "block")],
+    ids=["naive", "relaxed at full strictness", "block"],
+)
 def test_with_one_path_the_whole_law_is_that_of(names, twin):
     for size, length in ((2, 3), (3, 2)):
         scheme = Delayed(1, 0, length)
@@ -65,16 +57,30 @@ def test_with_one_path_the_whole_law_is_that_of(names, twin):
                 assert laws(name, instance, scheme) == wanted, name
 
 
-@pytest.mark.parametrize("name", ACCEPT_ALL)
-def test_where_p_equals_q_everything_is_accepted(name):
-    for size, K, L1, L2 in ((2, 3, 0, 2), (3, 2, 1, 1), (3, 2, 0, 2)):
+@pytest.mark.parametrize("name", [*ACCEPT_ALL, "nss"])
+def test_where_p_equals_q_everything_is_accepted_but_by_naive_sampling(name):
+    for size, *shape in SHAPES:
+        scheme = Delayed(*shape)
         for seed in range(4):
-            instance = FAMILIES["equal"].instance(size, L1 + L2, np.random.default_rng(seed), 20)
-            assert efficiency(name, instance, Delayed(K, L1, L2)) == L1 + L2 + 1
+            instance = FAMILIES["equal"].instance(size, scheme.depth, np.random.default_rng(seed), 20)
+            assert (efficiency(name, instance, scheme) == scheme.depth + 1) is (name != "nss")
 
 
 def test_tree_monte_carlo_equals_block_in_block_efficiency():
     assert all(efficiency("tree_monte_carlo", i, s) == efficiency("block", i, s) for s, i in INSTANCES)
+
+
+@pytest.mark.parametrize(("size", "depth"), [(2, 3), (3, 3), (4, 2)])
+def test_tree_monte_carlo_equals_block_on_every_path(size, depth):
+    """`sum (q - w p)+ = s + 1 - w`, so the products of its scales are the products of block's `1 - h`."""
+    scheme = Delayed(1, 0, depth)
+    for instance in case_instances((size, scheme), 4):
+        for tree, _ in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
+            ours, theirs = (
+                verdicts(make(name), tree, instance.target, instance.draft, RATIONAL)
+                for name in ("tree_monte_carlo", "block")
+            )
+            assert ours == theirs
 
 
 def test_block_never_falls_below_naive_and_is_strictly_above_somewhere():
@@ -99,17 +105,12 @@ def test_counterexample_specinfer_without_replacement():
     assert law.total_variation(target) == Fraction(1, 12)
 
 
-def test_mixed_order_is_gbv_at_one_and_block_at_zero():
-    scheme, gbv, block = Delayed(2, 1, 1), make("gbv"), make("block")
-    for instance in conformance_instances((3, 2, 1, 1), 6):
-        for a, twin in ((1, gbv), (0, block)):
-            ours = check(
-                make("mixed_order", a=Fraction(a)), instance.target, instance.draft, scheme, engine="enumerate"
-            )
-            assert (
-                ours.block_efficiency
-                == check(twin, instance.target, instance.draft, scheme, engine="enumerate").block_efficiency
-            )
+@pytest.mark.parametrize("shape", [(3, 2, 0, 2), (3, 2, 1, 1)], ids=str)
+def test_mixed_order_runs_from_block_to_gbv(shape):
+    scheme = Delayed(*shape[1:])
+    for instance in conformance_instances(shape, 4):
+        for a, twin in ((1, "gbv"), (0, "block")):
+            assert laws(make("mixed_order", a=Fraction(a)), instance, scheme) == laws(twin, instance, scheme)
 
 
 def test_mixing_rows_instead_of_paths_would_be_another_law():
@@ -126,18 +127,6 @@ def test_mixing_rows_instead_of_paths_would_be_another_law():
     assert differs
 
 
-def test_matrix_shows_a_verifier_that_refuses_a_tree():
-    class Picky:
-        card = make("nss").card
-
-        def verify(self, root, coin):
-            if len(root.children) > 1:
-                raise UnsupportedTree("one path only")
-            return Verdict((), coin.choose(root.target))
-
-    assert compatibility(Picky(), "top_k", 1).status == "not defined"
-
-
 def test_capped_hierarchical_decoding_has_the_whole_law_of_block():
     for scheme, instance in INSTANCES:
         assert laws("hsd", instance, scheme) == laws("block", instance, scheme)
@@ -147,3 +136,45 @@ def test_uncapped_hierarchical_decoding_is_off_by_a_ninth():
     row = {"target": ["1/3", "2/3"], "draft": ["2/3", "1/3"]}
     target, draft = (TableProcess([[row[side]] * 2**depth for depth in range(3)]) for side in ("target", "draft"))
     assert check(make("hsd_uncapped"), target, draft, Delayed(1, 0, 2)).total_variation == Fraction(1, 9)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_block_by_weights_equals_block_on_paths_of_one_token(size):
+    for instance in case_instances((size, Delayed(1, 0, 1)), 8):
+        assert laws("block_by_weights", instance, Delayed(1, 0, 1)) == laws("block", instance, Delayed(1, 0, 1))
+
+
+def test_relaxed_without_strictness_returns_the_draft():
+    for instance in case_instances((3, Delayed(1, 0, 2)), 8):
+        found = laws(make("relaxed", w=Fraction(0)), instance, Delayed(1, 0, 2))
+        p, q = instance.target, instance.draft
+        paths = [(x, y, q.row(())[x] * q.row((x,))[y]) for x in range(3) for y in range(3)]
+        assert found[2] == [(mass * p.row((x, y))).tolist() for x, y, mass in paths]
+        assert not any(sum(map(sum, table)) for table in found[:2])
+
+
+def test_naive_from_target_accepts_like_naive():
+    for instance in case_instances((3, Delayed(1, 0, 2)), 8):
+        ours, theirs = (laws(name, instance, Delayed(1, 0, 2)) for name in ("naive_from_target", "naive"))
+        assert [list(map(sum, table)) for table in ours] == [list(map(sum, table)) for table in theirs]
+
+
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
+def test_one_path_is_one_path_however_it_is_split(name):
+    for instance in case_instances((2, Delayed(1, 0, 3)), 3):
+        found = [laws(name, instance, Delayed(1, L1, 3 - L1)) for L1 in range(4)]
+        assert found == [found[0]] * 4
+
+
+@pytest.mark.parametrize("name", list(STANDALONE))
+def test_without_drafts_the_block_is_one_token_from_the_target(name):
+    for instance in case_instances((3, Delayed(1, 0, 0)), 4):
+        assert laws(name, instance, Delayed(1, 0, 0)) == [[instance.target.row(()).tolist()]]
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 0, 3), (3, 1, 0, 2), (2, 2, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2)], ids=str)
+def test_traversal_by_insertion_order_is_lossless_for_at_most_two_paths(shape):
+    scheme = Delayed(*shape[1:])
+    for instance in case_instances((shape[0], scheme), 25):
+        found = check(make("traversal_insertion_order"), instance.target, instance.draft, scheme, engine="enumerate")
+        assert found.max_deviation == 0
