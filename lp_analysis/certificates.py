@@ -23,7 +23,7 @@ from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
 from draftproof.lp_analysis.subject import Subject, delayed_only
 from draftproof.simulator.arithmetic import RATIONAL, as_python, to_fmpq
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.exact import Given, exact_instance
+from draftproof.simulator.instances.exact import ProcessLike, exact_instance
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 
@@ -32,7 +32,7 @@ FORMAT = "draftproof bound 1"
 LONGEST_TEXT = 4000
 
 
-def certificate(target: Given, draft: Given, bounds: Optimum) -> dict[str, Any]:
+def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dict[str, Any]:
     """The certificate of an optimum as plain data; the target needs rows to depth `L`.
 
     Raises `InvalidInput` if the bounds are about another instance.
@@ -53,7 +53,7 @@ def certificate(target: Given, draft: Given, bounds: Optimum) -> dict[str, Any]:
 
 
 def law_certificate(
-    target: Given, draft: Given, scheme: DraftScheme, prices: Sequence[Any], law: Sequence[float]
+    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, prices: Sequence[Any], law: Sequence[float]
 ) -> dict[str, Any]:
     """The certificate from floats alone: prices by depth `0..L` and a selection law on the `V**L` paths.
 
@@ -77,7 +77,7 @@ def law_certificate(
     return _fields(rows, subject.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
 
 
-def _exact_rows(target: Given, draft: Given, depth: int) -> Instance:
+def _exact_rows(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance:
     """The rows for trees of this depth; raises `InvalidInput` for rows that the reader of files would refuse."""
     rows = exact_instance(target, draft, depth)
     for name, process in (("target", rows.target), ("draft", rows.draft)):

@@ -24,7 +24,7 @@ from draftproof.lp_analysis.solvers.single_path import single_path_prices
 from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.exact import Given
+from draftproof.simulator.instances.exact import ProcessLike
 from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.shown import fields_html, number_text
@@ -74,8 +74,8 @@ class Optimum:
 
 
 def optimum(
-    target: Given,
-    draft: Given,
+    target: ProcessLike,
+    draft: ProcessLike,
     scheme: DraftScheme,
     *,
     gap: float = 1e-6,

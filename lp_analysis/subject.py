@@ -10,7 +10,7 @@ from typing import Any
 from draftproof.lp_analysis.nodes import NodeValues, as_floats, conditional, prefix_masses
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.exact import Given, as_process, exact_tables
+from draftproof.simulator.instances.exact import ProcessLike, as_process, exact_tables
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
@@ -32,7 +32,7 @@ class Subject:
     scheme: Delayed
 
     @classmethod
-    def of(cls, target: Given, draft: Given, scheme: DraftScheme) -> Subject:
+    def of(cls, target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> Subject:
         """The subject in rationals, converted once: see `exact_tables`.
 
         Raises `InvalidInput` for other schemes than delayed trees and for rows that do not fit, `TooLarge` above

@@ -41,7 +41,7 @@ class _Answers:
     used: bool = False
 
 
-class Relayed:
+class OtherProcessVerifier:
     """A verifier in another process, which can make its next runs in advance."""
 
     def prefetch(self, roots: Sequence[DraftNode]) -> None:

@@ -25,7 +25,7 @@ _refused: list[TypeError] = []
 
 
 @contextmanager
-def refusals_kept() -> Iterator[None]:
+def raising_unsupported_operations() -> Iterator[None]:
     """Raise the first error of an operation that `Exact` numbers do not have, even if user code caught it."""
     _refused.clear()
     yield

@@ -5,7 +5,7 @@ Two tokens meet with the weights of their classes, one half within a class. Then
 1. At first the class of the larger `p/q` always beats the other one.
 2. From the best class to the worst: where a class has less than its target mass, better classes that have more than
    theirs, the best first, lose some of their wins against it.
-3. Weights are rounded to multiples of `1/GRAIN`, and the law follows from what was rounded.
+3. Weights are rounded to multiples of `1/DENOMINATOR`, and the law follows from what was rounded.
 
 Shapes: `V` tokens, `J` classes.
 """
@@ -22,7 +22,7 @@ from draftproof.simulator.protocol import Coin, Vector
 from draftproof.simulator.vectors import is_tensor, layers, minimum, residual
 from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
-from draftproof.verifiers._tournament import DECIMALS, GRAIN, like, play
+from draftproof.verifiers._tournament import DECIMALS, DENOMINATOR, as_type_of, play
 
 #: Classes of a node, and how many there are in an octave (a factor of two) of `p/q`.
 FINE, AN_OCTAVE = 64, 4
@@ -30,7 +30,7 @@ FINE, AN_OCTAVE = 64, 4
 
 @dataclass(frozen=True)
 class ClassRounds(ClassLaw):
-    """The law of the last winner. units: for every round the whole numbers `GRAIN w`, shape `(J, J)`."""
+    """The law of the last winner. units: for every round the whole numbers `DENOMINATOR w`, shape `(J, J)`."""
 
     units: tuple[Any, ...]
 
@@ -39,7 +39,7 @@ class ClassRounds(ClassLaw):
         places, winner = classes_of(self.node, drafted), 0
         for challenger, units in enumerate(self.units, start=1):
             stays = int(units[places[winner], places[challenger]])
-            if drafted[challenger] != drafted[winner] and coin.choose([stays, GRAIN - stays]) == 1:
+            if drafted[challenger] != drafted[winner] and coin.choose([stays, DENOMINATOR - stays]) == 1:
                 winner = challenger
         return winner
 
@@ -48,7 +48,7 @@ class ClassRounds(ClassLaw):
         place = dict(zip(drafted, classes_of(self.node, drafted), strict=True))
         chances = {drafted[0]: self.node.q[0] * 0 + 1}
         for token, units in zip(drafted[1:], self.units, strict=True):
-            beaten = {other: chances[other] * int(units[place[token], place[other]]) / GRAIN for other in chances}
+            beaten = {other: chances[other] * int(units[place[token], place[other]]) / DENOMINATOR for other in chances}
             won = sum((mass for other, mass in beaten.items() if other != token), start=self.node.q[0] * 0)
             stays = {other: chances[other] - (beaten[other] if other != token else 0) for other in chances}
             chances = {**stays, token: stays.get(token, 0) + won}
@@ -67,7 +67,10 @@ def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
 
 
 def class_weights(p: Any, r: Any, q: Any) -> Any:
-    """Steps 1 to 3 in floats: whole numbers `GRAIN w`, shape `(J, J)`; classes by rising `p/q`, `r` is the winner's."""
+    """Steps 1 to 3 in floats: whole numbers `DENOMINATOR w`, shape `(J, J)`; classes by rising `p/q`.
+
+    r: the law of the winner.
+    """
     meet = np.outer(r, q) + np.outer(q, r)
     weights = np.tril(np.ones_like(meet), -1) + np.eye(len(p)) / 2
     short = p - (weights * meet).sum(axis=1)
@@ -79,8 +82,8 @@ def class_weights(p: Any, r: Any, q: Any) -> Any:
             short[i] -= given.sum()
             short[i + 1 :] += given
             weights[i, i + 1 :] = given / (meet[i, i + 1 :] + (meet[i, i + 1 :] <= 0))
-    upper = np.triu(np.rint(GRAIN * np.clip(weights, 0, 1)).astype(np.int64), 1)
-    return upper + np.tril(GRAIN - upper.T, -1) + np.eye(len(p), dtype=np.int64) * (GRAIN // 2)
+    upper = np.triu(np.rint(DENOMINATOR * np.clip(weights, 0, 1)).astype(np.int64), 1)
+    return upper + np.tril(DENOMINATOR - upper.T, -1) + np.eye(len(p), dtype=np.int64) * (DENOMINATOR // 2)
 
 
 def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
@@ -95,7 +98,7 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
     others = table(rounds.node.q, q) - own * q[:, None]
     states = [(q * 0, others), (q, others * 0)]
     for units in rounds.units:
-        beats = like(units, q)  # [one, other]
+        beats = as_type_of(units, q)  # [one, other]
         missed = [_missed(state, others, own, beats) for state in states]
         equal = [_equalled(state, q, own, beats) for state in states]
         states = [missed[0], *((a[0] + b[0], a[1] + b[1]) for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
@@ -114,11 +117,11 @@ def _missed(state: tuple[Any, Any], others: Any, own: Any, beats: Any) -> tuple[
     against = beats @ own.T  # [class, token]: to beat the token
     stays = won * ((own @ beats) * others).sum(-1)
     moves = won[:, None] * others * against.T + other * (others @ beats.T) + others * (other @ beats.T)
-    return stays / GRAIN, moves / GRAIN
+    return stays / DENOMINATOR, moves / DENOMINATOR
 
 
 def _equalled(state: tuple[Any, Any], q: Vector, own: Any, beats: Any) -> tuple[Any, Any]:
     """The state after one more draft that is the token itself."""
     won, other = state
     wins, moves = q * ((own @ beats) * other).sum(-1), other * q[:, None] * (beats @ own.T).T
-    return q * won + wins / GRAIN, moves / GRAIN
+    return q * won + wins / DENOMINATOR, moves / DENOMINATOR

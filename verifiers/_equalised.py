@@ -1,4 +1,4 @@
-"""The law of a layer with the most equal `r/t`, and the weights of a race that selects by it, in float64.
+"""The selection law `r` of a layer with `r/t` as equal as possible, and weights of a race with that law, in float64.
 
 A layer has `n` nodes with `k_c` i.i.d. branches each, and `J` classes of tokens a node (one token each, or tokens of
 like `t/q`). A pair of node and class has the target mass `t = a_c p` and the draft mass `q`.
@@ -31,11 +31,11 @@ from draftproof.verifiers._race import SPAN, Race, gathered, over_segments, race
 BITS = 10
 #: Step 4: the most rounds, the exponent (with 2 it would oscillate), and the change of log2 weights at which it ends.
 ROUNDS, POWER, CONVERGED = 48, 1.5, 2.0**-11
-#: Step and tail of the integral in those rounds.
-ROUGH = (1.0, 9.0)
-#: Blocks whose `r/t` is above the first have more mass than their target; step 3 leaves them `r/t` of at most the
-#: second instead of 1, so that with rounded weights `r >= t` still holds.
-EXCESS, EXCESS_KEPT = 1 + 2.0**-20, 1 + 2.0**-9
+#: The arguments step and tail of `race_integral` in those rounds: coarser than for the final law.
+STEP_AND_TAIL = (1.0, 9.0)
+#: Step 3: a block with `r/t` above the first number counts as `r > t`. The null option then lowers its `r/t` to at most
+#: the second number, not to 1, so that with rounded weights `r >= t` still holds.
+EXCESS, MOST_EXCESS = 1 + 2.0**-20, 1 + 2.0**-9
 #: Numbers in memory for each pair of items of a hull.
 HULL_NUMBERS = 4
 #: Levels `r/t` that differ by less than this share, which rounding can cause, are one block.
@@ -90,7 +90,7 @@ def equal_blocks(target_mass: Any, draft: Any, branches: tuple[int, ...]) -> Cha
     ratio = np.where(valid, target_mass / np.where(valid, draft, 1), -1.0)
     inner = np.argsort(-ratio, axis=2, kind="stable")
     t, q, ok = (np.take_along_axis(part, inner, axis=2) for part in (target_mass * valid, draft * valid, valid))
-    left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # all drafts below the prefix: as unlikely as rounding
+    left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # its logarithm is taken: not 0 where the prefix has all of q
     slopes = np.where(ok, _hull_slopes(t, -k[:, None] * np.log(left)), np.inf).reshape(batch, -1)
     outer = np.argsort(slopes, axis=1, kind="stable")
     order = gathered((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer)
@@ -128,7 +128,7 @@ def _with_null_option(chain: Chain, nodes: int) -> Chain:
     excess = chain.levels > EXCESS
     first = np.where(excess, chain.blocks, chain.blocks[:, -1:] + 1).min(axis=1, keepdims=True)
     target_mass = np.where(
-        excess, chain.target_mass * np.sqrt(np.clip(chain.levels, 1, EXCESS_KEPT**2)), chain.target_mass
+        excess, chain.target_mass * np.sqrt(np.clip(chain.levels, 1, MOST_EXCESS**2)), chain.target_mass
     )
     before = np.where(excess, 0.0, chain.capacity).max(axis=1)
     left = np.maximum(chain.capacity[:, -1] - before - np.where(excess, target_mass, 0).sum(axis=1), 0)
@@ -149,15 +149,15 @@ def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
     start = np.where(chain.levels > EXCESS, ratio / np.maximum(above, EXCESS - 1), ratio**2)
     start[:, -1] = chain.valid[:, -1]
     weights = _scaled(start, first, last)
-    unopposed = np.zeros_like(weights)
-    unopposed[:, -1] = 1 - chain.capacity[:, -1]
+    without_others = np.zeros_like(weights)
+    without_others[:, -1] = 1 - chain.capacity[:, -1]
     unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))
     for _ in range(rounds):
         if not unsettled.size:
             break
-        every = (chain.node, first, last, chain.draft, weights, unopposed, chain.target_mass)
+        every = (chain.node, first, last, chain.draft, weights, without_others, chain.target_mass)
         node, begin, end, draft, now, alone, target_mass = (part[unsettled] for part in every)
-        law = race_integral(node, begin, end, draft, now, alone, (*branches, 1), *ROUGH)
+        law = race_integral(node, begin, end, draft, now, alone, (*branches, 1), *STEP_AND_TAIL)
         short = np.where(law > 0, target_mass / np.where(law > 0, law, 1), 1.0)
         after = _scaled(now * short**POWER, begin, end)
         weights[unsettled] = after

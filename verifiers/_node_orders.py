@@ -9,7 +9,7 @@ and `w` the weight of the node. The program maximises `sum_y min(w p(y), u(y))`,
 2. So an optimum ranks `S` above the rest, with `u <= w p` on `S` and `u >= w p` on the rest: two separate problems.
 3. In each, column generation: nonnegative least squares over the orders so far, then for every `k` the order that the
    gradient asks for (exact for `k = 2` and for up to ten tokens, else a search), until none lowers the sum.
-4. The weights of the orders are rounded to multiples of `1/GRAIN`.
+4. The weights of the orders are rounded to multiples of `1/DENOMINATOR`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
 from draftproof.verifiers._limits import check_numbers
 
 #: Weights of orders are multiples of one over this number.
-GRAIN = 1024
+DENOMINATOR = 1024
 #: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
-#: Weight of the equations in the least squares: they are violated by far less than one over `GRAIN`.
+#: Weight of the equations in the least squares: they are violated by far less than one over `DENOMINATOR`.
 _PENALTY = 1e3
 #: Column generation ends when the sum of squares can fall by no more than this, which is far below the effect of
 #: rounding.
@@ -43,7 +43,7 @@ Numbers: TypeAlias = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Mixture:
-    """A mixture of token orders. units: multiples of `1/GRAIN`, sum `GRAIN`. orders: all `V` tokens, worst first."""
+    """A mixture of token orders. units: weights times `DENOMINATOR`. orders: all `V` tokens, worst first."""
 
     units: tuple[int, ...]
     orders: tuple[tuple[int, ...], ...]
@@ -176,10 +176,10 @@ class _Half:
         pairs = zip(shares, self.orders, strict=False)  # orders of a last round have no share
         weighted = [(max(float(share), 0.0), order) for share, (of, order) in pairs if of == k]
         total = sum(share for share, _ in weighted)
-        exact = [GRAIN * share / total if total > 0 else GRAIN / len(weighted) for share, _ in weighted]
+        exact = [DENOMINATOR * share / total if total > 0 else DENOMINATOR / len(weighted) for share, _ in weighted]
         units = [int(number) for number in exact]
         by_remainder = sorted(range(len(weighted)), key=lambda i: units[i] - exact[i])
-        for i in by_remainder[: GRAIN - sum(units)]:
+        for i in by_remainder[: DENOMINATOR - sum(units)]:
             units[i] += 1
         kept = [
             (n, tuple(int(t) for t in self.tokens[order])) for n, (_, order) in zip(units, weighted, strict=True) if n

@@ -133,7 +133,7 @@ def race_integral(
     last: Any,
     mass: Any,
     weights: Any,
-    unopposed: Any,
+    without_others: Any,
     branches: Sequence[int],
     step: float,
     tail: float,
@@ -143,7 +143,7 @@ def race_integral(
     A branch of weight `v` finishes at time `s` with density `v e^(-s v)`; another branch is later with probability
     `sum_z q(z) e^(-s v(z))` over its block and all worse ones. So `r = k_c q` times the integral over `s` of the
     density times these probabilities for all other branches. With `s = e^u` the trapezoidal rule in `u` has an
-    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. unopposed: the
+    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. without_others: the
     probability that no other branch is in the block or a better one; it is subtracted inside the integral, to
     avoid cancellation.
     """
@@ -163,7 +163,7 @@ def race_integral(
     others = np.multiply.reduceat(powers, runs.first, axis=0) * (worse**k).prod(axis=1)[:, None]
     others = others[runs.block] / np.where(undecided > 0, undecided, 1.0)
     product = others[runs.place].reshape(survival.shape)
-    product -= np.asarray(unopposed)[..., None]
+    product -= np.asarray(without_others)[..., None]
     product *= survival
     won = product @ (np.exp(u) * step) * weights
     return k[node] * mass * won

@@ -15,7 +15,7 @@ draft has its score there. Within a cell all drafts are equally good.
    become one.
 4. From strict order to that law: the best class with too small a `rho` and the next better one with too large a `rho`
    exchange scores until one of the two has its `rho`. At most one exchange a class.
-5. The laws are rounded to multiples of `1/GRAIN`; `a`, `b` and `rho` are computed from the rounded laws.
+5. The laws are rounded to multiples of `1/DENOMINATOR`; `a`, `b` and `rho` are computed from the rounded laws.
 
 Lossless for any scores, since the draft taken is verified against `r`. Steps 2 to 4 take a sort and `O(J^2)`
 operations, are exact for the classes and need no solver.
@@ -34,7 +34,7 @@ from draftproof.simulator.vectors import times
 from draftproof.verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class
 
 #: Scores have probabilities that are multiples of one over this number.
-GRAIN = 2**20
+DENOMINATOR = 2**20
 #: Classes of a node before step 3, and how many there are in an octave (a factor of two) of `p/q`.
 FINE, AN_OCTAVE = 2048, 128
 #: Step 4 makes at most so many laws of scores; classes between two of them mix both.
@@ -47,7 +47,7 @@ DECIMALS = 10
 class Scores(ClassLaw):
     """A node with scores, and the law of the draft taken. rows: which row of `units` a class has, shape `(J,)`.
 
-    units: whole numbers, shape `(n, C)`, sums `GRAIN`: the laws of scores, the worst cell first. edges: `(C + 1,)`.
+    units: whole numbers, shape `(n, C)`, sums `DENOMINATOR`: laws of scores, the worst cell first. edges: `(C + 1,)`.
     alive: for `k = 1..K` the probability that there are `k` drafts.
     """
 
@@ -92,8 +92,8 @@ def with_scores(node: Sorted, alive: tuple[Any, ...], weight: Any = 1) -> Scores
 
 
 def _parts(units: Any, like: Any) -> Any:
-    """Whole numbers over `GRAIN`, in the arithmetic of `like`."""
-    return units.astype(like.dtype) * (like[0] * 0 + 1) / GRAIN
+    """Whole numbers over `DENOMINATOR`, in the arithmetic of `like`."""
+    return units.astype(like.dtype) * (like[0] * 0 + 1) / DENOMINATOR
 
 
 def gains(low: Any, high: Any, alive: Sequence[Any]) -> Any:
@@ -182,9 +182,9 @@ def _exchanged(mass: Any, wanted: Any, alive: Any) -> Any:
 
 def _rounded(laws: Any) -> Any:
     """Step 5, by largest remainders."""
-    exact = GRAIN * np.maximum(laws, 0) / np.maximum(laws, 0).sum(axis=1, keepdims=True)
+    exact = DENOMINATOR * np.maximum(laws, 0) / np.maximum(laws, 0).sum(axis=1, keepdims=True)
     units = np.floor(exact)
-    short = (GRAIN - units.sum(axis=1)).astype(np.int64)
+    short = (DENOMINATOR - units.sum(axis=1)).astype(np.int64)
     places = np.argsort(units - exact, axis=1, kind="stable")
     ranks = np.empty_like(places)
     np.put_along_axis(ranks, places, np.broadcast_to(np.arange(laws.shape[1]), laws.shape), axis=1)

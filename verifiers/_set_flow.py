@@ -14,13 +14,13 @@ Set = tuple[int, ...]
 
 #: Memory of one set, with its mass and its flow, in floats.
 NUMBERS_A_SET = 100
-#: At most so many sets are listed: those of four drafts from twelve tokens.
-FEW = sum(comb(12, n) for n in range(1, 5))
+#: More sets than four drafts from twelve tokens make are not listed.
+MOST_LISTED_SETS = sum(comb(12, n) for n in range(1, 5))
 
 
-def few_sets(q: Vector, k: int) -> bool:
+def can_list_sets(q: Vector, k: int) -> bool:
     """Whether the sets of `k` drafts are few enough to be listed; a row that carries gradients needs the list."""
-    return getattr(q, "requires_grad", False) or _sets(q, k) <= FEW
+    return getattr(q, "requires_grad", False) or _sets(q, k) <= MOST_LISTED_SETS
 
 
 def _sets(q: Vector, k: int) -> int:

@@ -10,17 +10,17 @@ from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 
 #: `solve(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
-Solver = Callable[[Vector, Vector, tuple[int, ...], Coin], int]
+NextToken = Callable[[Vector, Vector, tuple[int, ...], Coin], int]
 
 
-def walk(root: DraftNode, coin: Coin, solve: Solver) -> Verdict:
-    """Follow the solver's tokens while they are drafted; the first that is not is the correction.
+def walk(root: DraftNode, coin: Coin, next_token: NextToken) -> Verdict:
+    """Go down the tree while the next token is a drafted one; the first that is not is the correction.
 
     At a leaf the correction is drawn from `p`.
     """
     node = root
     while node.children:
-        token = solve(node.target, node.draft, node.children, coin)
+        token = next_token(node.target, node.draft, node.children, coin)
         if token not in node.children:
             return Verdict(node.context, token)
         node = node.child(token)

@@ -15,18 +15,18 @@ from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._memo import memoised
 
 #: Weights are multiples of one over this number.
-GRAIN = 1024
+DENOMINATOR = 1024
 #: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
 
 
-#: For each round the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the law of the winner after it, shape `(V,)`.
+#: For each round the whole numbers `DENOMINATOR w_ij`, shape `(V, V)`, and the winner's new law, shape `(V,)`.
 Rounds: TypeAlias = Sequence[tuple[Any, Vector]]
 
 
 @memoised
 def tournament(p: Vector, q: Vector, k: int) -> Rounds:
-    """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
+    """The rounds of a tournament between `k` drafts, one for each draft after the first.
 
     Raises `TooLarge` above some 500 drafted tokens.
     The diagonal, a token against itself, is one half, since `play` counts it twice.
@@ -45,11 +45,11 @@ def tournament(p: Vector, q: Vector, k: int) -> Rounds:
 
 def play(units: Any, winner: Vector, challenger: Vector) -> Vector:
     """One round: the (possibly incomplete) law of the new winner."""
-    meet = winner[:, None] * challenger[None, :]
-    return (like(units, winner) * (meet + meet.T)).sum(1) / GRAIN
+    pair_mass = winner[:, None] * challenger[None, :]
+    return (as_type_of(units, winner) * (pair_mass + pair_mass.T)).sum(1) / DENOMINATOR
 
 
-def like(units: Any, q: Vector) -> Any:
+def as_type_of(units: Any, q: Vector) -> Any:
     """Whole numbers in the type of `q`, to multiply its entries."""
     if is_tensor(q):
         return q.new_tensor(units.tolist())
@@ -62,9 +62,9 @@ def _rounded(row: Vector) -> tuple[float, ...]:
 
 @lru_cache(maxsize=65536)
 def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -> Any:
-    """The weights of one round in units of `1/GRAIN`, shape `(V, V)`."""
+    """The weights of one round in units of `1/DENOMINATOR`, shape `(V, V)`."""
     size = len(p)
-    units = np.full((size, size), GRAIN // 2)
+    units = np.full((size, size), DENOMINATOR // 2)
     pairs = [(i, j) for i in range(size) for j in range(i + 1, size) if r[i] * q[j] + r[j] * q[i] > 0]
     if p == r == q or not pairs:  # halves keep the law; where `r` is not `q` they do not
         return units
@@ -72,10 +72,10 @@ def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -
     gain = np.zeros((size, len(pairs) + size))
     base = np.array([r[i] * q[i] for i in range(size)])
     for column, (i, j) in enumerate(pairs):
-        meet = r[i] * q[j] + r[j] * q[i]
-        gain[i, column] = -meet  # t_i - w_ij meet <= ...
-        gain[j, column] = meet  # t_j - (1 - w_ij) meet <= ...
-        base[j] += meet
+        pair_mass = r[i] * q[j] + r[j] * q[i]
+        gain[i, column] = -pair_mass  # t_i - w_ij pair_mass <= ...
+        gain[j, column] = pair_mass  # t_j - (1 - w_ij) pair_mass <= ...
+        base[j] += pair_mass
     gain[:, len(pairs) :] = np.eye(size)
     bounds = [(0.0, 1.0)] * len(pairs) + [(0.0, value) for value in p]
     objective = np.concatenate([np.zeros(len(pairs)), -np.ones(size)])
@@ -83,6 +83,6 @@ def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -
     if solved.x is None:
         return units  # any weights are lossless
     for column, (i, j) in enumerate(pairs):
-        units[i, j] = round(GRAIN * min(1.0, max(0.0, float(solved.x[column]))))
-        units[j, i] = GRAIN - units[i, j]
+        units[i, j] = round(DENOMINATOR * min(1.0, max(0.0, float(solved.x[column]))))
+        units[j, i] = DENOMINATOR - units[i, j]
     return units

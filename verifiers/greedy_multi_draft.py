@@ -33,7 +33,7 @@ class GreedyMultiDraft:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
         """`p(others) + sum min(p, q')` over the rest, on greedy drafts. p, q: shape `(n.., V)`, one by one."""
@@ -49,7 +49,7 @@ def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     *sure, last = drafted
     q = _without_all(q, sure)
     if q[last] > 0 and coin.flip(acceptance(p, q, last)):

@@ -27,7 +27,7 @@ from draftproof.verifiers._class_tournament import class_joint_law, class_rounds
 from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._ratio_classes import CLASSES, number
 from draftproof.verifiers._top_down import acceptance_rate, walk
-from draftproof.verifiers._tournament import GRAIN, Rounds, like, tournament
+from draftproof.verifiers._tournament import DENOMINATOR, Rounds, as_type_of, tournament
 from draftproof.verifiers._weights import capped
 
 
@@ -51,7 +51,7 @@ class Khisti:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, partial(_solve, self.solver))
+        return walk(root, coin, partial(_next_token, self.solver))
 
     acceptance_rate = acceptance_rate
 
@@ -79,7 +79,7 @@ def in_classes(q: Vector) -> bool:
     return len(q) > CLASSES and not getattr(q, "requires_grad", False)
 
 
-def _solve(
+def _next_token(
     solver: Callable[[Vector, Vector, int], Rounds], p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin
 ) -> int:
     if in_classes(q):
@@ -87,7 +87,7 @@ def _solve(
     winner, law = drafted[0], q
     for challenger, (units, after) in zip(drafted[1:], solver(p, q, len(drafted)), strict=True):
         stays = units[winner, challenger]
-        if challenger != winner and coin.choose([stays, GRAIN - stays]) == 1:
+        if challenger != winner and coin.choose([stays, DENOMINATOR - stays]) == 1:
             winner = challenger
         law = after
     if coin.flip(acceptance(p, law, winner)):
@@ -116,7 +116,7 @@ def winner_of(rounds: Rounds, q: Vector, drafted: Sequence[int]) -> Vector:
     """Who wins given the drafts in their order: a probability for every token, shape `(V,)`."""
     winner = one_hot(q, drafted[0])
     for challenger, (units, _) in zip(drafted[1:], rounds, strict=True):
-        loses = winner * like(units[challenger], q) / GRAIN
+        loses = winner * as_type_of(units[challenger], q) / DENOMINATOR
         loses[challenger] = loses[challenger] * 0
         winner = winner - loses
         winner[challenger] = winner[challenger] + loses.sum()
@@ -142,7 +142,7 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
     miss = q - hit
     states = [miss, hit]  # by the number of drafts equal to y: row y is the law of the winner
     for units, _ in tournament(p, q, k):
-        weights = like(units, q)
+        weights = as_type_of(units, q)
         missed = [_meet(weights, state, miss) for state in states]
         equal = [_meet(weights, state, hit) for state in states]
         states = [missed[0], *(a + b for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
@@ -154,7 +154,7 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
     """`play` for every row of two arrays of shape `(V, V)`."""
-    return (winner * (challenger @ weights.T) + challenger * (winner @ weights.T)) / GRAIN
+    return (winner * (challenger @ weights.T) + challenger * (winner @ weights.T)) / DENOMINATOR
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:

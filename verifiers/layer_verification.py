@@ -30,7 +30,7 @@ from draftproof.simulator.vectors import minimum, one_hot, positive_part
 from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._ratio_classes import WHOLE, number
-from draftproof.verifiers._set_flow import few_sets, transport
+from draftproof.verifiers._set_flow import can_list_sets, transport
 from draftproof.verifiers._weights import capped
 from draftproof.verifiers.khisti import winner_and_law
 from draftproof.verifiers.optimal_transport import accepted, mean_accepted, one_step
@@ -177,7 +177,7 @@ def _khisti(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returne
 
 @memoised
 def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    if not few_sets(q, len(drafted)):
+    if not can_list_sets(q, len(drafted)):
         scores = one_step(target_mass, q, len(drafted))
         return Returned(accepted(scores, target_mass, q, drafted), partial(mean_accepted, scores, target_mass, q))
     masses, flow, _ = transport(target_mass, q, len(drafted))

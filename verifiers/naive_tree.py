@@ -52,7 +52,7 @@ class NaiveTree:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     acceptance_rate = acceptance_rate
 
@@ -70,24 +70,24 @@ def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
 def child_law(p: Vector, q: Vector, k: int) -> Any:
     """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
 
-    A rejected first draft has lost all its mass, so a residual draw can only equal one of the others.
+    The residual is 0 at a rejected first draft, so a residual draw can only equal one of the others.
     """
     p, q = token_by_token(p), token_by_token(q)
     accepted = minimum(p, q)
-    corrected = sums(q - accepted) * normalised(p - accepted, p)
-    return layers(times(counted(q, k - 1), corrected, accepted))
+    correction = sums(q - accepted) * normalised(p - accepted, p)
+    return layers(times(counted(q, k - 1), correction, accepted))
 
 
 def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
     p, q = token_by_token(p), token_by_token(q)
     accepted = minimum(p, q)
-    corrected = sums(q - accepted) * normalised(p - accepted, p)
-    stops = corrected * power(1 - q, k - 1)
-    return stops, accepted + (corrected - stops)
+    correction = sums(q - accepted) * normalised(p - accepted, p)
+    stops = correction * power(1 - q, k - 1)
+    return stops, accepted + (correction - stops)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     if coin.flip(acceptance(p, q, drafted[0])):
         return drafted[0]
     return coin.choose(residual(p, q))

@@ -34,7 +34,7 @@ class NaiveSampling:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     acceptance_rate = acceptance_rate
 
@@ -61,5 +61,5 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     return stops, p - stops
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     return coin.choose(p)

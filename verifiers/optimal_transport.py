@@ -35,7 +35,7 @@ from draftproof.simulator.vectors import (
 from draftproof.verifiers._ratio_classes import WHOLE, numbers
 from draftproof.verifiers._score_laws import joint_law
 from draftproof.verifiers._scores import Scores, scored
-from draftproof.verifiers._set_flow import few_sets, set_masses, transport
+from draftproof.verifiers._set_flow import can_list_sets, set_masses, transport
 from draftproof.verifiers._top_down import walk
 from draftproof.verifiers._weights import capped
 
@@ -58,7 +58,7 @@ class OptimalTransport:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
         """`min over T of [p(not T) + 1 - (1 - q(T))^k]`, the optimum of one step. p, q: shape `(n.., V)`.
@@ -87,8 +87,8 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    if not few_sets(q, len(drafted)):
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    if not can_list_sets(q, len(drafted)):
         return _solve_scored(p, q, drafted, coin)
     masses, flow, rest = transport(p, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))
@@ -119,7 +119,7 @@ def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[An
 
 
 def _rate(p: Vector, q: Vector, k: int) -> Any:
-    return _optimum(p, q, k) if few_sets(q, k) else _child_law(p, q, k)[1:].sum()
+    return _optimum(p, q, k) if can_list_sets(q, k) else _child_law(p, q, k)[1:].sum()
 
 
 def _optimum(p: Vector, q: Vector, k: int) -> Any:
@@ -133,7 +133,7 @@ def _optimum(p: Vector, q: Vector, k: int) -> Any:
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
-    if not few_sets(q, k):
+    if not can_list_sets(q, k):
         return joint_law(one_step(p, q, k), p, q, k)
     masses, flow, rest = transport(p, q, k)
     fewer = [set_masses(entries(q), drafts) for drafts in range(k)]
@@ -157,7 +157,7 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    if not few_sets(q, len(drafted)):
+    if not can_list_sets(q, len(drafted)):
         return _branch_scored(p, q, drafted)
     masses, flow, rest = transport(p, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))

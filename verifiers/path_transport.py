@@ -31,7 +31,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, 
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.simulator.vectors import layers, stacked_layers
 from draftproof.verifiers._memo import memoised
-from draftproof.verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
+from draftproof.verifiers._node_orders import DENOMINATOR, Mixture, node_mixtures, rounded
 from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
 from draftproof.verifiers._ratio_classes import number
 from draftproof.verifiers._score_laws import winning_shares
@@ -205,7 +205,7 @@ def _moments(q: Vector, mixture: Mixture, k: int) -> list[Vector]:
         for j in range(k):
             moments[j] = moments[j] + power
             power = power * below
-    return [moment / GRAIN for moment in moments]
+    return [moment / DENOMINATOR for moment in moments]
 
 
 def _first_branch(q: Vector, k: int) -> list[Vector]:

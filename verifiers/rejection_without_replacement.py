@@ -40,7 +40,7 @@ class RejectionWithoutReplacement:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
         """Probability that one node accepts one of `k` drafts without replacement, by recursion over them.
@@ -61,7 +61,7 @@ def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     for token in drafted:
         if not q[token] > 0:
             continue  # a token drafted twice: without replacement it could not come again

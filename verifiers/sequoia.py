@@ -42,7 +42,7 @@ class SequoiaVerification:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     @property
     def structure(self) -> TopDown:
@@ -99,7 +99,7 @@ def _shares(p: Vector, q: Vector, tried: tuple[int, ...], width: int) -> list[An
     return [first, *later]
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     tried: tuple[int, ...] = ()
     for token in dict.fromkeys(drafted):
         left = remaining(q, tried)

@@ -35,23 +35,25 @@ class SpecHubVerification:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token; raises `UnsupportedTree` for other drafts."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     hub = top_tokens(q, 1)[0]
     _check(hub, drafted, q)
     others = q * 1
     others[hub] = q[hub] * 0
-    drawn = others / (1 - q[hub]) if len(drafted) == 2 else others  # of both kinds of pairs
+    drawn = (
+        others / (1 - q[hub]) if len(drafted) == 2 else others
+    )  # a pair has the token with this probability, in either order
     used = minimum(p, drawn)
     if len(drafted) == 2:
         token = next(token for token in drafted if token != hub)
         if coin.flip(_accepted(p, q, token, hub, drafted[0] == hub)):
             return token
-    coming = 1 - used.sum()
-    used[hub] = p[hub] if p[hub] < coming else coming
-    if coming > 0 and coin.flip(used[hub] / coming):
+    rejected = 1 - used.sum()
+    used[hub] = p[hub] if p[hub] < rejected else rejected
+    if rejected > 0 and coin.flip(used[hub] / rejected):
         return hub
     return coin.choose(residual(p, used))
 
@@ -68,4 +70,4 @@ def _accepted(p: Vector, q: Vector, token: int, hub: int, hub_first: bool) -> ob
 def _check(hub: int, drafted: Sequence[int], q: Vector) -> None:
     pair = len(drafted) == 2 and hub in drafted and drafted[0] != drafted[1] and min(q[token] for token in drafted) > 0
     if not pair and (tuple(drafted) != (hub,) or q[hub] < q.sum()):
-        raise UnsupportedTree(f"spechub verifies pairs of the draft's favourite and another token, not {drafted}")
+        raise UnsupportedTree(f"spechub verifies pairs of the most probable draft token and another one, not {drafted}")

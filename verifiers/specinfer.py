@@ -46,7 +46,7 @@ class SpecInfer:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, _next_token)
 
     acceptance_rate = acceptance_rate
 
@@ -108,7 +108,7 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     return missed * p, taken
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     remaining = list(drafted)
     while remaining:
         token = remaining.pop(coin.choose([1] * len(remaining)))

@@ -30,8 +30,8 @@ from draftproof.simulator.vectors import (
     times,
     token_by_token,
 )
-from draftproof.verifiers._division import division
 from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._rho import smallest_rho
 from draftproof.verifiers._top_down import acceptance_rate, walk
 
 
@@ -47,31 +47,31 @@ class SpecTr:
         departs="rho is rounded up to a fraction, which keeps the output exact and costs next to nothing.",
     )
 
-    #: Gives `rho`; see `division`.
-    solver: Callable[[Vector, Vector, int], Any] = field(default=division, repr=False)
+    #: Computes `rho`.
+    solver: Callable[[Vector, Vector, int], Any] = field(default=smallest_rho, repr=False)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, partial(_solve, self._pieces))
+        return walk(root, coin, partial(_next_token, self._quantities))
 
     @property
-    def _pieces(self) -> Callable[[Vector, Vector, int], Any]:
-        """`pieces` with the solver; remembered for the default, as a run asks for the same node again and again."""
-        return _node if self.solver is division else partial(pieces, solver=self.solver)
+    def _quantities(self) -> Callable[[Vector, Vector, int], Any]:
+        """`acceptance_and_residual` with this solver; for the default one its results are kept."""
+        return _node if self.solver is smallest_rho else partial(acceptance_and_residual, solver=self.solver)
 
     acceptance_rate = acceptance_rate
 
     @property
     def structure(self) -> TopDown | None:
         """See `TopDown`; none for another solver."""
-        if self.solver is not division:
+        if self.solver is not smallest_rho:
             return None
         return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     """Law of the next token given the drafts, shape `(n.., V)`."""
-    scaled, rest, _ = pieces(p, q, len(drafted))
+    scaled, rest, _ = acceptance_and_residual(p, q, len(drafted))
     law: Any = 0
     left: Any = 1
     for token in drafted:
@@ -89,12 +89,12 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     `sum over j of F^j s z G^(k - 1 - j) + F^k res`.
     """
     p, q = token_by_token(p), token_by_token(q)
-    scaled, rest, _ = pieces(p, q, k)
-    hit = q - scaled
-    missed, others = sums(hit) - hit, 1 - q
+    scaled, rest, _ = acceptance_and_residual(p, q, k)
+    rejected = q - scaled
+    missed, others = sums(rejected) - rejected, 1 - q
     law, later = [rest], [scaled]
     for left in range(k - 1, -1, -1):  # the last draft first
-        law = times(law, missed, hit)
+        law = times(law, missed, rejected)
         law = [law[0], *(before + accepted for before, accepted in zip(law[1:], later, strict=True))]
         if left:
             later = times(later, others, q)
@@ -107,20 +107,20 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     It is what `child_law` says at `z = 0`, and the difference to that at `z = 1`, where `F = sum (q - s)`, `G = 1`.
     """
     p, q = token_by_token(p), token_by_token(q)
-    scaled, rest, _ = pieces(p, q, k)
-    hit = q - scaled
-    rejected = sums(hit)
-    stops = power(rejected - hit, k) * rest
+    scaled, rest, _ = acceptance_and_residual(p, q, k)
+    rejected = q - scaled
+    total = sums(rejected)
+    stops = power(total - rejected, k) * rest
     tried: Any = 1  # the mean number of drafts tried
     for _ in range(k - 1):
-        tried = tried * rejected + 1
-    return stops, tried * scaled + (power(rejected, k) * rest - stops)
+        tried = tried * total + 1
+    return stops, tried * scaled + (power(total, k) * rest - stops)
 
 
-def pieces(
-    p: Vector, q: Vector, k: int, solver: Callable[[Vector, Vector, int], Any] = division
+def acceptance_and_residual(
+    p: Vector, q: Vector, k: int, solver: Callable[[Vector, Vector, int], Any] = smallest_rho
 ) -> tuple[Vector, Vector, Any]:
-    """What a node with `k` drafts needs. p, q: shape `(n.., V)`.
+    """Acceptance and residual of a node with `k` drafts. p, q: shape `(n.., V)`.
 
     Returns `min(p/rho, q)`, the normalised residual (both of that shape), and the probability that every draft is
     rejected, shape `(n.., 1)`.
@@ -132,10 +132,10 @@ def pieces(
     return scaled, normalised(excess, p), missed
 
 
-_node = memoised(pieces)
+_node = memoised(acceptance_and_residual)
 
 
-def _solve(
+def _next_token(
     node: Callable[[Vector, Vector, int], Any], p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin
 ) -> int:
     scaled, rest, _ = node(p, q, len(drafted))

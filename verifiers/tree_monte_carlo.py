@@ -7,7 +7,8 @@
    whole path, with a correction from `p`.
 
 Given the drafts its law is that of `block`, although the literature ranks it below: with `s_i = sum (w_i p - q)+` the
-sum `S_i` is `s_i + 1 - w_i`, so that the factors `t` multiply to what `block` gets from the tails of its coins.
+sum `S_i` is `s_i + 1 - w_i`, so the product of the factors `t` from `i` on is the probability that `block` rejects at
+all deeper nodes, divided by `S_i`.
 """
 
 from __future__ import annotations

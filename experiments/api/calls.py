@@ -23,7 +23,7 @@ from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.laws.structured.size import MEMORY
 from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
 from draftproof.simulator.verdicts.costs import MOST_RUNS, assert_affordable
-from draftproof.simulator.verdicts.grids import GRAIN
+from draftproof.simulator.verdicts.grids import DENOMINATOR
 from draftproof.simulator.verdicts.lossless import Check
 from draftproof.simulator.verdicts.lossless import block_law as law_of
 from draftproof.simulator.verdicts.witness import Witness
@@ -150,7 +150,7 @@ def find_witness(
     if target is not None:
         pair = as_pair(target, draft)
         return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), planned_scheme(shape, pair), engine)
-    family = FamilyProblem("dirichlet", vocab_size, seed, max(GRAIN, vocab_size))
+    family = FamilyProblem("dirichlet", vocab_size, seed, max(DENOMINATOR, vocab_size))
     shape = planned(shape, family)
     for number in range(seed, seed + instances):
         instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)

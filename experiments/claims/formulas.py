@@ -11,7 +11,7 @@ from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import one_hot, positive_part, residual, residuals, sums, top_tokens
 from draftproof.verifiers._tournament import play, tournament
 from draftproof.verifiers.khisti import winner_law
-from draftproof.verifiers.spectr import pieces
+from draftproof.verifiers.spectr import acceptance_and_residual
 
 
 def naive(p: Vector, q: Vector, k: int) -> Any:
@@ -41,7 +41,7 @@ def specinfer(p: Vector, q: Vector, k: int) -> Any:
 
 def spectr(p: Vector, q: Vector, k: int) -> Any:
     """`a + (1 - a) sum res (1 - (1 - r)^k)` with `a = 1 - (1 - beta)^k`, `r` the law of a rejected draft."""
-    scaled, rest, missed = pieces(p, q, k)
+    scaled, rest, missed = acceptance_and_residual(p, q, k)
     share = 1 - sums(scaled)
     rejected = (q - scaled) / (share + (share <= 0))
     return (1 - missed + missed * sums(rest * (1 - (1 - rejected) ** k))).sum(-1)

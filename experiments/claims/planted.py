@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.vectors import minimum, residual, without
-from draftproof.verifiers._division import division
 from draftproof.verifiers._greedy_order import greedy_laws
 from draftproof.verifiers._paths import count_iid_branches, verify_drawn
+from draftproof.verifiers._rho import smallest_rho
 from draftproof.verifiers._top_down import walk
 
 
@@ -58,11 +58,11 @@ class KSeq:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, self._solve)
+        return walk(root, coin, self._next_token)
 
-    def _solve(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    def _next_token(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
         k = len(drafted)
-        least = division(p, q, k)[0]
+        least = smallest_rho(p, q, k)[0]
         scaled = minimum(p / (least + (k - least) * self.step / STEPS), q)
         for token in drafted:
             if coin.flip(scaled[token] / q[token]):

@@ -20,7 +20,7 @@ from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Vecto
 from draftproof.simulator.structures import Branch, branch_of
 from draftproof.simulator.vectors import minimum
 from draftproof.simulator.verdicts.lossless import block_law
-from draftproof.verifiers._division import division
+from draftproof.verifiers._rho import smallest_rho
 
 #: An optimum with a certified gap of at most this counts as known.
 GAP = Fraction(1, 10**6)
@@ -68,7 +68,7 @@ def kseq_tests(falling: bool, instance: Instance, scheme: DraftScheme) -> str | 
     falling: False for rising.
     """
     p, q, k = instance.target.row(()), instance.draft.row(()), scheme.as_dict()["K"]
-    least = division(p, q, k)[0]
+    least = smallest_rho(p, q, k)[0]
     points = [least + (k - least) * step / STEPS for step in range(STEPS + 1)]
     rates = [1 - (1 - minimum(p / rho, q).sum()) ** k for rho in points]
     for rho, one, other in zip(points, rates, rates[1:], strict=False):

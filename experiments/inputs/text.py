@@ -21,7 +21,7 @@ EMBEDDED = "pydoc_data.topics"
 
 TABLE = Path(__file__).with_name("topics.npz")
 #: Hash of what the table holds; a damaged or exchanged file is refused.
-SEAL = "e8546ee7ab46a9393303cb4c3ea0e00f45a1db08800ad0b9f9857b28b7c4a551"
+CHECKSUM = "e8546ee7ab46a9393303cb4c3ea0e00f45a1db08800ad0b9f9857b28b7c4a551"
 #: Contexts of up to so many symbols are counted.
 ORDER = 3
 
@@ -61,4 +61,4 @@ def read_counted(name: str) -> str | GramTable:
 @cache
 def topics_table() -> GramTable:
     """The committed counts; raises `InvalidInput` for a damaged file."""
-    return GramTable.load(TABLE, SEAL)
+    return GramTable.load(TABLE, CHECKSUM)

@@ -21,7 +21,7 @@ from draftproof.experiments.runtime import ended
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.files import allowed
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
-from draftproof.simulator.relay import Relay, Relayed, error_from
+from draftproof.simulator.relay import OtherProcessVerifier, Relay, error_from
 
 #: Bytes of one reply at most.
 MOST_REPLY = 2**30
@@ -121,7 +121,7 @@ class WorkerProcess:
         return f"no verdict: the process that ran your code {how} before it gave one"
 
 
-class WorkerVerifier(Relayed):
+class WorkerVerifier(OtherProcessVerifier):
     """A verifier of a file that runs in a worker process."""
 
     def __init__(self, spec: str) -> None:

@@ -1,6 +1,6 @@
 """Count the embedded text anew: `python -m draftproof.experiments.pages.topics`, under the Python whose text it is.
 
-It writes `experiments/inputs/topics.npz` and prints the hash of the text and the seal that
+It writes `experiments/inputs/topics.npz` and prints the hash of the text and the checksum that
 `experiments/inputs/text.py` states.
 """
 
@@ -12,4 +12,4 @@ from draftproof.simulator.instances.grams import GramTable
 if __name__ == "__main__":
     table = GramTable.of(read_text(EMBEDDED), ORDER)
     table.save(TABLE)
-    print(f"text {table.digest}, seal {table.seal}")
+    print(f"text {table.digest}, checksum {table.checksum}")

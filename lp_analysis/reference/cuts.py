@@ -19,7 +19,7 @@ from draftproof.lp_analysis.reference.hitting import Cut, Hitting, hitting_of
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.instances.exact import Given, as_process
+from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import context_count, context_index, tabulate
 from draftproof.simulator.protocol import DraftScheme
 
@@ -45,7 +45,7 @@ class CutBound:
 
 
 def cut_bound(
-    target: Given, draft: Given, scheme: DraftScheme, *, stop: Callable[[], bool] = lambda: False
+    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, *, stop: Callable[[], bool] = lambda: False
 ) -> CutBound:
     """The optimum over all lossless verifiers for any scheme, in float64; ends early when `stop` says so.
 

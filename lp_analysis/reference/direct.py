@@ -18,7 +18,7 @@ from draftproof.lp_analysis.modelling import modelling
 from draftproof.lp_analysis.reference.hitting import Trees, hitting_of
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.instances.exact import Given, as_process
+from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context, DraftScheme
 
@@ -26,7 +26,7 @@ from draftproof.simulator.protocol import Context, DraftScheme
 MOST_VARIABLES = 300_000
 
 
-def direct_variables(draft: Given, scheme: DraftScheme) -> int:
+def direct_variables(draft: ProcessLike, scheme: DraftScheme) -> int:
     """Number of pairs of a draft tree and a node of it."""
     return _variables(hitting_of(draft, scheme).trees)
 
@@ -35,7 +35,7 @@ def _variables(trees: Trees) -> int:
     return sum(len(tree) for tree, _ in trees)
 
 
-def direct_bound(target: Given, draft: Given, scheme: DraftScheme) -> float:
+def direct_bound(target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> float:
     """The optimum over all lossless verifiers for any scheme, in float64.
 
     target, draft: processes, or their tables to the depth of the scheme less 1. Raises `InvalidInput`, `TooLarge`.

@@ -22,7 +22,7 @@ from draftproof.lp_analysis.reference.closures import closure_by_flow, closure_b
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.instances.exact import Given, as_process
+from draftproof.simulator.instances.exact import ProcessLike, as_process
 from draftproof.simulator.instances.processes import context_at, context_index, tabulate
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
@@ -242,7 +242,7 @@ class ListedTrees:
         return masses
 
 
-def hitting_of(draft: Given, scheme: DraftScheme) -> Hitting:
+def hitting_of(draft: ProcessLike, scheme: DraftScheme) -> Hitting:
     """Any scheme as `Hitting`: delayed trees by their branches, in float64; others by the list of their trees."""
     process = as_process(draft, "draft")
     if not isinstance(scheme, Delayed):

@@ -24,7 +24,7 @@ from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
-from draftproof.simulator.relay import Relay, Relayed
+from draftproof.simulator.relay import OtherProcessVerifier, Relay
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of
@@ -119,7 +119,7 @@ class WorkerFunction:
 
 
 @dataclass(frozen=True)
-class Audited(Relayed):
+class Audited(OtherProcessVerifier):
     """A function with its interface; see the module.
 
     boundary, fresh, wide: see `intercepted`. coins: "symbols", or "bisect" for compiled code. typed: the text of

@@ -12,12 +12,12 @@ from draftproof.simulator.instances.processes import TableProcess, rationalise, 
 from draftproof.simulator.protocol import TokenProcess
 
 #: A process, or its tables: `[d]` of shape `(V**d, V)`.
-Given: TypeAlias = TokenProcess | Sequence[Any]
+ProcessLike: TypeAlias = TokenProcess | Sequence[Any]
 #: Floats become multiples of one over this: the resolution of float64 next to 1.
 FLOAT_UNIT = 2**52
 
 
-def exact_tables(given: Given, depth: int, name: str = "process") -> list[Any]:
+def exact_tables(given: ProcessLike, depth: int, name: str = "process") -> list[Any]:
     """The tables of depths `0..depth` in rationals.
 
     Exact rows stay as they are. Rows of floats, which sum to 1 up to rounding, are rounded to multiples of `2^-52`, the
@@ -29,7 +29,7 @@ def exact_tables(given: Given, depth: int, name: str = "process") -> list[Any]:
     return tables if arithmetic.exact else [rationalise(table, FLOAT_UNIT) for table in tables]
 
 
-def exact_instance(target: Given, draft: Given, depth: int) -> Instance:
+def exact_instance(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance:
     """The rows for trees of depth `depth` in rationals, each as in `exact_tables`."""
     return Instance(
         TableProcess(exact_tables(target, depth, "target"), "target"),
@@ -37,7 +37,7 @@ def exact_instance(target: Given, draft: Given, depth: int) -> Instance:
     )
 
 
-def as_process(given: Given, name: str) -> TokenProcess:
+def as_process(given: ProcessLike, name: str) -> TokenProcess:
     """A process as it is, tables as a checked process."""
     if isinstance(given, Sequence):
         return TableProcess(given, name)

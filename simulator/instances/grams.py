@@ -96,8 +96,8 @@ class TextGrams:
 class GramTable:
     """Grams of `m + 1` symbols counted before; all orders up to `m` and all vocabularies follow.
 
-    symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: shape `(n,)`. ending: the last `m` ranks, which
-    hold the shorter grams at the end of the text, which begin no longer one. digest: hash of the text.
+    symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: how often each occurs, shape `(n,)`. ending: the last
+    `m` ranks of the text; shorter grams that begin there are not counted in `grams`. digest: hash of the text.
     """
 
     symbols: str
@@ -133,7 +133,7 @@ class GramTable:
         return cls(counted.symbols, grams, times, counted.ranks[len(text) - order :], counted.digest)
 
     @property
-    def seal(self) -> str:
+    def checksum(self) -> str:
         """Hash of everything the table holds: 64 hexadecimal digits, the same on every machine."""
         parts = [self.symbols.encode(), self.digest.encode()]
         parts += [np.ascontiguousarray(part, dtype="<i8").tobytes() for part in (self.grams, self.times, self.ending)]
@@ -151,8 +151,8 @@ class GramTable:
         )
 
     @classmethod
-    def load(cls, path: str | Path, seal: str) -> GramTable:
-        """A table that was saved; raises `InvalidInput` if it is not the one that has this seal."""
+    def load(cls, path: str | Path, checksum: str) -> GramTable:
+        """A table that was saved; raises `InvalidInput` if it has another checksum."""
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
                 grams, times, ending = (parts[name].astype(np.int64) for name in ("grams", "times", "ending"))
@@ -160,8 +160,10 @@ class GramTable:
                 table = cls(symbols, grams, times, ending, parts["digest"].tobytes().hex())
         except Exception as error:  # whatever a damaged archive makes numpy, zipfile or zlib raise
             raise InvalidInput(f"cannot read the table of counts {path}: {error}; install draftproof again") from None
-        if table.seal != seal:
-            raise InvalidInput(f"the table of counts {path} is not the one it should be; install draftproof again")
+        if table.checksum != checksum:
+            raise InvalidInput(
+                f"the table of counts {path} has another checksum than it should; install draftproof again"
+            )
         return table
 
 

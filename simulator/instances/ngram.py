@@ -98,7 +98,7 @@ class TextPair:
         return tuple(tokens.get(symbol, self.vocab_size - 1) for symbol in text)
 
     def show(self, context: Context) -> str:
-        """`context` as text, with a middle dot for the rest token."""
+        """`context` as text, with a middle dot for token `V - 1`."""
         return "".join(self.alphabet[token] if token < self.vocab_size - 1 else "·" for token in context)
 
     @cached_property
@@ -119,7 +119,7 @@ class TextPair:
         return rationalise(table, self.denominator)
 
     def frequent_roots(self, count: int = 8) -> list[tuple[Context, Fraction]]:
-        """The `count` most frequent contexts of length `m` with their shares of each other, most frequent first."""
+        """The `count` most frequent contexts of length `m`, most frequent first, each with its share of them."""
         occurrences = self.counts[self.target_order].sum(axis=1)
         ranked = np.argsort(-occurrences, kind="stable")[:count]
         kept = [int(index) for index in ranked if occurrences[index] > 0]
@@ -148,4 +148,4 @@ class TextPair:
     def processes(self, root: Context) -> tuple[MarkovProcess, MarkovProcess]:
         """Target and draft that continue the root context, a tuple of `m` tokens."""
         target, draft = self._models
-        return target.started(root), draft.started(root[len(root) - self.draft_order :])
+        return target.starting_at(root), draft.starting_at(root[len(root) - self.draft_order :])

@@ -61,7 +61,7 @@ class TableProcess:
     `MAX_FLOAT_ENTRIES` entries.
     """
 
-    #: The largest change of an entry on the way from rows of low precision; see `from_softmax`.
+    #: The largest change that `from_softmax` made to an entry; 0 for other rows.
     correction: Fraction = Fraction(0)
 
     def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
@@ -76,7 +76,7 @@ class TableProcess:
         self.arithmetic = arithmetic_of(arrays[0])
         self.name = name
         self.tables = [self._checked(array, depth) for depth, array in enumerate(arrays)]
-        #: The exact tables whose floats these are, None where there are none.
+        #: The exact tables that these float tables were made from, None where there are none.
         self.exact: list[Any] | None = None
         self._rows: dict[Context, Vector] = {}
 
@@ -128,7 +128,7 @@ class MarkovProcess:
     root: the `m` tokens before the root of the draft tree.
     """
 
-    #: The largest change of an entry on the way from rows of low precision; see `from_softmax`.
+    #: The largest change that `from_softmax` made to an entry; 0 for other rows.
     correction: Fraction = Fraction(0)
 
     def __init__(self, table: Any, root: Context = (), name: str = "process") -> None:
@@ -163,7 +163,7 @@ class MarkovProcess:
 
     @property
     def exact(self) -> Any:
-        """The exact rows whose floats `states` are, or `states` if exact; None where there are none."""
+        """The exact rows that `states` was made from, or `states` if exact; None where there are none."""
         return self._tables.get(RATIONAL.name)
 
     def table(self, depth: int) -> Any:
@@ -174,8 +174,8 @@ class MarkovProcess:
         root = context_index(self.root, self.vocab_size)
         return self.states[(root * (width % states) + np.arange(width)) % states]
 
-    def started(self, root: Context) -> MarkovProcess:
-        """The same process after other tokens."""
+    def starting_at(self, root: Context) -> MarkovProcess:
+        """The same process with another root context."""
         other = copy(self)
         other._start(root)
         return other

@@ -29,14 +29,14 @@ from draftproof.simulator.protocol import (
     Verifier,
 )
 from draftproof.simulator.raised import short_repr, user_lines
-from draftproof.simulator.relay import Relayed
-from draftproof.simulator.user_code import NodeView, UserCoin, refusals_kept, user_rows
+from draftproof.simulator.relay import OtherProcessVerifier
+from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupported_operations, user_rows
 
-#: Draft trees that a verifier in another process gets at once.
-AHEAD = 64
+#: Draft trees that are sent together to a verifier in another process.
+TREES_A_REQUEST = 64
 
-#: Runs on a draft tree in the test whether a verifier is a function.
-MOST_LOOKED_AT = 200
+#: Runs on one draft tree that `assert_function` compares.
+MOST_COMPARED_RUNS = 200
 
 
 def enumerate_law(
@@ -50,8 +50,8 @@ def enumerate_law(
 
     target, draft: tables in one arithmetic, down to depth `L` and `L - 1`; the verifier sees copies of them.
     progress: called with 1 after each draft tree.
-    Raises `InvalidVerifier` when `verify` asks the coin for nonsense, accepts a node outside the
-    tree, returns a token outside the vocabulary, or is no function of tree and coin; `TooLarge` for a law that would
+    Raises `InvalidVerifier` when `verify` gives the coin numbers that are no probabilities, accepts a node outside the
+    tree, returns a token outside the vocabulary, or is not a function of tree and coin; `TooLarge` for a law that would
     not fit in memory.
     """
     arithmetic, size = target.arithmetic, target.vocab_size
@@ -59,8 +59,8 @@ def enumerate_law(
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
     shown, library = (target.copied(), draft.copied()), is_library(verifier)
     trees = drawn_trees(scheme, draft, arithmetic)
-    while drawn := [(tree, weight, tree.root(*shown)) for tree, weight in islice(trees, AHEAD)]:
-        if isinstance(verifier, Relayed):
+    while drawn := [(tree, weight, tree.root(*shown)) for tree, weight in islice(trees, TREES_A_REQUEST)]:
+        if isinstance(verifier, OtherProcessVerifier):
             verifier.prefetch([root for *_, root in drawn])
         for tree, weight, root in drawn:
             for (accepted, token), mass in _masses(guarded(verifier, root, library), tree, root, arithmetic).items():
@@ -119,7 +119,7 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
         node = NodeView(root, rows) if user_defined else root
         before = _generators() if user_defined else None
         try:
-            with refusals_kept():
+            with raising_unsupported_operations():
                 verdict = verifier.verify(node, PlainCoin(UserCoin(coin) if exact else coin))
         except DraftproofError:
             raise
@@ -168,13 +168,14 @@ def assert_function(
     scheme: DraftScheme,
     generator: np.random.Generator,
     samples: int = 12,
-    most: int | None = MOST_LOOKED_AT,
+    most: int | None = MOST_COMPARED_RUNS,
 ) -> None:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
-    Detects state and randomness beside the coin on sampled draft trees: first one run with random answers on each tree,
-    since state from the first run on a tree stays the same in all later ones; then each tree is enumerated twice in a
-    row, then all backwards, then the random answers are repeated. most: runs of an enumeration, None for all.
+    Detects state and randomness beside the coin on sampled draft trees. First comes one run on each tree with recorded
+    random answers: state that the first run on a tree sets, and no later run changes, shows only against that run. Then
+    each tree is enumerated twice in a row, then all trees in reverse order, then the first runs are repeated with the
+    same answers. most: runs of an enumeration, None for all.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
@@ -188,11 +189,11 @@ def assert_function(
         verdict = guarded(verifier, trees[seed].root(target, draft))(answers)
         return verdict.accepted, verdict.correction, answers.ways
 
-    once_each = list(map(once, range(samples)))
+    first_runs = list(map(once, range(samples)))
     pairs = [(visit(tree), visit(tree)) for tree in trees]
     backwards = [visit(tree) for tree in reversed(trees)][::-1]
     same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
-    if not same or once_each != list(map(once, range(samples))):
+    if not same or first_runs != list(map(once, range(samples))):
         raise NoFunction(
             "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
             "without state or other randomness"

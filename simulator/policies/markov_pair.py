@@ -90,14 +90,16 @@ class MarkovPair:
     def processes(self, state: int) -> tuple[MarkovProcess, MarkovProcess]:
         """Target and draft from this state, or history."""
         tokens = context_at(state % self.histories, self.order, self.vocab_size)
-        return tuple(item.started(tokens[self.order - item.order :]) for item in (self.target, self.draft))  # type: ignore[return-value]
+        return tuple(item.starting_at(tokens[self.order - item.order :]) for item in (self.target, self.draft))  # type: ignore[return-value]
 
     def known(self, state: int, draft_time: Any = 0, target_time: Any = 0) -> Known:
         """What a policy knows where a block starts in this state; with rows at the previous token if `w = m + 1`."""
         if self.window == self.order:
             return known_at(*self.processes(state), (), draft_time, target_time)
         *before, last = context_at(state, self.window, self.vocab_size)
-        target, draft = (item.started(tuple(before[self.order - item.order :])) for item in (self.target, self.draft))
+        target, draft = (
+            item.starting_at(tuple(before[self.order - item.order :])) for item in (self.target, self.draft)
+        )
         return known_at(target, draft, (last,), draft_time, target_time)
 
     def choices(self, policy: Policy, actions: Sequence[Action], draft_time: Any = 0, target_time: Any = 0) -> Any:
@@ -125,7 +127,7 @@ class MarkovPair:
         """The rows by state."""
         lifted = np.tile(self.target.states, (self.vocab_size ** (self.window - self.target.order), 1))
         zeros = (0,) * self.window
-        return MarkovRows(MarkovProcess(lifted, zeros, "target"), self.draft.started(zeros[: self.draft.order]))
+        return MarkovRows(MarkovProcess(lifted, zeros, "target"), self.draft.starting_at(zeros[: self.draft.order]))
 
     def tables(
         self, actions: Sequence[Action], time: Callable[[Action], Any], progress: Progress | None = None

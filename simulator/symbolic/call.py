@@ -58,9 +58,9 @@ def intercepted(
         enter(session)
         stack.callback(leave)
         if torch_mode is not None:
-            stack.enter_context(torch_mode.following(session))
+            stack.enter_context(torch_mode.intercepting(session))
         if jax_trace is not None:
-            stack.enter_context(jax_trace.following(session, bool(wide)))
+            stack.enter_context(jax_trace.intercepting(session, bool(wide)))
         try:
             yield session
         except NotFollowed:

@@ -16,7 +16,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries
 
 #: The denominator of random instances in searches, and the largest one of shrunk instances: it keeps exact sums short.
-GRAIN = 20
+DENOMINATOR = 20
 #: Rows over one denominator that a grid lists.
 MOST_ROWS = 200_000
 

@@ -28,7 +28,7 @@ from draftproof.simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, st
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
-from draftproof.simulator.relay import Relayed
+from draftproof.simulator.relay import OtherProcessVerifier
 from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.verdicts.ties import rounding_decides
@@ -249,7 +249,7 @@ class Evaluator:
                 rows = MarkovRows(target, draft, device=self.device)
                 self._collapsed[tables] = CollapsedTopDown(self.verifier, rows)
                 self._held.append((target.states, draft.states))  # so that no other table gets the same id
-            self._collapsed[*tables, start] = self._collapsed[tables].started(start)
+            self._collapsed[*tables, start] = self._collapsed[tables].starting_at(start)
         return self._collapsed[*tables, start]
 
 
@@ -258,7 +258,7 @@ def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: Toke
 
     Such code asks what kind of numbers it has. Code of the project is not looked at, nor code that takes no floats.
     """
-    if is_library(verifier) and not isinstance(verifier, Relayed) and not isinstance(scheme, UserScheme):
+    if is_library(verifier) and not isinstance(verifier, OtherProcessVerifier) and not isinstance(scheme, UserScheme):
         return
     instance = Instance.of(target, draft, scheme.depth, FLOAT64)
     try:

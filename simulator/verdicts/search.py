@@ -21,7 +21,7 @@ from draftproof.simulator.errors import DraftproofError, NoFunction
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, rationalise
 from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.verdicts.grids import GRAIN, assemble, inner_contexts
+from draftproof.simulator.verdicts.grids import DENOMINATOR, assemble, inner_contexts
 from draftproof.simulator.verdicts.lossless import Check, Judge, check
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -97,7 +97,7 @@ def _simplify(fails: Fails, instance: Instance, scheme: DraftScheme) -> Instance
     for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
         for depth in range(depths):
             for row in range(instance.vocab_size**depth):
-                for denominator in range(1, GRAIN + 1):
+                for denominator in range(1, DENOMINATOR + 1):
                     simpler = _with_row(instance, name, depth, row, denominator)
                     if fails(simpler, scheme):
                         instance = simpler
@@ -135,7 +135,7 @@ def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) ->
 @st.composite
 def _row(draw: Any, size: int) -> list[fmpq]:
     """A row of small fractions; shrinks towards a small denominator, then towards mass on late tokens."""
-    denominator = left = draw(st.integers(1, GRAIN))
+    denominator = left = draw(st.integers(1, DENOMINATOR))
     units = []
     for _ in range(size - 1):
         units.append(draw(st.integers(0, left)))

@@ -8,12 +8,12 @@ from draftproof.simulator.origins import is_library
 from draftproof.simulator.theorems.proof.watch import Watch
 from draftproof.verifiers import STANDALONE, make
 from draftproof.verifiers._memo import memoised
-from draftproof.verifiers.spectr import SpecTr, division
+from draftproof.verifiers.spectr import SpecTr, smallest_rho
 
 
 class Divider:
     def solve(self, p, q, k):
-        return division(p, q, k)
+        return smallest_rho(p, q, k)
 
 
 @pytest.mark.parametrize("name", STANDALONE)

@@ -14,7 +14,7 @@ from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.vectors import counted, layers, minimum, positive_part, power, residuals, sums, times
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
-from draftproof.verifiers import _division, make
+from draftproof.verifiers import _rho, make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
 SINGLE_PATH = ["naive", "relaxed", "naive_from_target"]
@@ -162,27 +162,27 @@ def test_a_wrong_child_law_is_noticed(name, wrong, k):
 def bisected(p, q, k):
     """`rho` by bisection alone, 1 where that is allowed."""
     one = sums(p * 0) + 1
-    plain = _division._allowed(p, q, k, one)
-    return plain + _division._bisected(p, q, k) * (1 - plain)
+    plain = _rho._allowed(p, q, k, one)
+    return plain + _rho._bisected(p, q, k) * (1 - plain)
 
 
 def test_the_division_of_spectr_equals_bisection_exactly():
     for k in (2, 3, 4, 7):
         p, q = many(3, k)
-        assert _division.division(p, q, k).tolist() == bisected(p, q, k).tolist()
+        assert _rho.smallest_rho(p, q, k).tolist() == bisected(p, q, k).tolist()
         for row, instance in enumerate(one_step(3, k)):
-            assert _division.division(*rows(instance), k).tolist() == bisected(p, q, k)[row].tolist()
+            assert _rho.smallest_rho(*rows(instance), k).tolist() == bisected(p, q, k)[row].tolist()
 
 
 @pytest.mark.parametrize("root", [1, 2, 4])
 def test_a_wrong_root_in_floats_costs_time_only(monkeypatch, root):
     p, q = many(3, 4)
-    wanted, begun, bisect = bisected(p, q, 4), [], _division._bisected
-    monkeypatch.setattr(_division, "_root", lambda p, q, k: sums(p * 0) + root)
-    monkeypatch.setattr(_division, "_bisected", lambda *rows: begun.append(len(rows[0])) or bisect(*rows))
-    assert _division.division(p, q, 4).tolist() == wanted.tolist()
+    wanted, begun, bisect = bisected(p, q, 4), [], _rho._bisected
+    monkeypatch.setattr(_rho, "_root", lambda p, q, k: sums(p * 0) + root)
+    monkeypatch.setattr(_rho, "_bisected", lambda *rows: begun.append(len(rows[0])) or bisect(*rows))
+    assert _rho.smallest_rho(p, q, 4).tolist() == wanted.tolist()
     assert begun == [(wanted > 1).sum()]
-    assert [_division.division(*pair, 4).tolist() for pair in zip(p, q, strict=True)] == wanted.tolist()
+    assert [_rho.smallest_rho(*pair, 4).tolist() for pair in zip(p, q, strict=True)] == wanted.tolist()
 
 
 @pytest.mark.parametrize("family", ["dirichlet", "perturbed", "zeros", "equal", "disjoint"])
@@ -190,8 +190,8 @@ def test_a_wrong_root_in_floats_costs_time_only(monkeypatch, root):
 def test_the_division_of_spectr_equals_bisection_in_float64(family, k):
     """Equal wherever the condition does not hold with equality up to rounding, and always allowed or `k`."""
     p, q = FAMILIES[family].draw(np.random.default_rng(k), 2000, 4, **FAMILIES[family].parameters)
-    ours, theirs = _division.division(p, q, k), bisected(p, q, k)
-    assert ((_division._allowed(p, q, k, ours) == 1) | (ours == k)).all()
+    ours, theirs = _rho.smallest_rho(p, q, k), bisected(p, q, k)
+    assert ((_rho._allowed(p, q, k, ours) == 1) | (ours == k)).all()
     assert ((ours >= 1) & (ours <= k)).all()
     beta = sums(minimum(p / theirs, q))
     gap = abs(1 - power(1 - beta, k) - theirs * beta)

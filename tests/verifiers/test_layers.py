@@ -9,7 +9,7 @@ from draftproof.simulator import Delayed, Instance, block_law, check
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._equalised import CONVERGED, EXCESS_KEPT, equal_blocks, equalised
+from draftproof.verifiers._equalised import CONVERGED, MOST_EXCESS, equal_blocks, equalised
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers._ratio_classes import by_classes
 from draftproof.verifiers.layer_transport import LayerTransport, _class_race, law_of
@@ -161,7 +161,7 @@ def test_blocks_hold_what_the_law_of_a_block_needs():
         tight = levels < 1
         assert list(levels[tight]) == sorted(levels[tight])
         assert (levels[tight.sum() :] >= 1).all()  # a little more than the target mass
-        assert (levels <= EXCESS_KEPT + 4 * CONVERGED).all()
+        assert (levels <= MOST_EXCESS + 4 * CONVERGED).all()
 
 
 @pytest.mark.parametrize("rule", RULES)

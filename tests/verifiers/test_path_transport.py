@@ -17,11 +17,11 @@ from draftproof.simulator.laws.structured import TableRows, structured_law
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import _cheapest_order, make
 from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
-from draftproof.verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
+from draftproof.verifiers._node_orders import DENOMINATOR, Mixture, node_mixtures, rounded
 from draftproof.verifiers.path_transport import PathTransport
 
-#: The weights of a few orders, each off by at most half of 1/GRAIN: a hundred nodes lose 3e-4 at most.
-ROUNDING = 1 / GRAIN
+#: The weights of a few orders, each off by at most half of 1/DENOMINATOR: a hundred nodes lose 3e-4 at most.
+ROUNDING = 1 / DENOMINATOR
 
 
 def selected(order, k, q):
@@ -36,7 +36,7 @@ def shares(mixtures, alive, q):
     total[0] = alive[0] * q
     for k, mixture in enumerate(mixtures, start=2):
         for units, order in zip(mixture.units, mixture.orders, strict=True):
-            total[:k] += alive[k - 1] * units / GRAIN * selected(order, k, q)
+            total[:k] += alive[k - 1] * units / DENOMINATOR * selected(order, k, q)
     return total
 
 
@@ -112,7 +112,7 @@ def test_maximum_is_attained_with_more_orders_than_can_be_listed(given):
 def test_mixtures_are_mixtures_of_orders_and_do_not_depend_on_what_was_solved_before(given):
     first = node_mixtures(*given)
     for mixture in first:
-        assert sum(mixture.units) == GRAIN
+        assert sum(mixture.units) == DENOMINATOR
         assert all(units > 0 for units in mixture.units)
         assert all(sorted(order) == list(range(len(given[2]))) for order in mixture.orders)
     node_mixtures.cache_clear()
@@ -153,7 +153,7 @@ def test_lossless_and_structured_alike_whatever_the_program_returns():
         given = tuple(map(tuple, (p, q, state)))
         if given not in known:
             orders = [[tuple(map(int, rng.permutation(size))) for _ in range(2)] for _ in counts]
-            known[given] = tuple(Mixture((300, GRAIN - 300), tuple(pair)) for pair in orders)
+            known[given] = tuple(Mixture((300, DENOMINATOR - 300), tuple(pair)) for pair in orders)
         return known[given]
 
     for V, K, L1, L2 in SHAPES:

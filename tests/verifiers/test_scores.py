@@ -25,12 +25,12 @@ from draftproof.verifiers import (
 )
 from draftproof.verifiers._ratio_classes import Sorted, by_classes
 from draftproof.verifiers._score_laws import winning_shares
-from draftproof.verifiers._scores import GRAIN, Scores, scored, with_scores
+from draftproof.verifiers._scores import DENOMINATOR, Scores, scored, with_scores
 from draftproof.verifiers.optimal_transport import accepted, one_step
 from tests.quick import by_turns, quick
 
-#: Laws of scores are rounded to multiples of 1/GRAIN: what a law of twenty tokens can lose by it.
-ROUNDED = 100 / GRAIN
+#: Laws of scores are rounded to multiples of 1/DENOMINATOR: what a law of twenty tokens can lose by it.
+ROUNDED = 100 / DENOMINATOR
 #: Sums of a hundred thousand terms of at most 1 in double precision.
 ROUNDING = 1e-10
 SHAPES = [
@@ -131,7 +131,7 @@ def tokens_as_classes(size: int, k: int, seed: int) -> tuple[Scores, list[Fracti
 
 def by_definition(scores: Scores, drafted: tuple[int, ...]) -> list[Fraction]:
     """The probability of each draft to be taken: every cell for every draft, the best wins, among equals by lot."""
-    laws = [[Fraction(int(units), GRAIN) for units in scores.units[scores.rows[token]]] for token in drafted]
+    laws = [[Fraction(int(units), DENOMINATOR) for units in scores.units[scores.rows[token]]] for token in drafted]
     chances = [Fraction(0)] * len(drafted)
     for cells in product(range(len(laws[0])), repeat=len(drafted)):
         chance = prod(law[cell] for law, cell in zip(laws, cells, strict=True))

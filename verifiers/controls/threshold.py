@@ -47,7 +47,7 @@ class Threshold:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, self._solve)
+        return walk(root, coin, self._next_token)
 
     @property
     def structure(self) -> TopDown:
@@ -69,7 +69,7 @@ class Threshold:
         outright = p[token] * self.single.denominator >= self.single.numerator
         return 1 if outright or p[token] * scale >= left else p[token] * scale / left
 
-    def _solve(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    def _next_token(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
         before, rest = p.sum() * 0, p
         for token in dict.fromkeys(drafted):
             if coin.flip(self._accepts(p, token, before)):

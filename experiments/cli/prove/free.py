@@ -21,8 +21,8 @@ from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftS
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
 from draftproof.simulator.theorems.proof.numbers import Number, Run
 from draftproof.simulator.theorems.proof.theorem import Subject
-from draftproof.verifiers._node_orders import GRAIN, Mixture
-from draftproof.verifiers._tournament import GRAIN as UNITS
+from draftproof.verifiers._node_orders import DENOMINATOR, Mixture
+from draftproof.verifiers._tournament import DENOMINATOR as UNITS
 from draftproof.verifiers._tournament import play
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _shares(context: Context, size: int, paths: int) -> list[str]:
     return [f"r{_text(context)}_{k}" for k in range(2, paths + 1)]
 
 
-def _division(values: Values, context: Context, p: Vector, q: Vector, k: int) -> Any:
+def _rho(values: Values, context: Context, p: Vector, q: Vector, k: int) -> Any:
     """`rho` in [1, k], of those for which the verifier is defined: `1 - (1 - beta)^k <= rho beta`.
 
     Where `beta > 0` both sides are divided by it: `1 + (1 - beta) + .. + (1 - beta)^(k-1) <= rho`, a smaller function.
@@ -130,8 +130,8 @@ def _mixtures(values: Values, context: Context, p: Vector, q: Vector, state: Any
     orders = tuple(permutations(range(len(p))))
     mixtures = []
     for k in range(2, len(state)):
-        units = [values[f"m{_text(context)}_{k}_{order}"] * GRAIN for order in range(len(orders) - 1)]
-        rest = GRAIN - sum(units)
+        units = [values[f"m{_text(context)}_{k}_{order}"] * DENOMINATOR for order in range(len(orders) - 1)]
+        rest = DENOMINATOR - sum(units)
         if isinstance(rest, Number) and len(units) > 1:
             rest.of_run.assume(-rest, NEGATIVE | ZERO)
         mixtures.append(Mixture((*units, rest), orders))
@@ -156,7 +156,7 @@ def _plausible(values: Values, context: Context, p: Vector, token: int, epsilon:
 _SOLVERS = {
     "typical": _Solver(_levels, _plausible),
     "khisti": _Solver(_weights, _tournament),
-    "spectr": _Solver(_shares, _division),
+    "spectr": _Solver(_shares, _rho),
     "path_transport": _Solver(_orders, _mixtures),
 }
 

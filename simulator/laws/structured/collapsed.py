@@ -44,9 +44,9 @@ class CollapsedTopDown:
     _ends: dict[tuple[int, int, int], list[tuple[Masses, Any]]] = field(default_factory=dict)
     _passes: dict[tuple[int, int], list[Masses]] = field(default_factory=dict)
 
-    def started(self, start: int) -> CollapsedTopDown:
+    def starting_at(self, start: int) -> CollapsedTopDown:
         """The same from another root state: only the passes from the root are not shared."""
-        return CollapsedTopDown(self.verifier, self.rows.started([start]), self._laws, self._ends)
+        return CollapsedTopDown(self.verifier, self.rows.starting_at([start]), self._laws, self._ends)
 
     def __post_init__(self) -> None:
         structure = structure_of(self.verifier, Delayed(1, 0, 1))

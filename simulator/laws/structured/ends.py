@@ -32,7 +32,7 @@ def ends_by_law(verifier: Verifier, rows: MarkovRows, scheme: DraftScheme, start
 
 
 def _of_starts(verifier: Verifier, rows: MarkovRows, scheme: DraftScheme, starts: range) -> tuple[Any, Any]:
-    law = structured_law(verifier, rows.started(starts), scheme)
+    law = structured_law(verifier, rows.starting_at(starts), scheme)
     return ends_of_masses([masses.reshape(len(starts), -1) for masses in law.correction], rows, starts)
 
 

@@ -98,7 +98,7 @@ class MarkovRows:
         self.roots = len(self.starts)
         self._starts = whole_numbers(self.p, self.starts)
 
-    def started(self, starts: Sequence[int]) -> MarkovRows:
+    def starting_at(self, starts: Sequence[int]) -> MarkovRows:
         """The same processes from other states."""
         other = copy(self)
         other.starts, other.roots, other._starts = list(starts), len(starts), whole_numbers(self.p, starts)

@@ -86,12 +86,12 @@ def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
     except InvalidVerifier:
         raise
     except (TypeError, ValueError, IndexError) as error:
-        _tried(function, arguments, kept)
+        _raise_error_of_numbers(function, arguments, kept)
         raise refused_operation(f"numpy.{name} ({error})") from error
     return result if out is None else stored(result, out)
 
 
-def _tried(function: Any, arguments: Any, options: Any) -> None:
+def _raise_error_of_numbers(function: Any, arguments: Any, options: Any) -> None:
     """Raise the error that numpy raises where real numbers replace the symbols."""
     if function is not None:
         with np.errstate(all="ignore"):
@@ -122,7 +122,7 @@ def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
     except InvalidVerifier:
         raise
     except (TypeError, ValueError, IndexError, AttributeError) as error:
-        _tried(function, arguments, options)
+        _raise_error_of_numbers(function, arguments, options)
         raise refused_operation(f"numpy.{name} ({error})") from error
 
 
@@ -148,7 +148,7 @@ def _wrapped_all(value: Any) -> Any:
 
 
 def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
-    if name.endswith("_like"):  # floats, unless asked for otherwise: the numbers are
+    if name.endswith("_like"):  # symbols stand for floats, so the default type is float64
         options = {"dtype": np.float64} | options | {"subok": False}
         return function(np.empty(np.shape(plain(arguments[0]))), *arguments[1:], **options)
     return function(*(_stripped(name, argument) for argument in arguments), **options)

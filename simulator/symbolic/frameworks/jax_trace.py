@@ -1,6 +1,6 @@
-"""The trace of jax under which a call runs: it gets every primitive. Needs jax.
+"""The jax trace under which an audited call runs. jax hands it every primitive of the call. Needs jax.
 
-That includes primitives in compiled functions, loops and `vmap`. Primitives without symbols are computed by jax itself.
+That includes primitives in compiled functions, loops and `vmap`. Primitives on plain arrays are computed by jax itself.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
 @contextmanager
-def following(session: Session, wide: bool = False) -> Iterator[None]:
-    """Within it random numbers of jax are those of the session, and its default precision is 64 bits.
+def intercepting(session: Session, wide: bool = False) -> Iterator[None]:
+    """A context in which jax draws random symbols of this session, and its default precision is 64 bits.
 
-    wide: functions are traced anew, so that none keeps a lower precision.
+    wide: lower precisions are replaced by float64, so every function is traced again and no cached trace is used.
     """
     jax = jax_module()
     followed_class()
-    session.keys = Keys(session, _coins)
-    # This setting changes no number here, but jax caches its traces apart by it.
-    apart = jax.default_matmul_precision("highest") if wide else nullcontext()
-    with jax.enable_x64(True), apart, jax_core.set_current_trace(the_trace()):
+    session.keys = Keys(session, _random_array)
+    # This setting changes no number here; it is a part of the key of jax's cache of traces.
+    retraced = jax.default_matmul_precision("highest") if wide else nullcontext()
+    with jax.enable_x64(True), retraced, jax_core.set_current_trace(the_trace()):
         yield
 
 
 @functools.cache
 def warm() -> None:
-    """Use jax once, as what it starts and imports at its first use must not happen while names are replaced."""
+    """Use jax once before functions are replaced: what its first use imports and starts must see the originals."""
     jax = jax_module()
     with jax.enable_x64(True):
         key = jax.random.key(0)
         row = jax.random.uniform(jax.random.split(key)[0], (2,))
-        jax.jit(jax.vmap(lambda each: jax.lax.while_loop(lambda x: x < 1, lambda x: x + 1, each)))(row)
+        jax.jit(jax.vmap(lambda start: jax.lax.while_loop(lambda x: x < 1, lambda x: x + 1, start)))(row)
         jax.numpy.searchsorted(jax.numpy.cumsum(row), row).block_until_ready()
 
 
-def _coins(array: Any, dtype: Any) -> Any:
+def _random_array(array: Any, dtype: Any) -> Any:
     return wrapped(the_trace(), array, shaped(array.shape, dtype or "float64"))
 
 
@@ -75,14 +75,14 @@ def _unfollowed(name: str) -> Any:
 
 
 def _plain_call(self: Any, primitive: Any, function: Any, *rest: Any, **options: Any) -> Any:
-    """A function with its own derivative, run as it is."""
+    """A function with a custom derivative: the function itself is run."""
     args = next(item for item in rest if isinstance(item, (list, tuple)))
     with jax_core.set_current_trace(self):
         return function.call_wrapped(*args)
 
 
 def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
-    """One primitive, called from outside of any trace of its own."""
+    """The result of one primitive: by its rule where an argument holds symbols, else by jax itself."""
     session = current()
     name = primitive.name
     if session is None or session.keys is None:

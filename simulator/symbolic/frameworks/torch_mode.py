@@ -28,7 +28,7 @@ from draftproof.simulator.symbolic.where import refusal, refused_operation, text
 
 
 @contextmanager
-def following(session: Session) -> Iterator[None]:
+def intercepting(session: Session) -> Iterator[None]:
     """Within it torch's random numbers are those of the session."""
     session.tensors = Tensors(session, torch)
     operations, functions = _modes()

@@ -50,14 +50,14 @@ class RecordingOracle(Oracle):
 
 @dataclass
 class CertificateOracle(Oracle):
-    """An oracle that takes points from a certificate, and of the solver only that there is none."""
+    """An oracle that takes its points from a certificate. The solver only confirms that a region is empty."""
 
     answers: Sequence[Point | None] = ()
     cursor: list[int] = field(default_factory=lambda: [0])
 
     @property
     def used(self) -> int:
-        """How many of them were asked for, by this and all fresh ones."""
+        """How many answers of the certificate were taken, by this oracle and all that `fresh` made of it."""
         return self.cursor[0]
 
     def fresh(self, ring: Ring) -> Self:
@@ -74,9 +74,9 @@ class CertificateOracle(Oracle):
 
 
 def certificate_of(proof: Proof, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The certificate of a proof that a `RecordingOracle` oracle helped to find, as plain data. about: what names it.
+    """The certificate of a proof that a `RecordingOracle` found, as plain data. about: which theorem it is.
 
-    Raises `InvalidInput` for what is not proved.
+    Raises `InvalidInput` for a proof that is not complete.
     """
     oracle = proof.explorer.oracle
     if not proof.proved or not isinstance(oracle, RecordingOracle):
@@ -126,7 +126,7 @@ class CertificateCheck:
 
 
 def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> CertificateCheck:
-    """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` if it is none."""
+    """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` for other data."""
     if certificate.get("format") != FORMAT:
         raise InvalidInput(
             f"no certificate of a theorem: its format is {cut(repr(certificate.get('format')))}, not {FORMAT!r}"
@@ -147,7 +147,7 @@ def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> C
 
 
 def points_in(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
-    """The answers of a certificate; raises `InvalidInput` for what is none."""
+    """The answers of a certificate; raises `InvalidInput` for other data."""
     answers = certificate.get("answers")
     try:
         assert isinstance(answers, list)

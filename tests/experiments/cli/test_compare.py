@@ -76,7 +76,7 @@ def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draft
     assert not row["lossless"]
     named = draftproof("compare", "nss", "spechub", "--vocab", 2, "--K", 3)
     assert (named.code, named.out) == (2, "")
-    assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the draft's favourite" in named.err
+    assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the most probable draft token" in named.err
 
 
 def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.text import (
+    CHECKSUM,
     EMBEDDED,
     ORDER,
-    SEAL,
     TABLE,
     TOPICS,
     read_counted,
@@ -34,7 +34,7 @@ def test_the_table_is_the_one_the_text_gives():
     if TextGrams(text).digest != SOURCE:
         version = ".".join(map(str, sys.version_info[:3]))
         pytest.skip(f"the text of Python {version} is not the one that was counted")
-    assert GramTable.of(text, ORDER).seal == SEAL
+    assert GramTable.of(text, ORDER).checksum == CHECKSUM
     for size, order in ((2, 3), (3, 3), (4, 3), (8, 3), (27, 3), (4, 2), (103, 1)):
         ours, theirs = TextPair(topics_table(), size, order, min(1, order)), TextPair(text, size, order, min(1, order))
         assert all(np.array_equal(a, b) for a, b in zip(ours.counts, theirs.counts, strict=True))

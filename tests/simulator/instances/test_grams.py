@@ -31,12 +31,12 @@ def test_models_and_roots_are_those_of_the_text() -> None:
 def test_what_is_saved_is_loaded(tmp_path) -> None:
     table = GramTable.of(TEXT, 2)
     table.save(tmp_path / "a.npz")
-    again = GramTable.load(tmp_path / "a.npz", table.seal)
-    assert again.seal == table.seal
+    again = GramTable.load(tmp_path / "a.npz", table.checksum)
+    assert again.checksum == table.checksum
     assert np.array_equal(again.counts(4, 2), TextGrams(TEXT).counts(4, 2))
 
 
-def test_every_part_is_under_the_seal(tmp_path) -> None:
+def test_every_part_is_in_the_checksum(tmp_path) -> None:
     table = GramTable.of(TEXT, 2)
     parts = {name: getattr(table, name) for name in ("symbols", "grams", "times", "ending", "digest")}
     changed = {
@@ -48,10 +48,10 @@ def test_every_part_is_under_the_seal(tmp_path) -> None:
     }
     for name, value in changed.items():
         other = GramTable(**{**parts, name: value})
-        assert other.seal != table.seal
+        assert other.checksum != table.checksum
         other.save(tmp_path / "b.npz")
-        with pytest.raises(InvalidInput, match="is not the one it should be"):
-            GramTable.load(tmp_path / "b.npz", table.seal)
+        with pytest.raises(InvalidInput, match="has another checksum than it should"):
+            GramTable.load(tmp_path / "b.npz", table.checksum)
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:200], lambda data: b"not a table", lambda data: b""])
@@ -60,7 +60,7 @@ def test_a_damaged_file_is_named(tmp_path, spoil) -> None:
     table.save(tmp_path / "a.npz")
     (tmp_path / "a.npz").write_bytes(spoil((tmp_path / "a.npz").read_bytes()))
     with pytest.raises(InvalidInput, match="cannot read the table of counts"):
-        GramTable.load(tmp_path / "a.npz", table.seal)
+        GramTable.load(tmp_path / "a.npz", table.checksum)
 
 
 def test_longer_contexts_than_were_counted_are_refused() -> None:

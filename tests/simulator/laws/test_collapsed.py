@@ -92,7 +92,7 @@ def test_a_state_that_is_never_reached_does_not_make_a_verifier_lossy_nor_the_se
     draft = MarkovProcess(RATIONAL.vector([*rows[:2], ["1/6", "1/6", "2/3"]]), (0,))
     found = CollapsedTopDown(make("relaxed"), MarkovRows(target, draft)).metrics(Delayed(1, 0, 60))
     assert (found.max_deviation, found.total_variation) == (0, 0)
-    from_there = CollapsedTopDown(make("relaxed"), MarkovRows(target.started((2,)), draft.started((2,))))
+    from_there = CollapsedTopDown(make("relaxed"), MarkovRows(target.starting_at((2,)), draft.starting_at((2,))))
     assert from_there.metrics(Delayed(1, 0, 60)).max_deviation > 0
 
 
@@ -109,7 +109,7 @@ def test_deep_trees_cost_next_to_nothing() -> None:
 @pytest.mark.parametrize("name", ["specinfer", "relaxed"])
 def test_from_other_roots(name: str, root: tuple[int, ...]) -> None:
     verifier = make(name)
-    started = CollapsedTopDown(verifier, MarkovRows(*pair(3, (2, 1)))).started(3 * root[0] + root[1])
+    started = CollapsedTopDown(verifier, MarkovRows(*pair(3, (2, 1)))).starting_at(3 * root[0] + root[1])
     target, draft = pair(3, (2, 1), root=root)
     for scheme in SHAPES:
         assert_equal(started.metrics(scheme), full(verifier, target, draft, scheme))
@@ -123,7 +123,7 @@ def test_the_order_in_which_shapes_are_asked_for_does_not_matter(name: str) -> N
     first = [forwards.metrics(scheme) for scheme in SHAPES]
     last = [backwards.metrics(scheme) for scheme in reversed(SHAPES)]
     assert first == last[::-1]
-    assert [backwards.started(1).metrics(scheme) for scheme in SHAPES] != first
+    assert [backwards.starting_at(1).metrics(scheme) for scheme in SHAPES] != first
     assert [backwards.metrics(scheme) for scheme in SHAPES] == first, "another root must not touch what is kept"
 
 
@@ -150,7 +150,7 @@ def test_verifiers_that_do_not_collapse_are_told_why(name: str, why: str) -> Non
 def test_processes_after_different_tokens_have_no_common_state() -> None:
     target, draft = pair(2, (2, 1), root=(0, 1))
     with pytest.raises(InvalidInput, match=r"target and draft start after different tokens: \(0, 1\) and \(0,\)"):
-        MarkovRows(target, draft.started((0,)))
+        MarkovRows(target, draft.starting_at((0,)))
 
 
 @pytest.mark.parametrize("name", ["block", "traversal", "specinfer", "relaxed"])

@@ -141,7 +141,7 @@ def test_a_policy_becomes_a_choice_by_state():
     rows = [place.known(state).draft_root for state in range(4)]
     assert [row.tolist() for row in rows[:2]] == [row.tolist() for row in rows[2:]]
     assert place.known(1).context == (0, 1)
-    assert (place.known(2).target_before == place.target.started((1,)).row(())).all()
+    assert (place.known(2).target_before == place.target.starting_at((1,)).row(())).all()
     chosen = place.choices(by_entropy(some[0], some[4]), some)
     assert set(chosen.tolist()) <= {0, 4}
     with pytest.raises(InvalidInput, match="which is none of its 6"):

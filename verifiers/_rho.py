@@ -18,7 +18,7 @@ HALVINGS = 24
 STEPS = (2, 1, 1, 1)
 
 
-def division(p: Vector, q: Vector, k: int) -> Any:
+def smallest_rho(p: Vector, q: Vector, k: int) -> Any:
     """`rho`, shape `(n.., 1)`: the smallest allowed of the `2^HALVINGS + 1` (or fewer) evenly spaced numbers in [1, k].
 
     Where one `rho` is allowed so is every larger one: the result is the grid point that is allowed while the point
