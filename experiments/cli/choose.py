@@ -15,7 +15,6 @@ from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axe
 from draftproof.experiments.grid.store import check_store
 from draftproof.experiments.inputs.options import JsonTarget, grouped
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
-from draftproof.experiments.inputs.text import text_files, text_label
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import check_files, csv_cell, write_json, write_whole
@@ -29,7 +28,7 @@ SHOWN = 12
 def show(console: Console, found: Mapping[str, Any]) -> None:
     """Table, what was left out, and the recommendation."""
     about = f"V = {found['V']}, {found['sampling']}, {found['device']}, {found['clock']} clock"
-    where = f"after {found['roots']} roots of {text_label(found['text'])}"
+    where = f"after {found['after']}"
     table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}\n{where}", title_justify="left")
     for heading in (
         "verifier",
@@ -160,7 +159,14 @@ SHAPES = tuple(
     if L1 + K * L2 <= 12
 )
 
-Roots = Annotated[int, typer.Option(min=1, help="Root contexts of the text, the same for all candidates.", **_HOW)]
+Roots = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Contexts of the text (default 8) or prompts (default all, up to 16), the same for all candidates.",
+        **_HOW,
+    ),
+]
 Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
 Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best against each other.", **_HOW)]
 Seconds = Annotated[
@@ -181,7 +187,7 @@ def choose(
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
     shape: opt.SchemeOptions,
-    roots: Roots = 8,
+    roots: Roots = None,
     tokens: Tokens = 32,
     rounds: Rounds = 5,
     seconds: Seconds = None,
@@ -195,9 +201,9 @@ def choose(
     Against `generate` of transformers, from call to return: tokens of a block, expected and measured, over its seconds.
 
     Candidates that could not be the fastest, even if every block were quick, are left out and said so. A verifier runs
-    on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
+    on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots.
     """
-    check_files(text_files(pair.text), {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
+    check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:
         check_store(resume)
     from draftproof.experiments.models.pair.devices import libraries
@@ -207,10 +213,11 @@ def choose(
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()
-    amount = work.Amount(roots, tokens, rounds, seconds)
     console = console_for(json_target)
     try:
         with work.open_pair(pair.wanted(seed)) as opened:
+            count = len(opened.roots(roots, work.Amount.roots).contexts)
+            amount = work.Amount(count, tokens, rounds, seconds)
             found = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
     except KeyboardInterrupt:
         kept = f"; what was measured is kept in {resume}" if resume else "; --resume FILE would keep what was measured"

@@ -24,7 +24,10 @@ Replace = Annotated[
         help="Run OTHER (a name, or FILE.py:NAME) where the table predicts NAME: a planted bias must be found.",
     ),
 ]
-Roots = Annotated[int | None, typer.Option(min=1, help="Root contexts of the text (default 4).", **_HOW)]
+Roots = Annotated[
+    int | None,
+    typer.Option(min=1, help="Root contexts of the text (default 4), or prompts (default all, up to 16).", **_HOW),
+]
 Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
 LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
 Lossy = Annotated[list[str] | None, typer.Option("--lossy", help="A verifier known to be lossy: no failure.", **_HOW)]
@@ -58,10 +61,10 @@ def validate(
     """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
 
     Without --pair or --target a small pair is trained first, on the text that ships with Python. A verifier runs on the
-    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
+    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots.
     """
     started = time.perf_counter()
-    files.check(pair.text)
+    files.check(pair.inputs)
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
@@ -123,7 +126,7 @@ def _of_policy(
 def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
     """Measured after as many tokens as the roots of the table have."""
     from draftproof.experiments.models.measure.passes import measured_times
-    from draftproof.experiments.models.pair.pair import CONTEXT
+    from draftproof.experiments.models.pair.roots import CONTEXT
 
     remark("times of passes")
     return measured_times(pair, CONTEXT, schemes)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from draftproof.experiments.inputs.options import Shape, grouped
+from draftproof.experiments.inputs.options import BOS_HELP, CONTEXT_HELP, PROMPTS_HELP, Shape, grouped
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem, sampled
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_spec
@@ -55,7 +55,10 @@ RootText = Annotated[
 Roots = Annotated[
     int | None,
     typer.Option(
-        "--roots", min=1, help="Number of most frequent root contexts of a text (default 8).", rich_help_panel=_WHERE
+        "--roots",
+        min=1,
+        help="Most frequent contexts of a text (default 8); of models: contexts of a text (4), or prompts (16).",
+        rich_help_panel=_WHERE,
     ),
 ]
 Denominator = Annotated[
@@ -78,6 +81,9 @@ Draft = Annotated[
         rich_help_panel=_MODELS,
     ),
 ]
+PromptFile = Annotated[str | None, typer.Option("--prompts", help=PROMPTS_HELP, rich_help_panel=_MODELS)]
+Beginning = Annotated[str, typer.Option("--bos", help=BOS_HELP, rich_help_panel=_MODELS)]
+ContextLength = Annotated[int | None, typer.Option("--context", min=1, help=CONTEXT_HELP, rich_help_panel=_MODELS)]
 Sampling = Annotated[
     str | None,
     typer.Option(
@@ -103,12 +109,15 @@ class Given:
     pair: PairFolder = None
     target: Target = None
     draft: Draft = None
+    prompts: PromptFile = None
+    bos: Beginning = "auto"
+    context: ContextLength = None
     sampling: Sampling = None
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
         """The files that are read, for `check_files`."""
-        return self.instance, self.text
+        return self.instance, self.text, self.prompts
 
     @property
     def options(self) -> list[str]:
@@ -137,6 +146,8 @@ def choose_problem(given: Given, small: bool = False) -> Problem:
     """
     if given.models:
         return _pair_problem(given, small)
+    of_models = {"--prompts": given.prompts, "--bos": None if given.bos == "auto" else given.bos}
+    _refuse({**of_models, "--context": given.context}, "is for models; add --pair, or --target and --draft")
     problem = _written_problem(given)
     return problem if given.sampling is None else sampled(problem, _temperature(given.sampling))
 
@@ -210,12 +221,15 @@ def _pair_problem(given: Given, small: bool) -> Problem:
     _refuse(others, "has no effect on an instance from models; leave it out")
     if given.root is not None and given.roots is not None:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
+    if given.root is not None and given.prompts is not None:
+        raise InvalidInput("--root gives one context, --prompts a file of them; give one of the two")
     from draftproof.experiments.models.expect.problem import fewest, pair_problem
     from draftproof.experiments.models.pair.opened import Wanted, load_wanted
     from draftproof.experiments.models.pair.warp import parse_warp
 
-    wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED)
+    where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
+    wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
     warp = parse_warp(given.sampling or "")
-    pair, corpus = load_wanted(wanted)
-    size = fewest(pair.vocab_size) if small and given.vocab is None else given.vocab
-    return pair_problem(pair, corpus, warp, size, given.roots, given.root, given.denominator)
+    opened = load_wanted(wanted)
+    size = fewest(opened.pair.vocab_size) if small and given.vocab is None else given.vocab
+    return pair_problem(opened, warp, size, given.roots, given.root, given.denominator)

@@ -90,6 +90,11 @@ JsonTarget = Annotated[
 ]
 
 
+#: What commands say of where the roots of models come from.
+PROMPTS_HELP = 'JSONL of prompts, in place of roots of a text: {"text": ..} or {"messages": [..]}, and maybe "group".'
+BOS_HELP = "The token for the beginning of a text stands first: auto (as the tokenizer says), yes or no."
+CONTEXT_HELP = "Tokens of a root of a text (default 16); of a prompt the last so many (default: all)."
+
 #: The numbers of `--sampling` and of what is written like it.
 SAMPLING: dict[str, type] = {"temperature": float, "top_k": int, "top_p": float}
 

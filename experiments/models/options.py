@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from draftproof.experiments.grid.store import check_store
-from draftproof.experiments.inputs.options import JsonTarget
+from draftproof.experiments.inputs.options import BOS_HELP, CONTEXT_HELP, PROMPTS_HELP, JsonTarget
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, text_files
 from draftproof.experiments.inputs.verifiers import parse_range
@@ -56,6 +57,9 @@ Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.
 Vocab = Annotated[int | None, typer.Option("--vocab", help="V of a pair that is trained (default 8).", **_PAIR)]
 Tokenizer = Annotated[str, typer.Option(help="Of a pair that is trained: letters, digits or bpe.", **_PAIR)]
 TextName = Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).", **_PAIR)]
+PromptFile = Annotated[str | None, typer.Option("--prompts", help=PROMPTS_HELP, **_PAIR)]
+Beginning = Annotated[str, typer.Option("--bos", help=BOS_HELP, **_PAIR)]
+ContextLength = Annotated[int | None, typer.Option("--context", min=1, help=CONTEXT_HELP, **_PAIR)]
 BranchRange = Annotated[str | None, typer.Option("--K", help="Branches of delayed trees, as 2 or 1..4.", **_SHAPE)]
 Schemes = Annotated[
     list[str] | None,
@@ -85,6 +89,14 @@ class PairOptions:
     vocab: Vocab = None
     tokenizer: Tokenizer = "letters"
     text: TextName = EMBEDDED
+    prompts: PromptFile = None
+    bos: Beginning = "auto"
+    context: ContextLength = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The files that are read, for `check_files`."""
+        return (*text_files(self.text), *([] if self.prompts is None else [self.prompts]))
 
     def wanted(self, seed: int, quick: bool = False) -> Wanted:
         """The same for `open_pair`; raises `InvalidInput` for options that contradict."""
@@ -153,8 +165,8 @@ class FileOptions:
         """The files of tables, by flag; those of `--json` are for any result."""
         return {"--resume": self.resume, "--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
 
-    def check(self, text: str) -> None:
+    def check(self, inputs: Sequence[str]) -> None:
         """Raises `InvalidInput`, before the work, for files that cannot be written and for a file that is no store."""
-        check_files(text_files(text), {**self.given(), "--json": self.json_target})
+        check_files(inputs, {**self.given(), "--json": self.json_target})
         if self.resume is not None:
             check_store(self.resume)

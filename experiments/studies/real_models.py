@@ -290,7 +290,7 @@ def choose_study(
     from draftproof.experiments.models.loop.supported import check_pair
 
     check_pair(opened.pair)
-    first = setting(opened.pair, warps[0], opened.roots(roots), seed, vectors)
+    first = setting(opened.pair, warps[0], opened.roots(roots, roots), seed, vectors)
     settings = tuple(replace(first, warp=warp) for warp in warps)
     return Study(settings, tuple(chosen), tuple(shapes), length)
 
@@ -309,7 +309,7 @@ def main(
     files: opt.FileOptions,
 ) -> int:
     """Block efficiency, tokens a second, time split and acceptance by depth on real models, predicted and measured."""
-    files.check(pair.text)
+    files.check(pair.inputs)
     from draftproof.experiments.models.measure.texts import Length, latency_of
     from draftproof.experiments.models.pair.opened import open_pair
     from draftproof.experiments.models.pair.warp import parse_warp

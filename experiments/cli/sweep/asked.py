@@ -19,7 +19,7 @@ sampling = ["temperature=.5", "temperature=1"]   # of both models, one or severa
 text = "topics"
 vocab = 4
 
-[[worlds]]                         # models: a folder of `train`, or target and draft; text: of their roots
+[[worlds]]                         # models: a folder of `train`, or target and draft; text or prompts: of their roots
 pair = "runs/pair8"
 roots = 4
 sampling = "temperature=.7"
@@ -61,6 +61,7 @@ _SWEEP = {
 _WORLD = {
     "family": str, "vocab": (int, str), "seeds": (int, str), "denominator": int, "text": str, "target_order": int,
     "draft_order": int, "roots": int, "instance": str, "pair": str, "target": str, "draft": str,
+    "prompts": str, "bos": str, "context": int,
     "sampling": (str, list),
 }  # fmt: skip
 _SCHEME = {

@@ -17,12 +17,12 @@ import numpy as np
 
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.inputs.sources import EXACT_ENTRIES
-from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.expect.tables import Tables, kept_tables, pair_tables
 from draftproof.experiments.models.expect.truncated import REST, truncated_tables
-from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.devices import model_versions
-from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.roots import Roots, context_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
@@ -45,7 +45,8 @@ class PairProblem:
     """A pair of models after contexts of a text, each of equal weight.
 
     names: of both models; digest: hash of their weights and of what computes with them. pair: None in another process,
-    which has the tables that were made before. vocab_size: `V` of the tables; whole: of the pair. denominator: what
+    which has the tables that were made before. text_hash: of the text, or of the file of prompts, that `given` is from.
+    vocab_size: `V` of the tables; whole: of the pair. denominator: what
     exact rows are rounded to; None: what the models compute, in multiples of `2^-52`.
     Raises `InvalidInput` for a `V` that the vocabulary does not have.
     """
@@ -56,9 +57,8 @@ class PairProblem:
     vocab_size: int
     whole: int
     warp: Warp
-    contexts: tuple[Context, ...]
+    given: Roots
     words: tuple[str, ...]
-    text: str
     text_hash: str
     denominator: int | None = None
     tables: dict[int, list[Tables]] = field(default_factory=dict, compare=False)
@@ -73,6 +73,15 @@ class PairProblem:
                 f"--vocab {self.vocab_size}: {REST} tokens of the tables stand for those that are not kept; take at "
                 f"least {REST + 1}, or all {self.whole}"
             )
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        return self.given.contexts
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Of the prompts that roots come from; none where it is a text."""
+        return self.given.groups
 
     @property
     def cut(self) -> bool:
@@ -161,9 +170,7 @@ class PairProblem:
         size = f"V = {self.vocab_size}"
         if self.cut:
             size += f" (of {self.whole:,}; the last {REST} stand for all others)"
-        roots = f"{len(self.contexts)} root contexts of {text_label(self.text)}"
-        if len(self.contexts) == 1:
-            roots = f"root {self.words[0]!r}"
+        roots = f"root {self.words[0]!r}" if len(self.contexts) == 1 else str(self.given)
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
 
 
@@ -173,29 +180,26 @@ def fewest(whole: int) -> int:
 
 
 def pair_problem(
-    pair: Pair,
-    corpus: Corpus,
+    opened: Opened,
     warp: Warp,
     size: int | None = None,
     count: int | None = None,
     root: str | None = None,
     denominator: int | None = None,
 ) -> PairProblem:
-    """The problem after `count` contexts, evenly spaced over the held-out end of a text, or after one text, `root`.
+    """The problem after `count` prompts or contexts of a text, or after one text, `root`.
 
     size: `V`; by default the vocabulary up to `FULL` tokens, `CUT` beyond. Raises `InvalidInput`.
     """
-    if root is not None:
-        contexts = [(*pair.begins, *pair.encode(root))]
-        if not contexts[0]:
-            raise InvalidInput("--root is empty; give at least one character of the text before the root")
-    else:
-        contexts = roots_of(pair.encode(corpus.held_out), ROOTS if count is None else count, begins=pair.begins)
+    pair = opened.pair
+    if root == "":
+        raise InvalidInput("--root is empty; give at least one character of the text before the root")
+    given = opened.roots(count, ROOTS) if root is None else Roots((context_of(pair, root, opened.context),), "root")
     if size is None:
         size = pair.vocab_size if pair.vocab_size <= FULL else CUT
     computed = {"dtype": str(pair.dtype), "device": pair.device.type, "versions": model_versions()}
     fields = {"pair": pair_digest(pair), **computed}
-    words = tuple(pair.decode(context[len(pair.begins) :]) for context in contexts)
+    words = given.names or tuple(pair.decode(context[len(pair.begins) :]) for context in given.contexts)
     if root is not None and words[0] != root:
         remark(f"root {root!r} is taken as {words[0]!r}: so the tokenizer reads it")
     return PairProblem(
@@ -205,9 +209,8 @@ def pair_problem(
         size,
         pair.vocab_size,
         warp,
-        tuple(contexts),
+        given,
         words,
-        corpus.name,
-        corpus.digest,
+        opened.corpus.digest if opened.prompts is None else opened.prompts.digest,
         denominator,
     )

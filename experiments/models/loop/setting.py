@@ -13,6 +13,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.roots import Roots
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -60,14 +61,18 @@ def under_test(predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVeri
 
 @dataclass(frozen=True)
 class Setting:
-    """What all cells share. roots: contexts of the text before a draft tree; digest: hash of both models."""
+    """What all cells share. given: what stands before a draft tree; digest: hash of both models."""
 
     pair: Pair
     warp: Warp
-    roots: tuple[Context, ...]
+    given: Roots
     digest: str
     seed: int = 0
     vectors: str = "numpy"
+
+    @property
+    def roots(self) -> tuple[Context, ...]:
+        return self.given.contexts
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -99,11 +104,12 @@ def seed_of(key: str) -> int:
     return int(key[:15], 16)
 
 
-def setting(pair: Pair, warp: Warp, roots: Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
+def setting(pair: Pair, warp: Warp, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
     """A setting with the hash of the pair taken; raises `InvalidInput` where there is no root."""
-    if not roots:
+    given = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
+    if not given.contexts:
         raise InvalidInput("no root context is given; --roots takes at least 1")
-    return Setting(pair, warp, tuple(tuple(root) for root in roots), pair_digest(pair), seed, vectors)
+    return Setting(pair, warp, given, pair_digest(pair), seed, vectors)
 
 
 def device_name(device: Any) -> str:

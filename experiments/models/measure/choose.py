@@ -327,7 +327,7 @@ class Chosen:
 def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) -> Setting:
     """What all candidates share; raises `InvalidInput` for models that cannot be read as trees."""
     check_pair(opened.pair)
-    return setting(opened.pair, warp, opened.roots(roots), seed, vectors)
+    return setting(opened.pair, warp, opened.roots(roots, roots), seed, vectors)
 
 
 def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:
@@ -365,6 +365,8 @@ def choose(
         "draft": pair.names[1],
         "V": pair.vocab_size,
         "text": opened.corpus.name,
+        **opened.root_source,
+        "after": str(where.given),
         "sampling": str(warp),
         "device": device_name(pair.device),
         "clock": clock,

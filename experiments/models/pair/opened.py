@@ -16,13 +16,13 @@ from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corp
 from draftproof.experiments.models.pair.devices import check_room, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
-from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair, roots_of
+from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.roots import BOS, CONTEXT, Prompts, Roots, beginning, read_prompts, text_roots
 from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Context
 
 #: Training steps of the target for a glance.
 QUICK_STEPS = 150
@@ -36,7 +36,8 @@ SMALL = 5_000_000
 class Wanted:
     """Which pair: `folder` of a trained one (made if it is not there), or `target` and `draft`; none: a new one.
 
-    draft: with a folder, another draft for its target. Either is a model, or one to be made (`drafts`).
+    draft: with a folder, another draft for its target. Either is a model, or one to be made (`drafts`). prompts: a file
+    that roots come from in place of the text; bos, context: what they begin with, and how many of their tokens count.
     Raises `InvalidInput` for two of them, half of one, and for options of training where nothing is trained.
     """
 
@@ -48,6 +49,9 @@ class Wanted:
     vocab: int | None = None
     tokenizer: str = "letters"
     text: str = EMBEDDED
+    prompts: str | None = None
+    bos: str = "auto"
+    context: int | None = None
     seed: int = 0
     quick: bool = False
 
@@ -58,6 +62,8 @@ class Wanted:
             raise InvalidInput("--target is given without --draft; a pair needs both, or neither to train one")
         if self.draft is not None and self.target is None and self.folder is None:
             raise InvalidInput("--draft is given without --target or --pair; a draft needs a model that it drafts for")
+        if self.bos not in BOS:
+            raise InvalidInput(f"--bos {self.bos}: choose {', '.join(BOS)}")
         if self.target is None:
             return
         if self.folder is not None:
@@ -65,24 +71,47 @@ class Wanted:
         if self.vocab is not None or self.tokenizer != "letters":
             raise InvalidInput("--vocab and --tokenizer belong to a pair that is trained; the models given have theirs")
 
+    def read_prompts(self) -> Prompts | None:
+        """The file of prompts, if there is one; raises `InvalidInput` that names file and line."""
+        return None if self.prompts is None else read_prompts(self.prompts)
+
 
 @dataclass(frozen=True)
 class Opened:
-    """A pair with its text. quality: bits per character by model, None where there is no tokenizer; sample: by role."""
+    """A pair with its text. quality: bits per character by model, None where it was not measured; sample: by role.
+
+    prompts: where roots come from in place of the text. context: the tokens of a root of a text, or the last of a
+    prompt that are taken.
+    """
 
     pair: Pair
     corpus: Corpus
-    quality: dict[str, Any] | None
-    sample: dict[str, str] | None
+    quality: dict[str, Any] | None = None
+    sample: dict[str, str] | None = None
+    prompts: Prompts | None = None
+    context: int | None = None
 
     @property
     def held_out(self) -> list[int]:
         """The tokens of the text that no model was trained on (if it was trained here)."""
         return self.pair.encode(self.corpus.held_out)
 
-    def roots(self, count: int) -> list[Context]:
-        """So many root contexts of that text; raises as `roots_of`."""
-        return roots_of(self.held_out, count, begins=self.pair.begins)
+    def roots(self, count: int | None, otherwise: int) -> Roots:
+        """So many roots of the prompts, or of that text; raises `InvalidInput` where there are fewer.
+
+        otherwise: of a text, where `count` is None.
+        """
+        if self.prompts is not None:
+            return self.prompts.roots(self.pair, count, self.context)
+        count = otherwise if count is None else count
+        return text_roots(self.pair, self.corpus, count, self.context or CONTEXT)
+
+    @property
+    def root_source(self) -> dict[str, str]:
+        """Where roots come from, for reports: name and hash of the file of prompts or of the text."""
+        if self.prompts is not None:
+            return {"prompts": self.prompts.path, "prompts_hash": self.prompts.digest}
+        return {}
 
 
 @contextmanager
@@ -92,33 +121,38 @@ def open_pair(wanted: Wanted) -> Iterator[Opened]:
     While it is open, small models run on one thread: on several they are slower, and far slower beside other work.
     """
     corpus = read_corpus(wanted.text)
+    roots: dict[str, Any] = {"prompts": wanted.read_prompts(), "context": wanted.context}
     if wanted.target is not None and wanted.draft is not None:
-        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
-        for note in pair.notes:
-            remark(note)
+        pair = replace(_loaded(wanted, wanted.target, wanted.draft, corpus), text_digest=corpus.digest)
         with _threads(_is_small(pair)):
-            yield opened(replace(pair, text_digest=corpus.digest), corpus)
+            yield replace(opened(pair, corpus), **roots)
         return
     with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
-        yield _trained(wanted, corpus, wanted.folder or f"{folder}/pair")
+        yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair"), **roots)
 
 
-def load_wanted(wanted: Wanted) -> tuple[Pair, Corpus]:
-    """A pair that is there, with the text of its roots; nothing is trained, measured or written.
+def load_wanted(wanted: Wanted) -> Opened:
+    """A pair that is there, with what its roots come from; nothing is trained, measured or written.
 
     Raises `InvalidInput`, also for a folder that holds a pair of another text.
     """
-    corpus = read_corpus(wanted.text)
+    corpus, prompts = read_corpus(wanted.text), wanted.read_prompts()
     if wanted.target is not None and wanted.draft is not None:
-        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
-        for note in pair.notes:
-            remark(note)
+        pair = _loaded(wanted, wanted.target, wanted.draft, corpus)
     else:
         pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
         _check_text(str(wanted.folder), corpus, pair.text_digest)
+        pair = beginning(pair, wanted.bos)
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
-    return pair, corpus
+    return Opened(pair, corpus, prompts=prompts, context=wanted.context)
+
+
+def _loaded(wanted: Wanted, target: str, draft: str, corpus: Corpus) -> Pair:
+    pair = load_pair(target, draft, wanted.device, wanted.dtype, corpus.training)
+    for note in pair.notes:
+        remark(note)
+    return beginning(pair, wanted.bos)
 
 
 def on_threads(pair: Pair) -> AbstractContextManager[None]:
@@ -165,7 +199,10 @@ def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
     else:
         _check_record(wanted, corpus, folder, record["configuration"])
         remark(f"{folder} holds a pair already; it was not trained again")
-    pair = load_folder(folder, wanted.device, wanted.dtype, wanted.draft, corpus.training)
+    pair = beginning(
+        load_folder(folder, wanted.device, wanted.dtype, wanted.draft, corpus.training),
+        wanted.bos,
+    )
     if wanted.draft is not None:
         return opened(pair, corpus)
     return Opened(pair, corpus, record["bits_per_character"], record["sample"])

@@ -25,7 +25,6 @@ from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
-from draftproof.simulator.protocol import Context
 
 #: How many tokens of the larger model may be padding: one in so many.
 PADDING = 32
@@ -65,6 +64,7 @@ class Pair:
 
     target, draft: models of transformers whose logits have shape `(.., V)`. tokenizer: None where they have none.
     text_digest: hash of the text that they were trained on, None where it is not known. notes: what was done to them.
+    bos: auto, yes or no: whether texts begin with the token for it, as their tokenizer says or not.
     """
 
     target: Any
@@ -76,6 +76,7 @@ class Pair:
     text_digest: str | None = None
     names: tuple[str, str] = ("target", "draft")
     notes: tuple[str, ...] = ()
+    bos: str = "auto"
 
     def model(self, which: str) -> Any:
         return {"target": self.target, "draft": self.draft}[which]
@@ -86,9 +87,26 @@ class Pair:
 
     @property
     def begins(self) -> tuple[int, ...]:
-        """The tokens that every text begins with, as the tokenizer says."""
-        found = () if self.tokenizer is None else self.tokenizer.begins
+        """The tokens that every text begins with, as `bos` and the tokenizer say."""
+        if self.tokenizer is None or self.bos == "no":
+            return ()
+        found = self.tokenizer.begins
+        if self.bos == "yes" and self.tokenizer.bos is not None:
+            found = (self.tokenizer.bos,)
         return found if all(token < self.vocab_size for token in found) else ()
+
+    def encode_chat(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], list[int]]:
+        """What messages begin with, and their other tokens, up to where an answer stands; raises `InvalidInput`.
+
+        The template says whether they begin with a token for that, unless `bos` does.
+        """
+        tokenizer = self._tokenizer()
+        tokens = tokenizer.encode_chat(messages)
+        begun = tokens[:1] == [tokenizer.bos]
+        rest = tokens[begun:]
+        if self.bos == "auto":
+            return tuple(tokens[:begun]), rest
+        return self.begins, rest
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Tokens as text; raises `InvalidInput` where there is no tokenizer."""
@@ -258,21 +276,8 @@ def _rows_of_logits(config: Any) -> int:
     return int(config.get_text_config().vocab_size)
 
 
-#: Tokens of a root context.
-CONTEXT = 16
 #: What a configuration says of where it comes from, and not of what is computed; the precision is that of the weights.
 _ORIGIN = ("_name_or_path", "transformers_version", "dtype")
-
-
-def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT, begins: Context = ()) -> list[Context]:
-    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short.
-
-    begins: tokens before each, as models have them before every text.
-    """
-    if len(tokens) < count * length:
-        raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
-    spacing = len(tokens) // count
-    return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]
 
 
 def pair_digest(pair: Pair) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 from draftproof.simulator.instances.ngram import TextPair
 
 #: Kinds of tokenizer with the vocabulary sizes that they can have.
@@ -56,6 +57,28 @@ class TextTokenizer:
         alone, whole = self.encode("a"), [int(token) for token in self.base.encode("a")]
         starts = range(len(whole) - len(alone) + 1)
         return tuple(whole[: next((at for at in starts if whole[at : at + len(alone)] == alone), 0)])
+
+    @property
+    def bos(self) -> int | None:
+        """The token for the beginning of a text; None where there is none."""
+        token = self.base.bos_token_id
+        return None if token is None else int(token)
+
+    def encode_chat(self, messages: Sequence[Any]) -> list[int]:
+        """The messages as the template writes them, up to where an answer stands: a last one of the assistant goes on.
+
+        Raises `InvalidInput` without a template, and for messages that it does not take.
+        """
+        if not self.base.chat_template:
+            raise InvalidInput("messages need a chat template, and the tokenizer has none; give a text")
+        answered = messages[-1].get("role") == "assistant"
+        try:
+            text = self.base.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=not answered, continue_final_message=answered
+            )
+        except Exception as error:  # a template is a program of others, which may raise anything
+            raise InvalidInput(f"the chat template does not take these messages: {cut(error)}") from None
+        return self.encode(text)
 
     def encode(self, text: str) -> list[int]:
         """`text` as tokens, without special ones before or after."""

@@ -21,7 +21,8 @@ from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
-from draftproof.experiments.models.pair.pair import CONTEXT, Pair, pair_digest, roots_of
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.roots import CONTEXT, spread_roots
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
 from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
@@ -43,8 +44,6 @@ from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Context, Verifier
 
-#: Tokens of the roots, in turn.
-LENGTHS = (8, 16, 32, 48)
 #: Shares of the text, from its beginning: roots to train on, to choose the network by; the rest is held out.
 TRAINING, VALIDATING = 0.6, 0.2
 #: Roots without which there is nothing to train, to choose by or to hold out; labels that tell how long the rest takes.
@@ -89,16 +88,6 @@ def planned(
     if exact is None:
         exact = LABELS.exact(named.verifier, pair.vocab_size, deepest(actions))
     return Plan(named, tuple(actions), tuple(warps), times, roots, None if exact else trees, seed)
-
-
-def spread_roots(tokens: Sequence[int], count: int, begins: Context = ()) -> list[Context]:
-    """As `roots_of`, but of several lengths."""
-    roots_of(tokens, count)
-    spacing = len(tokens) // count
-    return [
-        (*begins, *map(int, tokens[place * spacing :][: min(LENGTHS[place % len(LENGTHS)], spacing)]))
-        for place in range(count)
-    ]
 
 
 def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[str, Any]:
@@ -225,11 +214,12 @@ def train(
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder with --out") from None
-    pair, corpus = load_wanted(wanted)
+    opened = load_wanted(wanted)
+    pair = opened.pair
     with on_threads(pair):
         check_pair(pair)
         if times is None:
             remark("times of passes")
             times = measured_times(pair, 2 * CONTEXT, actions)
         plan = planned(pair, named, actions, warps, times, *amount, exact)
-        return make_selector(Opened(pair, corpus, None, None), folder, plan, kept)
+        return make_selector(opened, folder, plan, kept)

@@ -24,14 +24,13 @@ from rich.console import Console
 
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import own_policy, shapes_of
-from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.pair import CONTEXT
+from draftproof.experiments.models.pair.roots import CONTEXT
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.deciding import (
     ByFunction,
@@ -231,7 +230,7 @@ def validate_policy(
         raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
     wanted = _actions(shape)
     with open_pair(pair.wanted(seed)) as opened:
-        where = setting(opened.pair, warp, opened.roots(amount.roots or ROOTS), seed, vectors)
+        where = setting(opened.pair, warp, opened.roots(amount.roots, ROOTS), seed, vectors)
         if from_file(spec):
             run = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
         else:
@@ -293,15 +292,14 @@ def _contest(
 
 def _about(opened: Opened, where: Setting) -> dict[str, Any]:
     names = {"target": opened.pair.names[0], "draft": opened.pair.names[1], "text": opened.corpus.name}
-    return {**names, **where.fields, "roots": len(where.roots)}
+    return {**names, **opened.root_source, **where.fields, "roots": len(where.roots), "after": str(where.given)}
 
 
 def deliver(console: Console, report: dict[str, Any], json_target: str | None) -> int:
     """Print it, write it, and the exit code: 0 where the blocks are as predicted."""
     console.print(
-        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['roots']} roots of "
-        f"{text_label(report['text'])}, V = "
-        f"{report['V']}, one sequence at a time",
+        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['after']}, "
+        f"V = {report['V']}, one sequence at a time",
         soft_wrap=True,
     )
     console.print(

@@ -286,8 +286,7 @@ def make_validation(
 ) -> Validation:
     """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
     check_pair(opened.pair)
-    count = amount.roots or (2 if amount.quick else 4)
-    made = setting(opened.pair, warp, opened.roots(count), seed, vectors)
+    made = setting(opened.pair, warp, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
     validation = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
     runs = amount.law_runs or (1_000 if amount.quick else validation.law_runs)
     return replace(validation, law_runs=runs)
@@ -338,6 +337,8 @@ def about(opened: Opened, validation: Validation) -> dict[str, Any]:
         "V": pair.vocab_size,
         "text": opened.corpus.name,
         "text_hash": opened.corpus.digest,
+        **opened.root_source,
+        "after": str(validation.setting.given),
         "bits_per_character": opened.quality,
         "sample": opened.sample,
         "warp": validation.setting.warp.as_dict(),

@@ -222,6 +222,7 @@ def show_pair(console: Console, report: Row) -> None:
     console.print(
         f"  text {text_label(report['text'])} (sha256 {report['text_hash']}), {report['dtype']} on {report['device']}"
     )
+    console.print(f"  {report['after']}", soft_wrap=True)
     console.print(
         f"  bits per character on held-out text: target {bits['target']:.3f}, draft {bits['draft']:.3f}; "
         f"n-grams of order 3 {bits['ngram3']:.3f}, of order 1 {bits['ngram1']:.3f}",

@@ -15,7 +15,9 @@ from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.problem import PairProblem, pair_problem
 from draftproof.experiments.models.expect.tables import Tables, cache_folder, kept_tables, pair_tables
-from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.pair.warp import Warp, parse_warp
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
@@ -36,7 +38,7 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
 
 @pytest.fixture
 def problem(tiny_pair: Pair, tiny_recipe: Any) -> PairProblem:
-    return pair_problem(tiny_pair, tiny_recipe.corpus, Warp(0.7), count=2)
+    return pair_problem(Opened(tiny_pair, tiny_recipe.corpus), Warp(0.7), count=2)
 
 
 def test_rows_are_those_of_the_models_in_rationals(problem: PairProblem, tiny_pair: Pair) -> None:
@@ -52,7 +54,7 @@ def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[obj
     ran = draftproof("check", "traversal", *models, "--roots", 2, "--K", 2, "--L2", 2, "--json", "-")
     assert (ran.code, ran.json["lossless"], ran.json["max_deviation"]) == (0, True, "0")
     held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
-    problem = pair_problem(tiny_pair, _Text(Path(str(models[-1])).read_text()), Warp(), count=2)  # type: ignore[arg-type]
+    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Warp(), count=2)  # type: ignore[arg-type]
     assert problem.contexts == tuple(roots_of(held_out, 2))
     predicted = predict(make("traversal"), problem.roots(2, FLOAT64), Delayed(2, 0, 2)).mean
     assert ran.json["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
@@ -166,7 +168,9 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairPro
 def test_what_another_device_computes_has_tables_of_its_own(problem: PairProblem, tiny_recipe: Any) -> None:
     assert problem.pair is not None
     elsewhere = replace(problem.pair, device=torch.device("meta"))
-    again, moved = (pair_problem(each, tiny_recipe.corpus, Warp(0.7), count=2) for each in (problem.pair, elsewhere))
+    again, moved = (
+        pair_problem(Opened(each, tiny_recipe.corpus), Warp(0.7), count=2) for each in (problem.pair, elsewhere)
+    )
     assert again.digest == problem.digest != moved.digest
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import opened
-from draftproof.experiments.models.pair.pair import roots_of
+from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.studies.map_instances import TEMPERATURES, trained_instances
 from draftproof.simulator.arithmetic import FLOAT64
@@ -17,7 +17,7 @@ SIZE = 8  # of the small pair
 @pytest.fixture
 def corpus(monkeypatch, tiny_pair, tiny_recipe):
     """The text of the small pair, which is a part of the embedded one."""
-    monkeypatch.setattr(opened, "load_wanted", lambda wanted: (tiny_pair, tiny_recipe.corpus))
+    monkeypatch.setattr(opened, "load_wanted", lambda wanted: opened.Opened(tiny_pair, tiny_recipe.corpus))
     return tiny_recipe.corpus
 
 

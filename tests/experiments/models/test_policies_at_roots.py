@@ -12,7 +12,8 @@ import torch
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.pair import load_folder, pair_digest, roots_of
+from draftproof.experiments.models.pair.pair import load_folder, pair_digest
+from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.features import Inputs, views_of

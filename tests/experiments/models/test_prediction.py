@@ -8,7 +8,8 @@ import pytest
 from draftproof.experiments.inputs.verifiers import Planned
 from draftproof.experiments.models.expect.expected import draw_trees, joint, predict, sampled, tree_moments
 from draftproof.experiments.models.expect.tables import pair_tables
-from draftproof.experiments.models.pair.pair import Pair, roots_of
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import (
     Card,

@@ -14,7 +14,8 @@ from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import setting, under_test
-from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
@@ -174,7 +175,7 @@ def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: P
         cell_key(made, each, scheme, Effort(blocks=7)),
         cell_key(replace(made, seed=1), each, scheme, effort),
         cell_key(replace(made, warp=Warp(0.5)), each, scheme, effort),
-        cell_key(replace(made, roots=made.roots[:1]), each, scheme, effort),
+        cell_key(replace(made, given=replace(made.given, contexts=made.roots[:1])), each, scheme, effort),
         cell_key(replace(made, pair=exact_pair), each, scheme, effort),
         cell_key(replace(made, digest="other"), each, scheme, effort),
         cell_key(replace(made, vectors="torch"), each, scheme, effort),

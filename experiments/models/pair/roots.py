@@ -1,0 +1,183 @@
+"""Root contexts: the tokens that stand before a draft tree, of a text or of prompts. Every command takes them here.
+
+A text gives slices of its held-out end, evenly spaced, each behind what the tokenizer puts before a text. A file of
+prompts gives one root a prompt: all of it, or its last tokens; chats as the tokenizer's template writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from draftproof.experiments.inputs.text import text_label
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.devices import room_of
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.protocol import Context
+
+#: Tokens of a root of a text, and in turn where roots of several lengths are wanted.
+CONTEXT, LENGTHS = 16, (8, 16, 32, 48)
+#: Prompts where nobody says how many: all of a file up to so many.
+PROMPTS = 16
+#: Whether the token for the beginning of a text stands first: as the tokenizer says, or not.
+BOS = ("auto", "yes", "no")
+#: What a line of a file of prompts may have.
+KINDS = ("text", "prompt", "messages")
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Contexts that count alike. of: where they come from, in words, as `roots of FILE` or `of 20 prompts of FILE`.
+
+    names, groups: of the prompts that they come from, one each; none where it is a text.
+    """
+
+    contexts: tuple[Context, ...]
+    of: str
+    names: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        counts = Counter(self.groups)
+        named = ", ".join(f"{group} {count}" for group, count in counts.items())
+        return f"{len(self.contexts)} {self.of}" + (f" ({named})" if len(counts) > 1 else "")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One line of a file. content: a text, or the messages of a chat."""
+
+    line: int
+    content: str | list[Any]
+    group: str
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """A file of prompts; digest: hash of its content."""
+
+    path: str
+    digest: str
+    prompts: tuple[Prompt, ...]
+
+    def roots(self, pair: Pair, count: int | None, most: int | None) -> Roots:
+        """The roots of `count` prompts, evenly spaced within each group; None: of all, up to `PROMPTS`.
+
+        most: how many of the last tokens are taken; None: all. Raises `InvalidInput` for what cannot be one.
+        """
+        whole = len(self.prompts)
+        if count is not None and count > whole:
+            raise InvalidInput(f"--roots {count}: {cut(self.path)} has {whole} prompts; ask for fewer")
+        count = min(whole, PROMPTS) if count is None else count
+        taken = [self._in_order[place * whole // count] for place in range(count)]
+        taken.sort(key=lambda each: each.line)
+        of = f"prompts of {self.path}" if count == whole else f"of {whole} prompts of {self.path}"
+        contexts = tuple(self.context(pair, each, most) for each in taken)
+        return Roots(contexts, of, tuple(f"line {each.line}" for each in taken), tuple(each.group for each in taken))
+
+    @property
+    def _in_order(self) -> list[Prompt]:
+        groups = list(dict.fromkeys(each.group for each in self.prompts))
+        return sorted(self.prompts, key=lambda each: groups.index(each.group))
+
+    def context(self, pair: Pair, prompt: Prompt, most: int | None) -> Context:
+        """The tokens of one prompt; raises `InvalidInput` that names its line."""
+        where = f"{cut(self.path)}, line {prompt.line}"
+        try:
+            found = context_of(pair, prompt.content, most)
+        except InvalidInput as error:
+            raise InvalidInput(f"{where}: {error}") from None
+        return found
+
+
+def read_prompts(path: str) -> Prompts:
+    """The prompts of a JSONL file; raises `InvalidInput` that names file and line."""
+    text, found = read_text(path, "prompts"), []
+    for number, line in enumerate(text.split("\n"), start=1):
+        where = f"{cut(path)}, line {number}"
+        if line.strip():
+            try:
+                fields = parse_json(line, where)
+            except InvalidInput as error:
+                raise InvalidInput(str(error).removesuffix(" at line 1")) from None
+            found.append(_prompt(fields, where, number))
+    if not found:
+        raise InvalidInput(f'{cut(path)} has no prompt; write lines like {{"text": ".."}}')
+    return Prompts(str(path), hashlib.sha256(text.encode()).hexdigest()[:16], tuple(found))
+
+
+def _prompt(fields: Any, where: str, number: int) -> Prompt:
+    given = [name for name in KINDS if isinstance(fields, dict) and name in fields]
+    if len(given) != 1:
+        what = f"both {given[0]} and {given[1]}" if given else "no text, prompt or messages"
+        raise InvalidInput(f'{where} has {what}; write {{"text": ".."}}, {{"prompt": ".."}} or {{"messages": [..]}}')
+    content, group = fields[given[0]], fields.get("group", "")
+    if given == ["messages"]:
+        if not isinstance(content, list) or not content or not all(isinstance(each, dict) for each in content):
+            raise InvalidInput(f'{where}: messages are a list like [{{"role": "user", "content": ".."}}]')
+    elif not isinstance(content, str):
+        raise InvalidInput(f"{where}: {given[0]} is {cut(repr(content))}, no text")
+    if isinstance(group, bool) or not isinstance(group, (str, int)):
+        raise InvalidInput(f"{where}: group is {cut(repr(group))}; give a name")
+    return Prompt(number, content, str(group))
+
+
+def context_of(pair: Pair, content: str | Sequence[Any], most: int | None = None) -> Context:
+    """A text or the messages of a chat as a root, of its last `most` tokens behind what every text begins with.
+
+    Raises `InvalidInput` for one without a token, a chat without a template, and for what the models cannot read.
+    """
+    if isinstance(content, str):
+        begins, tokens = pair.begins, pair.encode(content)
+    else:
+        begins, tokens = pair.encode_chat(content)
+    if not tokens:
+        raise InvalidInput("the text has no token; give at least one character")
+    if wrong := [token for token in tokens if not 0 <= token < pair.vocab_size]:
+        raise InvalidInput(f"token {wrong[0]} of the tokenizer is none of the {pair.vocab_size} of the models")
+    found = (*begins, *(tokens if most is None else tokens[-most:]))
+    for which in ("target", "draft"):
+        room = room_of(pair.model(which))
+        if room is not None and len(found) >= room:
+            raise InvalidInput(f"{len(found)} tokens, and the {which} reads {room} at most; --context takes the last")
+    return found
+
+
+def beginning(pair: Pair, bos: str) -> Pair:
+    """The pair with what its texts begin with; raises `InvalidInput` where it cannot be said so."""
+    token = None if pair.tokenizer is None else pair.tokenizer.bos
+    if bos == "yes" and (token is None or token >= pair.vocab_size):
+        raise InvalidInput(f"--bos yes: {pair.names[0]} has no token for the beginning of a text; leave it out")
+    return replace(pair, bos=bos)
+
+
+def text_roots(pair: Pair, corpus: Corpus, count: int, length: int = CONTEXT) -> Roots:
+    """`count` roots of the held-out end of a text; raises as `roots_of`."""
+    contexts = roots_of(pair.encode(corpus.held_out), count, length, pair.begins)
+    return Roots(tuple(contexts), f"roots of {text_label(corpus.name)}")
+
+
+def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT, begins: Context = ()) -> list[Context]:
+    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short.
+
+    begins: tokens before each, as models have them before every text.
+    """
+    if len(tokens) < count * length:
+        raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
+    spacing = len(tokens) // count
+    return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]
+
+
+def spread_roots(tokens: Sequence[int], count: int, begins: Context = ()) -> list[Context]:
+    """As `roots_of`, but of several lengths."""
+    roots_of(tokens, count)
+    spacing = len(tokens) // count
+    return [
+        (*begins, *map(int, tokens[place * spacing :][: min(LENGTHS[place % len(LENGTHS)], spacing)]))
+        for place in range(count)
+    ]

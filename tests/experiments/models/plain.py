@@ -1,0 +1,44 @@
+"""Two models as others save them: random ones, a tokenizer with a token before every text and a chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast
+
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
+
+LETTERS, BEGIN = 8, 8
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message.role == 'system' %}{{ raise_exception('no system here') }}{% endif %}{{ message.content }}e"
+    "{% endfor %}{% if add_generation_prompt %}t{% endif %}"
+)
+
+
+def plain_tokenizer(template: str | None = TEMPLATE) -> TextTokenizer:
+    """Eight letters, then the token for the beginning, which stands before every text."""
+    from tokenizers.processors import TemplateProcessing
+
+    core = make_tokenizer("letters", LETTERS, read_text(EMBEDDED)[:20_000]).base.backend_tokenizer
+    base = PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", chat_template=template)
+    base.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", BEGIN)])
+    return TextTokenizer(base)
+
+
+def plain_pair(random_pair: Callable[..., Pair], template: str | None = TEMPLATE, **given: Any) -> Pair:
+    return replace(random_pair(vocab=LETTERS + 1, **given), tokenizer=plain_tokenizer(template))
+
+
+def saved(pair: Pair, folder: Path) -> tuple[object, ...]:
+    """The options of a command that name it."""
+    assert pair.tokenizer is not None
+    for role in ("target", "draft"):
+        pair.model(role).save_pretrained(folder / role)
+        pair.tokenizer.save(folder / role)
+    return ("--target", folder / "target", "--draft", folder / "draft")

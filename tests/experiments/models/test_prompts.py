@@ -1,0 +1,176 @@
+"""Roots from prompts: texts and chats of a file, each behind what its tokenizer begins a text with, in all commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import PROMPTS, beginning, read_prompts
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer
+from draftproof.simulator import InvalidInput
+from tests.experiments.models.plain import BEGIN, plain_pair, saved
+
+CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Pair]) -> Pair:
+    return plain_pair(random_pair)
+
+
+@pytest.fixture(scope="module")
+def models(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
+    return saved(pair, tmp_path_factory.mktemp("plain"))
+
+
+def file_of(*lines: object, name: str = "prompts.jsonl") -> str:
+    Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return name
+
+
+def contexts(pair: Pair, *lines: object, count: int | None = None, context: int | None = None) -> Sequence[Any]:
+    opened = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines)), context=context)
+    return opened.roots(count, 1).contexts
+
+
+def test_a_prompt_is_a_root_behind_what_the_tokenizer_begins_a_text_with(pair: Pair) -> None:
+    first, second = (tuple(pair.encode(text)) for text in ("the state", "an entry"))
+    lines = ({"text": "the state", "id": 7}, {"prompt": "an entry"})
+    assert contexts(pair, *lines) == ((BEGIN, *first), (BEGIN, *second))
+    assert contexts(beginning(pair, "no"), *lines) == (first, second)
+    assert contexts(pair, *lines, context=3) == ((BEGIN, *first[-3:]), (BEGIN, *second[-3:]))
+    silent = replace(pair, tokenizer=TextTokenizer(unbegun(pair)))
+    assert contexts(silent, *lines) == (first, second)
+    assert contexts(beginning(silent, "yes"), *lines) == ((BEGIN, *first), (BEGIN, *second))
+
+
+def unbegun(pair: Pair) -> Any:
+    """The tokenizer, which puts nothing before a text but knows the token for it."""
+    from tokenizers.processors import TemplateProcessing
+
+    assert pair.tokenizer is not None
+    base = pair.tokenizer.base.__class__(tokenizer_object=pair.tokenizer.base.backend_tokenizer, bos_token="<s>")
+    base.backend_tokenizer.post_processor = TemplateProcessing(single="$A", special_tokens=[])
+    return base
+
+
+def test_a_chat_is_written_by_the_template(pair: Pair) -> None:
+    chat = [{"role": "user", "content": "in"}, {"role": "assistant", "content": "on"}]
+    asked, answered = (tuple(pair.encode(text)) for text in ("inet", "ineon"))
+    assert contexts(pair, {"messages": chat[:1]}) == ((BEGIN, *asked),)
+    assert contexts(pair, {"messages": chat}) == ((BEGIN, *answered),)  # what is written goes on with the answer
+    assert contexts(beginning(pair, "no"), {"messages": chat[:1]}) == (asked,)
+    assert contexts(pair, {"messages": chat[:1]}, context=2) == ((BEGIN, *asked[-2:]),)
+
+
+def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(pair: Pair) -> None:
+    lines = [{"text": "t" * (1 + number), "group": "code" if number % 2 else "chat"} for number in range(20)]
+    found = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines))).roots(4, 1)
+    assert [len(each) - 1 for each in found.contexts] == [1, 2, 11, 12]
+    assert found.groups == ("chat", "code", "chat", "code")
+    assert str(found) == "4 of 20 prompts of prompts.jsonl (chat 2, code 2)"
+    assert len(contexts(pair, *lines)) == PROMPTS
+    every = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines[:3]))).roots(None, 1)
+    assert str(every) == "3 prompts of prompts.jsonl (chat 2, code 1)"
+    with pytest.raises(InvalidInput, match=r"--roots 21: prompts.jsonl has 20 prompts; ask for fewer"):
+        contexts(pair, *lines, count=21)
+
+
+def test_roots_of_a_text_are_of_the_length_that_is_said(pair: Pair) -> None:
+    found = Opened(pair, CORPUS, context=5).roots(None, 3)
+    assert [len(each) for each in found.contexts] == [6, 6, 6]
+    assert found.contexts[0] == (BEGIN, *pair.encode(CORPUS.held_out)[:5])
+
+
+GOOD = '{"text": "the"}'
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "p.jsonl has no prompt"),
+        ("\n \n", "p.jsonl has no prompt"),
+        (f"{GOOD}\n\nthe state\n", "p.jsonl, line 3 is not JSON: Expecting value\n"),
+        (f'{GOOD}\n{{"texts": "the"}}', "p.jsonl, line 2 has no text, prompt or messages"),
+        ("[1]", "p.jsonl, line 1 has no text, prompt or messages"),
+        ('{"text": "a", "prompt": "b"}', "p.jsonl, line 1 has both text and prompt"),
+        ('{"text": 7}', "p.jsonl, line 1: text is 7, no text"),
+        ('{"messages": "hello"}', "p.jsonl, line 1: messages are a list like"),
+        ('{"messages": []}', "p.jsonl, line 1: messages are a list like"),
+        ('{"text": "a", "group": null}', "p.jsonl, line 1: group is None; give a name"),
+        (f'{GOOD}\n{{"text": ""}}', "p.jsonl, line 2: the text has no token"),
+        (f'{GOOD}\n{{"messages": [{{"role": "system", "content": "a"}}]}}', "line 2: the chat template does not take"),
+        ('{"text": "<s>the"}', ""),
+    ],
+)
+def test_bad_prompts_are_refused_in_a_line_with_file_and_line(
+    draftproof: Callable[..., Any], models: tuple[object, ...], content: str, said: str
+) -> None:
+    Path("p.jsonl").write_text(content, encoding="utf-8")
+    ran = draftproof("compare", "naive", *models, "--prompts", "p.jsonl", "--vocab", 5, "--K", 1, "--L2", 1)
+    assert ran.code == (2 if said else 0)
+    if said:
+        assert said in ran.err.replace("draftproof: ", "")
+        assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., Pair], pair: Pair) -> None:
+    mute = plain_pair(random_pair, None)
+    chat = {"messages": [{"role": "user", "content": "in"}]}
+    with pytest.raises(InvalidInput, match=r"prompts.jsonl, line 2: messages need a chat template"):
+        contexts(mute, {"text": "the"}, chat)
+    short = plain_pair(random_pair, family="GPT2")
+    with pytest.raises(InvalidInput, match=r"line 1: 71 tokens, and the target reads 64 at most; --context"):
+        contexts(short, {"text": "t" * 70})
+    assert len(contexts(short, {"text": "t" * 70}, context=10)[0]) == 11
+    with pytest.raises(InvalidInput, match=r"line 1: token 8 of the tokenizer is none of the 8 of the models"):
+        contexts(replace(pair, vocab_size=8), {"text": "the<s>"})
+    with pytest.raises(InvalidInput, match=r"--bos yes: target has no token for the beginning of a text"):
+        beginning(replace(pair, vocab_size=8), "yes")
+    with pytest.raises(InvalidInput, match=r"--bos maybe: choose auto, yes, no"):
+        Wanted(bos="maybe")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--prompts", "none.jsonl"), "cannot read prompts none.jsonl: No such file or directory"),
+        (("--prompts", "p.jsonl", "--root", "the"), "--root gives one context, --prompts a file of them"),
+        (("--prompts", "p.jsonl", "--json", "p.jsonl"), "--json p.jsonl is also p.jsonl"),
+    ],
+)
+def test_options_that_contradict_are_refused(
+    draftproof: Callable[..., Any], models: tuple[object, ...], options: tuple[object, ...], said: str
+) -> None:
+    file_of({"text": "the"}, name="p.jsonl")
+    ran = draftproof("compare", "naive", *models, *options)
+    assert (ran.code, said in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("option", [("--prompts", "p.jsonl"), ("--bos", "no"), ("--context", 3)])
+def test_prompts_are_for_models(draftproof: Callable[..., Any], option: tuple[object, ...]) -> None:
+    file_of({"text": "the"}, name="p.jsonl")
+    ran = draftproof("bound", *option)
+    assert (ran.code, f"{option[0]} is for models; add --pair, or --target and --draft" in ran.err) == (2, True)
+
+
+def test_a_pair_that_is_loaded_has_prompts_and_beginning(models: tuple[object, ...]) -> None:
+    path = file_of({"text": "the state"})
+    opened = load_wanted(Wanted(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
+    assert opened.roots(None, 9).contexts == (tuple(opened.pair.encode("tate")),)
+    assert opened.pair.begins == ()
