@@ -124,12 +124,14 @@ def standard_check(
     progress: Progress | None = None,
     facts: bool = True,
     scheme: DraftScheme | None = None,
+    jobs: Sequence[_Job] | None = None,
 ) -> Standard:
     """Check `verifier` on the standard set until it fails, the set is done, or it is late.
 
     judge: checks an instance in place of `check`. late: whether the time is over, asked before every instance.
     progress: called with 1 after each instance. facts: whether the facts on the card are checked, too.
     scheme: the only one, in place of those that the card declares; it must have at most 1,000 draft trees.
+    jobs: `standard_jobs(scheme)`, where they are listed already.
     Raises `InvalidVerifier` where `verify` breaks the protocol or contradicts its card or its structure, `InvalidInput`
     for a verifier that accepts the trees of no scheme.
     """
@@ -137,7 +139,7 @@ def standard_check(
     declared = lossless_for(card)  # as it stands before any call
     wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
     names = tuple(name for name in SCHEMES if name in wanted) if scheme is None else (scheme.name,)
-    known = standard_jobs() if scheme is None else jobs_of(with_vocabularies(scheme))
+    known = standard_jobs(scheme) if jobs is None else jobs
     jobs = [job for job in known if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
     report = Standard(card.name, names)
     streams = {job.case: instances_of(job.case) for job in jobs}
@@ -212,9 +214,13 @@ def judge_of(verifier: Verifier, arithmetic: str = "rational") -> Judge:
     return judge
 
 
+def standard_jobs(scheme: DraftScheme | None = None) -> tuple[_Job, ...]:
+    """Every instance of the set, cheapest first; the same in every run. scheme: as in `standard_check`."""
+    return _all_jobs() if scheme is None else jobs_of(with_vocabularies(scheme))
+
+
 @lru_cache(maxsize=1)
-def standard_jobs() -> tuple[_Job, ...]:
-    """Every instance of the set, cheapest first; the same in every run."""
+def _all_jobs() -> tuple[_Job, ...]:
     return jobs_of([case for name in SCHEMES for case in shapes_of(name)])
 
 

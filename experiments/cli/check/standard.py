@@ -27,11 +27,9 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge
 from draftproof.simulator.verdicts.standard import (
     Standard,
-    jobs_of,
     judge_of,
     standard_check,
     standard_jobs,
-    with_vocabularies,
 )
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -52,13 +50,13 @@ def check_standard(
     remark(f"standard check of {named.label}{only}: up to {seconds:g} s, until refuted")
     ended = time.monotonic() + seconds
     with named_errors(f"{named.label}{only}"):
-        jobs = standard_jobs() if scheme is None else jobs_of(with_vocabularies(scheme))
+        jobs = standard_jobs(scheme)
     with bar("instances", len(jobs)) as tick, named_errors(f"{named.label}{only}"):
         planned = isinstance(named.verifier, Planned)
         judge = _judge(named, settings)
         try:
             late = lambda: time.monotonic() > ended  # noqa: E731
-            found = standard_check(named.verifier, judge, late, tick, facts=not planned, scheme=scheme)
+            found = standard_check(named.verifier, judge, late, tick, facts=not planned, scheme=scheme, jobs=jobs)
         except KeyboardInterrupt:
             remark("interrupted before there was a verdict")
             return INTERRUPTED

@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 
+from draftproof.simulator.verdicts import standard
 from tests.quick import by_turns
 
 SOURCE = '''
@@ -58,6 +59,13 @@ def test_check(run):
     assert run("check naive_from_target --scheme mine.py:Twice").code == 1
     many = run("check specinfer --scheme mine.py:Twice --json -")
     assert (many.code, many.json["instances"], {row["V"] for row in many.json["covered"]}) == (0, 55, {2, 3, 4})
+
+
+def test_check_lists_its_instances_once(run, monkeypatch):
+    listed, jobs_of = [], standard.jobs_of
+    monkeypatch.setattr(standard, "jobs_of", lambda cases: listed.append(cases) or jobs_of(cases))
+    assert run("check naive_from_target --scheme mine.py:Twice").code == 1
+    assert len(listed) == 1
 
 
 @pytest.mark.parametrize("jobs", by_turns([1, 2], 2, 1))
