@@ -12,11 +12,13 @@ import re
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise, product
@@ -70,6 +72,7 @@ OUTPUTS = (
     *("--json", "--csv", "--latex", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
     *("--out", "--export", "--page", "--store"),
 )
+STORES = ("--resume", "--store")
 SMALL = "--vocab 2 --K 1 --L2 1"
 SHAPES = "--vocab 3 --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
 TABLES = "--csv a.csv --markdown a.md --latex a.tex --plot a.png --json a.json"
@@ -107,6 +110,8 @@ COMMANDS = {
     "--markdown a.md --json a.json",
 }
 MODELS = ("train", "train-head", "validate", "choose", "train-selector")
+#: Which candidates it measures hangs on times: its lists have other lengths in every run.
+MEASURED = ("choose",)
 #: Never awaited, only killed.
 LAST = ("train-selector", "share_of_optimum, 2 processes")
 
@@ -118,7 +123,7 @@ def outputs(name: str) -> dict[str, str]:
 
 def files(name: str) -> list[str]:
     """What it writes whole."""
-    return [file for flag, file in outputs(name).items() if flag not in ("--resume", "--store", "--out")]
+    return [file for flag, file in outputs(name).items() if flag not in (*STORES, "--out")]
 
 
 def chosen(*left_out: str, soon: Sequence[str] = ()) -> list[Any]:
@@ -180,25 +185,40 @@ class Run:
             return False
 
 
-def size_of(path: Path) -> object:
-    """Equal for two files of one command exactly when both are whole; raises `ValueError` for one that is not."""
+def size_of(path: Path, measured: bool = False) -> object:
+    """Equal for two files of one command exactly when both are whole; raises `ValueError` for one that is not.
+
+    measured: whether the lengths of lists hang on times.
+    """
     data = path.read_bytes()
     if path.suffix == ".json":
-        return shape_of(json.loads(data))
+        return shape_of(json.loads(data), measured)
     if path.suffix == ".png":
         if not (data.startswith(b"\x89PNG") and data.endswith(b"IEND\xaeB`\x82")):
             raise ValueError(path.name)
         return "picture"
     if path.suffix == ".csv":
-        return [len(line) for line in csv.reader(io.StringIO(data.decode()))]
+        widths = [len(line) for line in csv.reader(io.StringIO(data.decode()))]
+        return set(widths) if measured else widths
     return data.count(b"\n"), data.endswith(b"\n")
 
 
-def shape_of(value: object) -> object:
+def shape_of(value: object, measured: bool = False) -> object:
     """Names and lengths of JSON, not its numbers: times differ from run to run."""
     if isinstance(value, dict):
-        return {key: shape_of(each) for key, each in value.items() if key != "history"}
-    return len(value) if isinstance(value, list) else None
+        return {key: shape_of(each, measured) for key, each in value.items() if key != "history"}
+    return len(value) if isinstance(value, list) and not measured else None
+
+
+def stored(folder: Path, name: str) -> dict[str, tuple[str, str]]:
+    """The rows of the command's store: kind and text by `strong_id`; none where there is no store yet."""
+    path = next((folder / file for flag, file in outputs(name).items() if flag in STORES), None)
+    if path is None or not path.is_file():
+        return {}
+    with closing(sqlite3.connect(path)) as file:
+        if not file.execute("select 1 from sqlite_master where name = 'rows'").fetchone():
+            return {}  # killed before the table was made
+        return {key: (kind, row) for key, kind, row in file.execute("select strong_id, kind, row from rows")}
 
 
 def remainders(folder: Path) -> set[str]:
@@ -224,6 +244,7 @@ class Case:
         self.arguments = COMMANDS[name].split()
         self.turns, self.code, self.seconds, self.first = 0, 0, LASTING, root
         self.sizes: dict[str, object] = {}
+        self.kinds: set[str] = set()
 
     def folder(self) -> Path:
         """A new folder with what the command reads, and an older result in every file that it writes whole."""
@@ -252,7 +273,11 @@ class Case:
         self.code = run.ended()
         self.seconds = time.monotonic() - started
         assert self.code in VERDICTS, run.err
-        self.sizes = {file: size_of(self.first / file) for file in files(self.name)}
+        self.sizes = {file: self._size(self.first / file) for file in files(self.name)}
+        self.kinds = {kind for kind, _ in stored(self.first, self.name).values()}
+
+    def _size(self, path: Path) -> object:
+        return size_of(path, self.name in MEASURED)
 
     def wrong_after(self, run: Run, code: int) -> list[str]:
         """Everything that a fault may never do, of those that it did."""
@@ -263,7 +288,9 @@ class Case:
             if code not in VERDICTS and (not path.exists() or path.read_bytes() == OLD.encode()):
                 continue
             try:
-                wrong += [] if size_of(path) == size else [f"{file} is not what a whole run writes, exit code {code}"]
+                wrong += (
+                    [] if self._size(path) == size else [f"{file} is not what a whole run writes, exit code {code}"]
+                )
             except (ValueError, OSError) as error:
                 wrong.append(f"{file} is half written: {error}, exit code {code}")
         if "--out" in outputs(self.name) and parts_of(run.folder / "new") not in (set(), parts_of(self.first / "new")):
@@ -272,9 +299,13 @@ class Case:
 
     def finished(self, folder: Path, missing: int | None = None) -> list[str]:
         """What is wrong with a run that goes on from what was kept in this folder; missing: rows before it."""
+        before = stored(folder, self.name)
         run = Run(folder, self.arguments)
         code = run.ended()
         wrong = self.wrong_after(run, code) + ([] if code == self.code else [f"afterwards {code}: {run.err[-300:]}"])
+        after = stored(folder, self.name)
+        wrong += [f"row {key} was kept and is another" for key, row in before.items() if after.get(key) != row]
+        wrong += [f"no row of the kind {kind}" for kind in self.kinds - {kind for kind, _ in after.values()}]
         return wrong + lost(run, missing)
 
 
@@ -577,7 +608,7 @@ def test_rows_that_are_lost_are_seen(case, name):
     """In a folder whose rows are taken away; a run that is whole has none to compute."""
     it = case(name)
     it.whole()
-    place = it.first / next(file for flag, file in outputs(name).items() if flag in ("--resume", "--store"))
+    place = it.first / next(file for flag, file in outputs(name).items() if flag in STORES)
     assert it.finished(it.first, 0) == []
     place.unlink()
     assert [each for each in it.finished(it.first, 0) if "rows lost" in each]
