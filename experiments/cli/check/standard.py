@@ -21,10 +21,10 @@ from draftproof.experiments.shared.progress import (
     quiet,
     remark,
 )
-from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
+from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction, TooLarge
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge
+from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge, choose_engine
 from draftproof.simulator.verdicts.standard import (
     Standard,
     judge_of,
@@ -78,11 +78,17 @@ def check_standard(
 
 
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:
-    if settings.engine == "auto" and settings.device is None and not isinstance(named.verifier, Planned):
+    planned = isinstance(named.verifier, Planned)
+    if settings.engine == "auto" and settings.device is None and not planned:
         return judge_of(named.verifier, settings.arithmetic)
     evaluator = settings.evaluator(named)
 
     def judge(instance: Instance, scheme: DraftScheme) -> Check:
+        if not planned:
+            try:
+                choose_engine(named.verifier, scheme, settings.engine)
+            except InvalidInput as error:
+                raise InvalidInput(f"{error}, or name one shape, as --K 2 --L2 2") from None
         return evaluator.check(instance.target, instance.draft, scheme)
 
     return judge

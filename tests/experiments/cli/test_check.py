@@ -230,6 +230,14 @@ def test_the_standard_check_gives_no_verdict_before_its_core_is_done(draftproof,
     assert draftproof("check", "block", "--K", 2, "--seconds", 3).code == 2
 
 
+def test_a_structure_that_is_not_for_every_declared_scheme_needs_a_shape(draftproof):
+    ran = draftproof("check", "naive", "--engine", "structured")
+    assert ran.code == 2
+    assert "without_replacement" in ran.err
+    assert "name one shape, as --K 2 --L2 2" in ran.err
+    assert draftproof("check", "naive", "--engine", "structured", "--K", 2, "--L2", 2).code == 0
+
+
 def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draftproof, tmp_path, monkeypatch):
     from draftproof.experiments.cli import witnesses
 
