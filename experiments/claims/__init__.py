@@ -1,1 +1,1 @@
-"""Claims of papers, as statements that a test can refute: each claim has a card and a false twin."""
+"""Claims of papers, as statements that a test can refute: each claim has a card and a false variant."""

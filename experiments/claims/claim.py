@@ -1,4 +1,4 @@
-"""A claim: its card, the test that decides it, and a false twin that the same test must refute.
+"""A claim: its card, the test that decides it, and a false variant that the same test must refute.
 
 An `Exact` claim is about every instance and scheme of its cases; one failure refutes it. A `Measured` claim is about
 figures over instances. An `Open` claim cannot be decided by these tests and says why.
@@ -17,7 +17,7 @@ from draftproof.simulator.verdicts.cases import SizedScheme, case_instances
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
 #: In commands these stand for the file of the instance, and for the folder of this file.
 FILE, HERE = "{file}", "{here}"
-#: The long form has so many times the random instances.
+#: Factor by which the long form has more random instances.
 DEEP = 20
 Command: TypeAlias = tuple[str, ...]
 
@@ -26,14 +26,14 @@ Command: TypeAlias = tuple[str, ...]
 class Outcome:
     """The result of a statement on one instance.
 
-    text: the values where it fails. asked: whether the statement applies to the instance. commands: commands that show
+    text: the values where it fails. applies: whether the statement is about such an instance. commands: those that show
     the failure, with `FILE` for the instance.
     """
 
     holds: bool
     text: str = ""
     commands: tuple[Command, ...] = ()
-    asked: bool = True
+    applies: bool = True
 
 
 class Statement(Protocol):
@@ -85,7 +85,7 @@ Measure: TypeAlias = Callable[[int], Figures]
 
 
 @dataclass(frozen=True)
-class Twin:
+class Variant:
     """A variant of a claim, with its test: a false one, or a true one for a claim that is refuted.
 
     test: a statement, or a measure. cases: None for those of the claim.
@@ -114,29 +114,29 @@ class Claim:
 class Exact(Claim):
     """A claim about every instance of its cases.
 
-    twin: a false variant. mended: for a refuted claim a true variant, which its test must pass. note: what the verdict
-    means. whole: whether the refuting instance is kept without shrinking.
+    true_variant: of a refuted claim, which its test must not refute. note: what the verdict means. keep_unshrunk:
+    whether the refuting instance is kept without shrinking.
     """
 
     test: Statement
     cases: Cases
-    twin: Twin
-    mended: Twin | None = None
+    false_variant: Variant
+    true_variant: Variant | None = None
     note: str = ""
-    whole: bool = False
+    keep_unshrunk: bool = False
 
     @property
     def expected(self) -> str:
         """See `Claim`: refuted where there is a true variant."""
-        return HOLDS if self.mended is None else REFUTED
+        return HOLDS if self.true_variant is None else REFUTED
 
 
 @dataclass(frozen=True)
 class Measured(Claim):
-    """A claim about figures. twin: a variant with which the figures must disagree."""
+    """A claim about figures. false_variant: a variant with which the figures must disagree."""
 
     measure: Measure
-    twin: Twin
+    false_variant: Variant
     note: str = ""
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from draftproof.experiments.claims import formulas, growth, measures, rules
 from draftproof.experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP, TREES, full_support
-from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Measured, Open, Outcome, Twin
+from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Measured, Open, Outcome, Variant
 from draftproof.experiments.claims.planted import STEPS
 from draftproof.experiments.claims.statements import (
     Acceptance,
@@ -64,7 +64,7 @@ def claims() -> Iterator[Claim]:
 
 
 def _laws() -> Iterator[Claim]:
-    wrong = Twin("one that draws from p after a rejection has it too", Lossless("naive_from_target"))
+    wrong = Variant("one that draws from p after a rejection has it too", Lossless("naive_from_target"))
     every = Every(tuple(Lossless(name) for name in TRANSPORT))
     yield Exact(
         "solvers-have-law-p", source("preliminaries, optimal-transport solvers"),
@@ -79,19 +79,19 @@ def _laws() -> Iterator[Claim]:
         "one-path-transport-is-naive", source("preliminaries, K = 1"),
         "At K = 1 naive_tree, specinfer, spectr and khisti have the law of naive, block for block.",
         Every(tuple(SameLaw(name, "naive") for name in TRANSPORT[1:])), PATHS,
-        Twin("so has nss", SameLaw("nss", "naive")),
+        Variant("so has nss", SameLaw("nss", "naive")),
     )  # fmt: skip
     yield Exact(
         "one-path-traversal-is-block", source("preliminaries, K = 1"),
         "At K = 1 traversal has the law of block.", SameLaw("traversal", "block"), PATHS,
-        Twin("it has that of naive", SameLaw("traversal", "naive")),
+        Variant("it has that of naive", SameLaw("traversal", "naive")),
     )  # fmt: skip
     yield Exact(
         "choice-before-drafting", source("appendix E, the selector"),
         "Where drafting goes on or stops is decided by what was drawn before, never by a token that is then dropped: "
         "verification stays lossless.",
         Every((Lossless("naive"), Lossless("block"), Lossless("traversal"))), STOPPING,
-        Twin("also where the token that was looked at is dropped", Lossless("block"), DROPPING),
+        Variant("also where the token that was looked at is dropped", Lossless("block"), DROPPING),
     )  # fmt: skip
 
 
@@ -101,26 +101,26 @@ def _formulas() -> Iterator[Claim]:
         yield Exact(
             f"acceptance-{name}", source("appendix C, acceptance rates"),
             f"The acceptance rate of {name} with k drafts is {WORDS[name]}.", Acceptance(name, formula), ONE_STEP,
-            Twin("it is that of another solver", Acceptance(name, other)),
+            Variant("it is that of another solver", Acceptance(name, other)),
         )  # fmt: skip
         by = "specinfer" if name != "specinfer" else "naive_tree"
         yield Exact(
             f"branching-{name}", source("appendix D, branching probabilities"),
             f"The law of the next token of {name}, given the drafts, is the closed form that its engine uses.",
             Holds(partial(rules.branching, name, name)), ONE_STEP,
-            Twin("it is that of another solver", Holds(partial(rules.branching, name, by))),
+            Variant("it is that of another solver", Holds(partial(rules.branching, name, by))),
         )  # fmt: skip
     yield Exact(
         "estimator-unbiased", source("estimating block efficiency"),
         "The sum over drafted nodes of the products of branching probabilities has the block efficiency as its mean.",
         Every(tuple(Holds(partial(rules.estimated, name, True)) for name in TRANSPORT)), SMALL,
-        Twin("also if equal drafts count twice", Holds(partial(rules.estimated, "specinfer", False))),
+        Variant("also if equal drafts count twice", Holds(partial(rules.estimated, "specinfer", False))),
     )  # fmt: skip
     yield Exact(
         "kseq-tests-fall", source("K-SEQ's number rho"),
         "The probability that the tests of K-SEQ accept a draft never rises with rho from the smallest allowed rho on.",
         Holds(partial(rules.kseq_tests, True)), ONE_STEP,
-        Twin("it never falls", Holds(partial(rules.kseq_tests, False))),
+        Variant("it never falls", Holds(partial(rules.kseq_tests, False))),
         note="At seven numbers from the smallest allowed one to K.",
     )  # fmt: skip
     steps = [Run(f"{HERE}/planted.py:KSeq:step={step}") for step in range(STEPS + 1)]
@@ -128,14 +128,14 @@ def _formulas() -> Iterator[Claim]:
         "kseq-acceptance-falls", source("K-SEQ's number rho"),
         "The acceptance rate of K-SEQ, residual draws that happen to be drafts included, never rises with rho.",
         Every(tuple(Efficiency(later, "<=", before) for before, later in pairwise(steps))), ONE_STEP,
-        Twin("it never falls", Every(tuple(Efficiency(before, "<=", later) for before, later in pairwise(steps)))),
-        mended=Twin("each step is lossless", Every(tuple(Lossless(run.spec) for run in steps))),
+        Variant("it never falls", Every(tuple(Efficiency(before, "<=", later) for before, later in pairwise(steps)))),
+        true_variant=Variant("each step is lossless", Every(tuple(Lossless(run.spec) for run in steps))),
     )  # fmt: skip
     yield Exact(
         "actions", source("appendix E, actions"),
         "K in 1..4, L1 and L2 in 0..8 are 324 triples and 233 different trees.",
         Holds(partial(growth.counted_shapes, 233)), Cases(((2, Delayed(1, 0, 1)),), count=1),
-        Twin("they are 324 different trees", Holds(partial(growth.counted_shapes, 324))),
+        Variant("they are 324 different trees", Holds(partial(growth.counted_shapes, 324))),
     )  # fmt: skip
 
 
@@ -146,15 +146,15 @@ def _order() -> Iterator[Claim]:
         "traversal-best", source("tables of block efficiency"),
         "No method of the tables brings more than traversal on any tree.",
         Every(tuple(Efficiency(Run(name), "<=", Run("traversal")) for name in ORDER[::-1][1:])), WIDE,
-        Twin("nor does layer_transport", Efficiency(Run("layer_transport"), "<=", Run("traversal"))),
-        mended=Twin("block does not", Efficiency(Run("block"), "<=", Run("traversal"))),
+        Variant("nor does layer_transport", Efficiency(Run("layer_transport"), "<=", Run("traversal"))),
+        true_variant=Variant("block does not", Efficiency(Run("block"), "<=", Run("traversal"))),
     )  # fmt: skip
     yield Exact(
         "block-below-naive", source("tables of block efficiency, all 24 cells"),
         "Block verification brings less than token-by-token verification on equally long paths.",
         Efficiency(Run("block"), "<=", Run("naive")), PATHS,
-        Twin("so does traversal", Efficiency(Run("traversal"), "<=", Run("naive"))),
-        mended=Twin("it never brings less", Efficiency(Run("naive"), "<=", Run("block"))),
+        Variant("so does traversal", Efficiency(Run("traversal"), "<=", Run("naive"))),
+        true_variant=Variant("it never brings less", Efficiency(Run("naive"), "<=", Run("block"))),
         note="As laws the cells are impossible: at equal length block never falls below naive.",
     )  # fmt: skip
     yield Exact(
@@ -162,7 +162,7 @@ def _order() -> Iterator[Claim]:
         "At equal depth neither naive_tree nor specinfer brings less on several paths than naive on one.",
         Every(tuple(Efficiency(Run("naive"), "<=", Run(name)) for name in ("naive_tree", "specinfer"))),
         WIDE,
-        Twin("nor does nss", Efficiency(Run("naive"), "<=", Run("nss"))),
+        Variant("nor does nss", Efficiency(Run("naive"), "<=", Run("nss"))),
         note="So of these the row of 2.0 cannot be one of laws.",
     )  # fmt: skip
     for name, margin in ROUNDED.items():
@@ -170,16 +170,19 @@ def _order() -> Iterator[Claim]:
             f"several-paths-{name}", source("tables, one pair at 2.0 where one path would give 3.44"),
             f"At equal depth {name}, as it is here, brings no less on several paths than naive on one.",
             Efficiency(Run("naive"), "<=", Run(name)), SEVERAL,
-            Twin("nor does nss", Efficiency(Run("naive"), "<=", Run("nss"))),
-            mended=Twin(f"not less by more than {margin}", Efficiency(Run("naive"), "<=", Run(name), margin=margin)),
+            Variant("nor does nss", Efficiency(Run("naive"), "<=", Run("nss"))),
+            true_variant=Variant(
+                f"not less by more than {margin}",
+                Efficiency(Run("naive"), "<=", Run(name), margin=margin),
+            ),
             note="The difference is what rounding inside costs; the row of 2.0 is far from it.",
         )  # fmt: skip
     yield Exact(
         "tree-monte-carlo-worse", source("related work, tree Monte Carlo"),
         "Tree Monte Carlo brings less than block verification wherever block brings more than naive.",
         Efficiency(Run("tree_monte_carlo"), "<", Run("block"), only=_block_gains), PATHS,
-        Twin("traversal brings less there", Efficiency(Run("traversal"), "<", Run("block"), only=_block_gains)),
-        mended=Twin("both bring the same", Efficiency(Run("tree_monte_carlo"), "=", Run("block"))),
+        Variant("traversal brings less there", Efficiency(Run("traversal"), "<", Run("block"), only=_block_gains)),
+        true_variant=Variant("both bring the same", Efficiency(Run("tree_monte_carlo"), "=", Run("block"))),
     )  # fmt: skip
 
 
@@ -195,15 +198,17 @@ def _never_above(one: str, other: str) -> Iterator[Claim]:
     """The order of two averages, read as an order on every instance."""
     place = source("table of averages, taken for an order of laws")
     true = TRUE_ORDER.get((one, other))
-    mended = Twin(*true) if true else None
+    true_variant = Variant(*true) if true else None
     margin = max(ROUNDED.get(name, NONE) for name in (one, other))
     words = f"{one} never brings more than {other} on the same trees{f', by more than {margin}' if margin else ''}."
     note = f"{margin}: numbers inside {other if other in ROUNDED else one} are rounded." if margin else ""
     yield Exact(
         f"order-{one}-{other}".replace("_", "-"), place, words,
         Efficiency(Run(one), "<=", Run(other), _several, margin), WIDE,
-        Twin(f"layer_transport never brings more than {other}", Efficiency(Run("layer_transport"), "<=", Run(other))),
-        mended, note,
+        Variant(
+            f"layer_transport never brings more than {other}", Efficiency(Run("layer_transport"), "<=", Run(other)),
+        ),
+        true_variant, note,
     )  # fmt: skip
 
 
@@ -225,15 +230,15 @@ def _trees() -> Iterator[Claim]:
     yield Exact(
         "block-accepts-with-weights", source("description of block verification"),
         "Block verification that accepts position i with its weight w_i is lossless.", Lossless("block_by_weights"),
-        PATHS, Twin("so is one that draws from p after a rejection", Lossless("naive_from_target")),
-        mended=Twin("block is", Lossless("block")),
+        PATHS, Variant("so is one that draws from p after a rejection", Lossless("naive_from_target")),
+        true_variant=Variant("block is", Lossless("block")),
     )  # fmt: skip
     yield Exact(
         "only-nss-on-fixed-trees", source("the deterministic tree setting"),
         "On trees that are fixed by q, with p and q nowhere 0, whatever is not naive sampling is lossy.",
         OthersAreLossy(f"{HERE}/planted.py:FirstPath"), TOP,
-        Twin("nor is naive sampling itself lossless", Lossless("nss", lossy=True, only=_branching)),
-        mended=Twin("PointMass has its law", OthersAreLossy(f"{HERE}/planted.py:PointMass")),
+        Variant("nor is naive sampling itself lossless", Lossless("nss", lossy=True, only=_branching)),
+        true_variant=Variant("PointMass has its law", OthersAreLossy(f"{HERE}/planted.py:PointMass")),
         note="It accepts less. Those of the registry that read q are lossy there (`matrix`).",
     )  # fmt: skip
 
@@ -251,7 +256,7 @@ class OthersAreLossy:
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not _branching(instance, scheme):
-            return Outcome(True, asked=False)
+            return Outcome(True, applies=False)
         if SameLaw(self.spec, "nss").evaluate(instance, scheme).holds:
             return Outcome(True)
         check, nss = judged(self.spec, instance, scheme), judged("nss", instance, scheme)
@@ -269,18 +274,18 @@ def _figures() -> Iterator[Claim]:
         "acceptance-falls-with-depth", source("analysis, acceptance by depth"),
         "The deeper in the tree, the smaller the share of drafts that are accepted.",
         partial(measures.acceptance_by_depth, True),
-        Twin("the larger", partial(measures.acceptance_by_depth, False)),
+        Variant("the larger", partial(measures.acceptance_by_depth, False)),
     )  # fmt: skip
     yield Measured(
         "distance-rises-with-depth", source("analysis, L1(p, q) by depth"),
         "The deeper in the tree, the larger the L1 distance of p and q.",
         partial(measures.distance_by_depth, True),
-        Twin("the smaller", partial(measures.distance_by_depth, False)),
+        Variant("the smaller", partial(measures.distance_by_depth, False)),
     )  # fmt: skip
     yield Measured(
         "delay-improves-transport", source("delayed tree expansion"),
         "At equally many drafted tokens a delayed tree brings the transport methods more than branches from the root.",
-        partial(measures.delay, True), Twin("less", partial(measures.delay, False)),
+        partial(measures.delay, True), Variant("less", partial(measures.delay, False)),
     )  # fmt: skip
     machines = "it needs the paper's model pairs, prompts and machines, which are not here"
     yield Open(

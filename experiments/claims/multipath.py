@@ -9,7 +9,7 @@ from typing import Any
 
 from draftproof.experiments.claims import formulas, rules
 from draftproof.experiments.claims.cases import PATHS, SEARCHED, SMALL, TREES
-from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Outcome, Twin
+from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Outcome, Variant
 from draftproof.experiments.claims.statements import (
     Acceptance,
     Attains,
@@ -47,14 +47,14 @@ def _block() -> Iterator[Claim]:
         "block-optimal-on-one-path", Source("thomas2026greedy", "optimality of block verification"),
         "No lossless verifier of a single path brings more than block verification, even one that knows every row "
         "off the path.",
-        Attains("block"), PATHS, Twin("nor more than naive", Attains("naive")),
+        Attains("block"), PATHS, Variant("nor more than naive", Attains("naive")),
         note="The bound is the certified one over all lossless verifiers that see all rows.",
     )  # fmt: skip
     yield Exact(
         "block-at-least-naive", Source("sun2024block", "optimality of block verification"),
         "Block verification never brings less than token-by-token verification.",
         Efficiency(Run("naive"), "<=", Run("block")), PATHS,
-        Twin("nor does naive bring less", Efficiency(Run("block"), "<=", Run("naive"))),
+        Variant("nor does naive bring less", Efficiency(Run("block"), "<=", Run("naive"))),
     )  # fmt: skip
 
 
@@ -63,27 +63,27 @@ def _greedy() -> Iterator[Claim]:
     yield Exact(
         "gbv-lossless", Source(key, "greedy multi-path block verification"),
         "Greedy multi-path block verification is lossless, with ties broken alike in selection and law.",
-        Lossless("gbv"), TREES, Twin("also with ties broken otherwise", Lossless(LOOSE)),
+        Lossless("gbv"), TREES, Variant("also with ties broken otherwise", Lossless(LOOSE)),
     )  # fmt: skip
     yield Exact(
         "gbv-any-ties", Source(key, "ranking by min(1, p/q)"),
         "Greedy multi-path block verification is lossless however ties in min(1, p/q) are broken.",
         Lossless(LOOSE), SEARCHED,
-        Twin("so is one that draws from p after a rejection", Lossless("naive_from_target")),
-        mended=Twin("broken alike it is", Lossless("gbv")),
+        Variant("so is one that draws from p after a rejection", Lossless("naive_from_target")),
+        true_variant=Variant("broken alike it is", Lossless("gbv")),
     )  # fmt: skip
     yield Exact(
         "gbv-one-path-is-block", Source(key, "K = 1"),
         "At K = 1 greedy multi-path block verification has the law of block.", SameLaw("gbv", "block"), PATHS,
-        Twin("at K = 2 and more, too", SameLaw("gbv", "block"), TREES),
+        Variant("at K = 2 and more, too", SameLaw("gbv", "block"), TREES),
     )  # fmt: skip
     fewer, more = Run("gbv", _with_fewer), Run("gbv", _same)
     yield Exact(
         "more-paths-never-hurt-gbv", Source(key, "discussion of K"),
         "One more branch never lowers the block efficiency of greedy multi-path block verification.",
         Efficiency(fewer, "<=", more), ROOTED,
-        Twin("nor does one fewer", Efficiency(more, "<=", fewer)),
-        mended=Twin(
+        Variant("nor does one fewer", Efficiency(more, "<=", fewer)),
+        true_variant=Variant(
             "one more never lowers what specinfer brings",
             Efficiency(Run("specinfer", _with_fewer), "<=", Run("specinfer", _same)),
             Cases(ROOTED.shapes[:2], count=12),
@@ -93,8 +93,8 @@ def _greedy() -> Iterator[Claim]:
         "gbv-at-least-block", Source(key, "multi-path against single-path"),
         "Greedy multi-path block verification never brings less than block verification of the first path.",
         Efficiency(Run("block"), "<=", Run("gbv")), ROOTED,
-        Twin("naive never brings less than block", Efficiency(Run("block"), "<=", Run("naive"))),
-        mended=Twin("the optimum does not", Holds(_optimum_at_least_block)),
+        Variant("naive never brings less than block", Efficiency(Run("block"), "<=", Run("naive"))),
+        true_variant=Variant("the optimum does not", Holds(_optimum_at_least_block)),
     )  # fmt: skip
 
 
@@ -119,33 +119,33 @@ def _optimum() -> Iterator[Claim]:
         "selection-and-block", Source(key, "structure of valid verifiers"),
         "Whatever a lossless verifier brings, choosing a path by some rule and verifying it as a block brings as much.",
         Holds(partial(rules.selection_suffices, MANY)), SMALL,
-        Twin("the greedy rule does", Every(tuple(Efficiency(Run(name), "<=", Run("gbv")) for name in MANY))),
+        Variant("the greedy rule does", Every(tuple(Efficiency(Run(name), "<=", Run("gbv")) for name in MANY))),
         note="Up to the certified gap, 1e-6.",
     )  # fmt: skip
     yield Exact(
         "budget-submodular", Source(key, "submodular budget constraints"),
         "The probability that some drafted path lies in a set of paths is submodular in the set.",
-        Holds(partial(rules.submodular, 1)), SMALL, Twin("it is supermodular", Holds(partial(rules.submodular, -1))),
+        Holds(partial(rules.submodular, 1)), SMALL, Variant("it is supermodular", Holds(partial(rules.submodular, -1))),
     )  # fmt: skip
     yield Exact(
         "budget-holds", Source(key, "submodular budget constraints"),
         "Over every antichain C a lossless verifier reaches sum D(c) <= 1 - (1 - sum q(c))^K.",
         Holds(partial(rules.within_budget, MANY, 0)), Cases(SMALL.shapes[:2], count=4),
-        Twin("also with K - 1 for K", Holds(partial(rules.within_budget, MANY, 1))),
+        Variant("also with K - 1 for K", Holds(partial(rules.within_budget, MANY, 1))),
     )  # fmt: skip
     yield Exact(
         "optimum-intractable", Source(key, "the optimum for K > 1"),
         "For K > 1 the best block efficiency of a lossless verifier is not computed, up to 1e-6.",
-        NotComputed(), HARD, Twin("not even for one step", NotComputed(), Cases(((3, Delayed(2, 0, 1)),), count=1)),
-        mended=Twin("it is no more than L + 1", Holds(_at_most_all)), whole=True,
+        NotComputed(), HARD, Variant("not even for one step", NotComputed(), Cases(((3, Delayed(2, 0, 1)),), count=1)),
+        true_variant=Variant("it is no more than L + 1", Holds(_at_most_all)), keep_unshrunk=True,
         note="Computed with a certificate on this instance of 27 paths and 3 branches; beyond 20,000 paths it is not.",
     )  # fmt: skip
     yield Exact(
         "independent-drafts-optimal", Source("arxiv2026optimal", "optimal length (secondary)"),
         "At one step sum q (1 - (1 - min(1, p/q))^K) accepted tokens are attained.",
         Reachable(formulas.independent_drafts), ROOTED_ONE,
-        Twin("so are sum q K min(1, p/q)", Reachable(_summed)),
-        mended=Twin("sum min(p, q) are", Reachable(formulas.naive)),
+        Variant("so are sum q K min(1, p/q)", Reachable(_summed)),
+        true_variant=Variant("sum min(p, q) are", Reachable(formulas.naive)),
     )  # fmt: skip
 
 
@@ -166,30 +166,30 @@ def _others() -> Iterator[Claim]:
     yield Exact(
         "hsd-is-block", Source("zhou2026overcoming", capped),
         "Hierarchical decoding with its capped ratio has the law of block verification.", SameLaw("hsd", "block"),
-        PATHS, Twin("without the cap, too", SameLaw("hsd_uncapped", "block")),
+        PATHS, Variant("without the cap, too", SameLaw("hsd_uncapped", "block")),
     )  # fmt: skip
     yield Exact(
         "hsd-uncapped-lossless", Source("zhou2026overcoming", uncapped),
         "Hierarchical decoding without the cap is lossless.", Lossless("hsd_uncapped"), PATHS,
-        Twin("so is one that draws from p after a rejection", Lossless("naive_from_target")),
-        mended=Twin("with the cap it is", Lossless("hsd")),
+        Variant("so is one that draws from p after a rejection", Lossless("naive_from_target")),
+        true_variant=Variant("with the cap it is", Lossless("hsd")),
     )  # fmt: skip
     yield Exact(
         "layer-verification-lossless", Source("cha2026layer", "layer verification"),
         "Layer verification with the scores of a one-step rule is lossless.", Lossless("layer_verification"), TREES,
-        Twin("so is one that draws from p after a rejection", Lossless("naive_from_target")),
+        Variant("so is one that draws from p after a rejection", Lossless("naive_from_target")),
     )  # fmt: skip
     yield Exact(
         "spechub-acceptance", Source("sun2024spechub", "acceptance of the hub's pairs"),
         "SpecHub accepts with min(1, p(a) + sum min(p(x), q(x)/(1 - q(a)))), a the favourite of q.",
         Acceptance("spechub", formulas.spechub), HUB,
-        Twin("with sum min(p, q)", Acceptance("spechub", formulas.naive)),
+        Variant("with sum min(p, q)", Acceptance("spechub", formulas.naive)),
     )  # fmt: skip
     yield Exact(
         "block-tree-at-least-block", Source("draftproof", "block_tree, continued on other paths"),
         "Block verification that goes on along another drafted path is lossless and never brings less than block.",
         Every((Lossless("block_tree"), Efficiency(Run("block"), "<=", Run("block_tree")))), TREES,
-        Twin("nor does block bring less", Efficiency(Run("block_tree"), "<=", Run("block"))),
+        Variant("nor does block bring less", Efficiency(Run("block_tree"), "<=", Run("block"))),
     )  # fmt: skip
 
 

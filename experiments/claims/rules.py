@@ -27,7 +27,7 @@ GAP = Fraction(1, 10**6)
 
 
 def branching(spec: str, by: str, instance: Instance, scheme: DraftScheme) -> str | None:
-    """The branching law of `by` is that of the next token of `spec` on every draft of one step, coin by coin."""
+    """The branching law of `by` is that of the next token of `spec` on every draft tree of one step."""
     branch = branch_of(verifier(by))
     assert branch is not None
     p, q = instance.target.row(()), instance.draft.row(())
@@ -82,9 +82,9 @@ def submodular(sign: int, instance: Instance, scheme: DraftScheme) -> str | None
     leaves = list(product(range(instance.vocab_size), repeat=scheme.depth))
     hit: dict[frozenset[Context], Any] = {}
     drawn = [(tree, weight) for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL)]
-    sets = [frozenset(some) for count in range(len(leaves) + 1) for some in combinations(leaves, count)]
-    for some in sets:
-        hit[some] = sum((weight for tree, weight in drawn if any(leaf in tree for leaf in some)), RATIONAL.number(0))
+    sets = [frozenset(paths) for count in range(len(leaves) + 1) for paths in combinations(leaves, count)]
+    for paths in sets:
+        hit[paths] = sum((weight for tree, weight in drawn if any(leaf in tree for leaf in paths)), RATIONAL.number(0))
     for one, other in combinations(sets, 2):
         gap = hit[one] + hit[other] - hit[one | other] - hit[one & other]
         if sign * gap < 0:
@@ -106,7 +106,7 @@ def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
 
 
 def within_budget(specs: Sequence[str], fewer: int, instance: Instance, scheme: DraftScheme) -> str | None:
-    """`sum D(c) <= 1 - (1 - sum q(c))^(K - fewer)` over every antichain, for every verifier."""
+    """`sum D(c) <= 1 - (1 - sum q(c))^(K - fewer)` over every antichain, for each of these verifiers."""
     assert isinstance(scheme, Delayed)
     for spec in specs:
         reach = _reach(spec, instance, scheme)
@@ -138,7 +138,7 @@ def _masses(instance: Instance, scheme: DraftScheme) -> dict[Context, Any]:
 
 
 def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftScheme) -> str | None:
-    """Choosing a path by a mixture of orders and verifying it as a block is as good as any verifier, up to `GAP`."""
+    """Choosing a path by a mixture of path orders and verifying it as a block attains the optimum, up to `GAP`."""
     from draftproof.experiments.inputs.verifiers import evaluator
 
     bounds = optimum(instance.target, instance.draft, scheme)

@@ -53,7 +53,7 @@ class Lossless:
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not self.only(instance, scheme):
-            return Outcome(True, asked=False)
+            return Outcome(True, applies=False)
         meant = self.scheme(scheme) if self.scheme else scheme
         check = judged(self.spec, instance, meant)
         other = ("--scheme", scheme_spec(meant)) if self.scheme else ()
@@ -95,7 +95,7 @@ class Efficiency:
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not self.only(instance, scheme):
-            return Outcome(True, asked=False)
+            return Outcome(True, applies=False)
         one, other = (judged(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right))
         text = f"{self.left.label(scheme)} {one}, {self.right.label(scheme)} {other}"
         return Outcome(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
@@ -130,7 +130,7 @@ class SameLaw:
         return Outcome(one == other, text, (compare,))
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`: the commands print means, so laws with equal means do not show it."""
+        """See `Statement`: the commands print block efficiencies only, which two laws may share."""
         return len({row["block_efficiency"] for output in outputs for row in output["rows"]}) > 1
 
 
@@ -157,9 +157,9 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Attains:
-    """No lossless verifier brings more than a verifier: its block efficiency is a certified upper bound.
+    """A verifier has the largest block efficiency of all lossless ones: it equals a certified upper bound.
 
-    least: the share of the bound that is asked for, 1 for all of it.
+    least: the share of the bound that it must reach, 1 for all of it.
     """
 
     spec: str
@@ -203,7 +203,7 @@ class Every:
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         outcomes = [part.evaluate(instance, scheme) for part in self.parts]
         failed = next((outcome for outcome in outcomes if not outcome.holds), None)
-        return failed or Outcome(True, asked=any(outcome.asked for outcome in outcomes))
+        return failed or Outcome(True, applies=any(outcome.applies for outcome in outcomes))
 
     def shown(self, outputs: Outputs) -> bool:
         return any(part.shown(outputs) for part in self.parts)

@@ -7,7 +7,7 @@ from functools import partial
 
 from draftproof.experiments.claims import growth, measures
 from draftproof.experiments.claims.cases import DROPPED, DROPPED_WIDE, DYSPEC, PATHS, PRUNED, SEARCHED, TEXTURE, TREES
-from draftproof.experiments.claims.claim import Cases, Claim, Exact, Measured, Twin
+from draftproof.experiments.claims.claim import Cases, Claim, Exact, Measured, Variant
 from draftproof.experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
 from draftproof.simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
 from draftproof.simulator.protocol import DraftScheme, Source
@@ -35,27 +35,30 @@ def _traversal() -> Iterator[Claim]:
         "traversal-lossless", Source(key, "losslessness on any tree"),
         "Traversal verification is lossless on trees of i.i.d. paths and of children without replacement.",
         Lossless("traversal"), Cases((*TREES.shapes, *TEXTURE.shapes), deeper=TREES.deeper + TEXTURE.deeper),
-        Twin("also if leaves are visited in the order of insertion", Lossless("traversal_insertion_order"), FAILING),
+        Variant("also if leaves are visited in the order of insertion", Lossless("traversal_insertion_order"), FAILING),
     )  # fmt: skip
     yield Exact(
         "traversal-optimal-on-a-chain", Source(key, "optimality on a chain"),
         "On a chain no lossless verifier brings more than traversal.", Attains("traversal"), PATHS,
-        Twin("nor on trees", Attains("traversal"), Cases(SEARCHED.shapes[:2], count=4)),
+        Variant("nor on trees", Attains("traversal"), Cases(SEARCHED.shapes[:2], count=4)),
     )  # fmt: skip
     token, layered = ("naive_tree", "rejection_without_replacement"), "layer_without_replacement"
     yield Exact(
         "traversal-at-least-token-level", Source(key, "against token-level verification"),
         "On trees of children without replacement traversal never brings less than token-level verification.",
         Every(tuple(Efficiency(Run(name), "<=", Run("traversal")) for name in token)), DROPPED_WIDE,
-        Twin("nor does layer_without_replacement", Efficiency(Run(layered), "<=", Run("traversal")), DROPPED),
-        mended=Twin("naive_tree does not bring more", Efficiency(Run(token[0]), "<=", Run("traversal")), DROPPED),
-        note="No theorem of the paper; token-level: naive_tree and rejection_without_replacement.", whole=True,
+        Variant("nor does layer_without_replacement", Efficiency(Run(layered), "<=", Run("traversal")), DROPPED),
+        true_variant=Variant(
+            "naive_tree does not bring more",
+            Efficiency(Run(token[0]), "<=", Run("traversal")), DROPPED,
+        ),
+        note="No theorem of the paper; token-level: naive_tree and rejection_without_replacement.", keep_unshrunk=True,
     )  # fmt: skip
     yield Measured(
         "traversal-gain-grows", Source(key, "gain by depth"),
         "The deeper the tree, the more traversal gains over token-level verification.",
         partial(measures.traversal_by_depth, True),
-        Twin("the less", partial(measures.traversal_by_depth, False)),
+        Variant("the less", partial(measures.traversal_by_depth, False)),
     )  # fmt: skip
 
 
@@ -64,26 +67,26 @@ def _dyspec() -> Iterator[Claim]:
     yield Exact(
         "dyspec-lossless", Source(key, "verification"),
         "DySpec's rule is lossless on trees that grow slot by slot.", Lossless(rule), DYSPEC,
-        Twin("also if the least probable leaf is dropped afterwards", Lossless(rule), PRUNED),
+        Variant("also if the least probable leaf is dropped afterwards", Lossless(rule), PRUNED),
     )  # fmt: skip
     yield Exact(
         "dyspec-traversal-lossless", Source("draftproof", "traversal on DySpec's trees"),
         "Traversal verification is lossless on trees that grow slot by slot.", Lossless("traversal"), DYSPEC,
-        Twin("also if the least probable leaf is dropped afterwards", Lossless("traversal"), PRUNED),
+        Variant("also if the least probable leaf is dropped afterwards", Lossless("traversal"), PRUNED),
     )  # fmt: skip
     yield Exact(
         "dyspec-traversal-at-least", Source("draftproof", "traversal on DySpec's trees"),
         "On trees that grow slot by slot traversal never brings less than DySpec's rule.",
         Efficiency(Run(rule), "<=", Run("traversal")), SLOTS,
-        Twin("nor does the paper's rule", Efficiency(Run("traversal"), "<=", Run(rule))),
-        mended=Twin("it never brings less than naive", Efficiency(Run("naive"), "<=", Run("traversal"))),
+        Variant("nor does the paper's rule", Efficiency(Run("traversal"), "<=", Run(rule))),
+        true_variant=Variant("it never brings less than naive", Efficiency(Run("naive"), "<=", Run("traversal"))),
     )  # fmt: skip
     yield Exact(
         "dyspec-greedy-optimal", Source(key, "appendix D"),
         "If a draft is accepted with its draft probability, filling the slot of the largest value first maximises the "
         "expected sum of the values filled.",
         Holds(partial(growth.greedy_growth, True)), GROWN,
-        Twin("so does the smallest first", Holds(partial(growth.greedy_growth, False))),
+        Variant("so does the smallest first", Holds(partial(growth.greedy_growth, False))),
         note="Against every way to choose slots, which may look at all tokens drawn before.",
     )  # fmt: skip
     grown = Run(rule, _itself)
@@ -91,14 +94,17 @@ def _dyspec() -> Iterator[Claim]:
         "dyspec-beats-fixed-trees", Source(key, "comparison with fixed trees"),
         "No fixed tree of as many tokens brings more than the one that grows slot by slot, under the same rule.",
         Every(tuple(Efficiency(Run(rule, fixed), "<=", grown) for fixed in (_chain, _star))), TWO,
-        Twin("nor does a fixed tree under traversal", Efficiency(Run("traversal", _chain), "<=", grown)),
-        mended=Twin("it brings no less than its first token alone", Efficiency(Run(rule, _single), "<=", grown)),
+        Variant("nor does a fixed tree under traversal", Efficiency(Run("traversal", _chain), "<=", grown)),
+        true_variant=Variant(
+            "it brings no less than its first token alone",
+            Efficiency(Run(rule, _single), "<=", grown),
+        ),
     )  # fmt: skip
     yield Measured(
         "dyspec-acceptance-follows-draft", Source(key, "the assumption behind the tree"),
         "The more probable a token is to the draft, the more often it is accepted.",
         partial(measures.draft_confidence, 1),
-        Twin("the less often", partial(measures.draft_confidence, -1)),
+        Variant("the less often", partial(measures.draft_confidence, -1)),
     )  # fmt: skip
 
 
@@ -123,17 +129,17 @@ def _planned() -> Iterator[Claim]:
         "sequoia-plan-best", Source("chen2024sequoia", "dynamic program"),
         "The recurrence finds the tree that accepts most, if its acceptance vector holds at every node.",
         Holds(partial(growth.sequoia_plan, True)), PLANNED,
-        Twin("a single path accepts most", Holds(partial(growth.sequoia_plan, False))),
+        Variant("a single path accepts most", Holds(partial(growth.sequoia_plan, False))),
     )  # fmt: skip
     yield Exact(
         "opt-tree-largest-sum", Source("wang2024opt", "theorem on the greedy search"),
         "OPT-Tree has the largest sum of draft probabilities of all trees of at most its size.",
         Holds(partial(growth.largest_sum, True)), FIXED,
-        Twin("of target probabilities, too", Holds(partial(growth.largest_sum, False))),
+        Variant("of target probabilities, too", Holds(partial(growth.largest_sum, False))),
     )  # fmt: skip
     yield Exact(
         "fixed-tree-efficiency", Source("wang2024opt", "expected acceptance length"),
         "On a tree without coins naive sampling brings 1 + sum p(c) over its nodes.",
         Holds(partial(growth.fixed_tree_efficiency, True)), FIXED,
-        Twin("1 + sum q(c), what the draft expects", Holds(partial(growth.fixed_tree_efficiency, False))),
+        Variant("1 + sum q(c), what the draft expects", Holds(partial(growth.fixed_tree_efficiency, False))),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the rows of a claim say together: its status, the evidence, the command that shows a refutation."""
+"""The verdict on a claim from all of its rows: status, evidence, and the command that shows a refutation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from draftproof.experiments.claims.claim import (
     Measured,
     Open,
 )
-from draftproof.experiments.claims.work import FIGURES, MENDED, SEARCH, TWIN
+from draftproof.experiments.claims.work import FALSE_VARIANT, FIGURES, SEARCH, TRUE_VARIANT
 from draftproof.simulator.instances.instance import Instance
 
 Row = Mapping[str, Any]
-#: The folder of the statements, with the instances that refute, and what was found about each when the page was made.
+#: The folder of the statements; the instances that refute claims, and the verdicts that the page of claims shows.
 CLAIMS = Path(__file__).parent
 INSTANCES, RECORDED = CLAIMS / "instances", CLAIMS / "measured.json"
 
@@ -32,8 +32,8 @@ INSTANCES, RECORDED = CLAIMS / "instances", CLAIMS / "measured.json"
 class Verdict:
     """What was found about a claim.
 
-    instances: how many exact instances were asked, of these families and shapes. commands: words, with `FILE` for the
-    instance and `HERE` for the folder of the statements. defects: why its test proves nothing, if so.
+    instances: the number of exact instances to which it applies, of these families and shapes. commands: words, with
+    `FILE` for the instance and `HERE` for the folder of the statements. defects: reasons why its test proves nothing.
     """
 
     claim: Claim
@@ -44,20 +44,20 @@ class Verdict:
     shapes: tuple[str, ...] = ()
     instance: Instance | None = None
     commands: tuple[Command, ...] = ()
-    twin: str = ""
-    mended: str = ""
+    false_variant: str = ""
+    true_variant: str = ""
     defects: tuple[str, ...] = ()
     seconds: float = 0.0
 
     @property
     def as_expected(self) -> bool:
-        """Whether it has the status that it is known to have, by a test that can say no and yes."""
+        """Whether it has the status that it is known to have, by a test without defects."""
         return self.status == self.claim.expected and not self.defects
 
 
 @dataclass
 class _Rows:
-    """The rows of one claim by what they are of."""
+    """The rows of one claim, by the part of the claim that they test."""
 
     rows: Sequence[Row]
     by: dict[str, Row] = field(init=False)
@@ -68,11 +68,11 @@ class _Rows:
     @property
     def tested(self) -> list[Row]:
         """Those about the claim itself."""
-        return [row for row in self.rows if row["what"] not in (TWIN, MENDED)]
+        return [row for row in self.rows if row["what"] not in (FALSE_VARIANT, TRUE_VARIANT)]
 
     def joined(self, key: str) -> tuple[str, ...]:
         """All families or shapes, each once."""
-        return tuple(dict.fromkeys(each for row in self.tested for each in row[key]))
+        return tuple(dict.fromkeys(item for row in self.tested for item in row[key]))
 
 
 def verdict(claim: Claim, rows: Sequence[Row]) -> Verdict:
@@ -85,14 +85,16 @@ def verdict(claim: Claim, rows: Sequence[Row]) -> Verdict:
         return _measured(claim, found, seconds)
     assert isinstance(claim, Exact)
     failed = next((row["failed"] for row in found.tested if row["failed"]), None)
-    twin, mended = found.by[TWIN], found.by.get(MENDED)
+    false, true = found.by[FALSE_VARIANT], found.by.get(TRUE_VARIANT)
     count = sum(row["instances"] for row in found.tested)
     families, shapes = found.joined("families"), found.joined("shapes")
     plain = Verdict(
         claim, HOLDS if count else OPEN, "", count, families, shapes,
-        twin=f"{claim.twin.words}: refuted at instance {twin['instances']}" if twin["failed"] else "",
-        mended=f"{claim.mended.words}: holds on {mended['instances']}" if mended and claim.mended else "",
-        defects=_defects(count, twin, mended, found), seconds=seconds,
+        false_variant=(
+            f"{claim.false_variant.words}: refuted at instance {false['instances']}" if false["failed"] else ""
+        ),
+        true_variant=f"{claim.true_variant.words}: holds on {true['instances']}" if true and claim.true_variant else "",
+        defects=_defects(count, false, true, found), seconds=seconds,
     )  # fmt: skip
     if failed is None:
         evidence = f"on {count:,} exact instances ({', '.join(families)}; {'; '.join(shapes)})"
@@ -108,28 +110,28 @@ def _noted(evidence: str, note: str) -> str:
     return f"{evidence}. {note}" if note else evidence
 
 
-def _defects(count: int, twin: Row, mended: Row | None, found: _Rows) -> tuple[str, ...]:
+def _defects(count: int, false: Row, true: Row | None, found: _Rows) -> tuple[str, ...]:
     """A test that never fails proves nothing, nor does one that always does."""
     searched = SEARCH in found.by
     return tuple(
         words
         for words, wrong in (
-            ("nothing was asked", not count),
-            ("its test lets the false twin pass", not twin["failed"]),
-            ("its test refutes the true twin", searched and bool(mended and mended["failed"])),
-            ("no instance was asked about the true twin", searched and not (mended and mended["instances"])),
+            ("it applies to no instance", not count),
+            ("its test does not refute the false variant", not false["failed"]),
+            ("its test refutes the true variant", searched and bool(true and true["failed"])),
+            ("the true variant applies to no instance", searched and not (true and true["instances"])),
         )
         if wrong
     )
 
 
 def _measured(claim: Measured, found: _Rows, seconds: float) -> Verdict:
-    row, twin = found.by[FIGURES], found.by[TWIN]
+    row, false_variant = found.by[FIGURES], found.by[FALSE_VARIANT]
     evidence = f"{'as claimed' if row['shown'] else 'not as claimed'}: {row['text']}"
-    defects = ("its figures show the false twin, too",) if twin["shown"] else ()
+    defects = ("its figures show the false variant, too",) if false_variant["shown"] else ()
     families = tuple(row["families"])
-    told = "" if twin["shown"] else f"{claim.twin.words}: not shown"
+    text = "" if false_variant["shown"] else f"{claim.false_variant.words}: not shown"
     return Verdict(
-        claim, MEASURED, _noted(evidence, claim.note), row["instances"], families, twin=told, defects=defects,
+        claim, MEASURED, _noted(evidence, claim.note), row["instances"], families, false_variant=text, defects=defects,
         seconds=seconds,
     )  # fmt: skip

@@ -15,8 +15,8 @@ from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 
-#: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true twin.
-SEARCH, FIGURES, TWIN, MENDED = "search", "figures", "twin", "mended"
+#: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true variant.
+SEARCH, FIGURES, FALSE_VARIANT, TRUE_VARIANT = "search", "figures", "false variant", "true variant"
 #: So many times the usual instances in measurements of the long form.
 LONGER = 8
 
@@ -48,16 +48,16 @@ def claim_named(name: str) -> Claim:
 
 
 def parts_of(claim: Claim, deep: bool) -> list[Part]:
-    """The rows of a claim; those of its twins are the same in both forms."""
+    """The rows of a claim; those of its variants are the same in both forms."""
     if isinstance(claim, Open):
         return []
     if isinstance(claim, Measured):
-        return [Part(claim.id, FIGURES, deep), Part(claim.id, TWIN)]
+        return [Part(claim.id, FIGURES, deep), Part(claim.id, FALSE_VARIANT)]
     assert isinstance(claim, Exact)
-    if claim.mended is not None:
-        return [Part(claim.id, SEARCH), Part(claim.id, MENDED, deep), Part(claim.id, TWIN)]
+    if claim.true_variant is not None:
+        return [Part(claim.id, SEARCH), Part(claim.id, TRUE_VARIANT, deep), Part(claim.id, FALSE_VARIANT)]
     shapes = range(len(claim.cases.all_shapes(deep)))
-    return [*(Part(claim.id, str(number), deep) for number in shapes), Part(claim.id, TWIN)]
+    return [*(Part(claim.id, str(number), deep) for number in shapes), Part(claim.id, FALSE_VARIANT)]
 
 
 def compute(part: Part) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def compute(part: Part) -> dict[str, Any]:
 
 
 def _figures(claim: Measured, part: Part) -> dict[str, Any]:
-    measure = claim.measure if part.what == FIGURES else claim.twin.test
+    measure = claim.measure if part.what == FIGURES else claim.false_variant.test
     figures: Figures = measure(LONGER if part.deep else 1)
     return {"instances": figures.instances, "families": list(figures.families), "shapes": [], **_text(figures)}
 
@@ -81,16 +81,16 @@ def _text(figures: Figures) -> dict[str, Any]:
 
 def _looked(claim: Claim, part: Part) -> dict[str, Any]:
     assert isinstance(claim, Exact)
-    twin = {TWIN: claim.twin, MENDED: claim.mended}.get(part.what)
-    test: Statement = claim.test if twin is None else twin.test
-    cases = claim.cases if twin is None or twin.cases is None else twin.cases
+    variant = {FALSE_VARIANT: claim.false_variant, TRUE_VARIANT: claim.true_variant}.get(part.what)
+    test: Statement = claim.test if variant is None else variant.test
+    cases = claim.cases if variant is None or variant.cases is None else variant.cases
     if part.what.isdecimal():
         cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), deeper=())
     found, failed = _first_failure(test, cases, part.deep)
     if failed is None:
         return {**found, "failed": None}
     instance, scheme = failed
-    if twin is None and not claim.whole:  # what refutes a twin only has to be there
+    if variant is None and not claim.keep_unshrunk:  # any instance that refutes a variant will do
         from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
 
         instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
@@ -106,19 +106,19 @@ def _looked(claim: Claim, part: Part) -> dict[str, Any]:
 def _first_failure(
     test: Statement, cases: Cases, deep: bool
 ) -> tuple[dict[str, Any], tuple[Instance, DraftScheme] | None]:
-    """How many instances of which families and shapes were asked, up to the first that fails."""
-    asked, families, shapes = 0, dict[str, None](), dict[str, None]()
+    """How many instances of which families and shapes were applicable, up to the first that fails."""
+    applicable, families, shapes = 0, dict[str, None](), dict[str, None]()
     failed = None
     for case, instance in _instances(cases, deep):
         outcome = test.evaluate(instance, case[1])
-        if outcome.asked:
-            asked += 1
+        if outcome.applies:
+            applicable += 1
             families[instance.about["family"]] = None
             shapes[f"V = {case[0]}, {case[1]}"] = None
         if not outcome.holds:
             failed = instance, case[1]
             break
-    return {"instances": asked, "families": list(families), "shapes": list(shapes)}, failed
+    return {"instances": applicable, "families": list(families), "shapes": list(shapes)}, failed
 
 
 def _instances(cases: Cases, deep: bool) -> Iterator[tuple[tuple[int, DraftScheme], Instance]]:

@@ -71,8 +71,8 @@ def fields(found: Verdict, file: str | None) -> dict[str, Any]:
         "families": list(found.families),
         "shapes": list(found.shapes),
         "instance": file,
-        "false_twin": found.twin,
-        "true_twin": found.mended,
+        "false_variant": found.false_variant,
+        "true_variant": found.true_variant,
         "defects": list(found.defects),
         "as_expected": found.as_expected,
         "seconds": found.seconds,
@@ -105,8 +105,8 @@ def show_one(console: Console, row: dict[str, Any]) -> None:
         ("statement", row["statement"]),
         ("source", f"{row['source']}: {PAPERS[key]}"),
         ("evidence", row["evidence"]),
-        ("false twin", row["false_twin"]),
-        ("true twin", row["true_twin"]),
+        ("false variant", row["false_variant"]),
+        ("true variant", row["true_variant"]),
         ("command", row["command"]),
         ("defects", "; ".join(row["defects"])),
     ):
@@ -137,7 +137,7 @@ def _page(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield (
         f"{summary(rows)}.\n"
         "*Holds*: on all exact instances that were asked, in rationals. *Refuted*: by an instance, shrunk\n"
-        "unless that takes long, as the command shows. *Measured*: the figures. Each test refutes a false twin\n"
+        "unless that takes long, as the command shows. *Measured*: the figures. Each test refutes a false variant\n"
         "of its claim, and those of refuted claims let a true one pass; both stand in `draftproof claims NAME`.\n"
         "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
         "elsewhere (`draftproof claims --deep` asks twenty times as many instances, and larger ones).\n"

@@ -45,8 +45,8 @@ def test_whatever_is_not_decided_says_why():
 
 
 @pytest.mark.parametrize("name", by_turns(TESTED))
-def test_the_test_of_every_claim_refutes_its_false_twin(name):
-    row = work.compute(work.Part(name, work.TWIN))
+def test_the_test_of_every_claim_refutes_its_false_variant(name):
+    row = work.compute(work.Part(name, work.FALSE_VARIANT))
     if isinstance(CLAIMS[name], Measured):
         assert row["shown"] is False
     else:
@@ -55,15 +55,15 @@ def test_the_test_of_every_claim_refutes_its_false_twin(name):
 
 
 @pytest.mark.parametrize("name", REFUTED)
-def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_twin(name):
+def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_variant(name):
     claim = CLAIMS[name]
     kept = Instance.load(INSTANCES / f"{name}.json")
     assert kept.about["says"] == claim.words
     outcome = claim.test.evaluate(kept, kept.scheme)
-    assert outcome.asked
+    assert outcome.applies
     assert not outcome.holds
     assert outcome.text == kept.about["found"]
-    assert claim.mended.test.evaluate(kept, kept.scheme).holds
+    assert claim.true_variant.test.evaluate(kept, kept.scheme).holds
 
 
 @pytest.mark.parametrize("name", REFUTED)
@@ -124,20 +124,23 @@ NEVER, ALWAYS = Holds(lambda *_: "nothing"), Holds(lambda *_: None)
 @pytest.mark.parametrize(
     ("changed", "status", "defect"),
     [
-        ({"test": ALWAYS, "twin": "test"}, "holds", "its test lets the false twin pass"),
+        ({"test": ALWAYS, "false_variant": "test"}, "holds", "its test does not refute the false variant"),
         ({"test": Lossless("naive_from_target")}, "refuted", ""),
-        ({"test": Lossless("nss", only=lambda *_: False)}, "cannot be decided here", "nothing was asked"),
-        ({"test": NEVER, "mended": NEVER}, "refuted", "its test refutes the true twin"),
-        ({"test": ALWAYS, "mended": ALWAYS}, "holds", ""),
+        ({"test": Lossless("nss", only=lambda *_: False)}, "cannot be decided here", "it applies to no instance"),
+        ({"test": NEVER, "true_variant": NEVER}, "refuted", "its test refutes the true variant"),
+        ({"test": ALWAYS, "true_variant": ALWAYS}, "holds", ""),
     ],
     ids=["never fails", "is false", "asks nothing", "always fails", "was thought refuted"],
 )
 def test_a_claim_whose_test_proves_nothing_is_not_as_expected(monkeypatch, changed, status, defect):
     claim = CLAIMS["block-at-least-naive"]
     assert isinstance(claim, Exact)
-    new = {key: replace(claim.twin, test=value) if key == "mended" else value for key, value in changed.items()}
-    if new.get("twin") == "test":
-        new["twin"] = replace(claim.twin, test=new["test"])
+    new = {
+        key: replace(claim.false_variant, test=value) if key == "true_variant" else value
+        for key, value in changed.items()
+    }
+    if new.get("false_variant") == "test":
+        new["false_variant"] = replace(claim.false_variant, test=new["test"])
     planted = replace(claim, **new)
     monkeypatch.setattr(work, "ledger", lambda: (planted,))
     found = verdict(planted, rows_of(planted))

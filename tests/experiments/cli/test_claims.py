@@ -25,12 +25,12 @@ def test_json_has_what_programs_read(draftproof):
 
 
 @pytest.mark.heavy
-def test_one_claim_is_shown_with_its_twins(draftproof):
+def test_one_claim_is_shown_with_its_variants(draftproof):
     ran = draftproof("claims", PAIR[1], "--jobs", 1)
     assert ran.code == 0
     assert "gbv-at-least-block: refuted" in ran.out
-    assert "false twin: naive never brings less than block: refuted at instance" in ran.out
-    assert "true twin: the optimum does not: holds on" in ran.out
+    assert "false variant: naive never brings less than block: refuted at instance" in ran.out
+    assert "true variant: the optimum does not: holds on" in ran.out
 
 
 def test_rows_are_found_again(draftproof, monkeypatch):
@@ -90,7 +90,7 @@ def test_what_cannot_be_is_one_line(draftproof, arguments, words):
     assert words in ran.err
 
 
-def test_the_long_form_has_more_of_everything_and_the_same_twins():
+def test_the_long_form_has_more_of_everything_and_the_same_variants():
     claim = work.claim_named("gbv-lossless")
     short, long = (work.parts_of(claim, deep) for deep in (False, True))
     assert len(long) > len(short)
