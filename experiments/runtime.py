@@ -1,8 +1,8 @@
-"""What a run of the command line needs of the system: signals, streams, limits of time, files in one step, processes.
+"""The operating system for the command line: signals, streams, limits of time, files in one step, processes.
 
 User-defined code runs in a process of its own, so that whatever it does to that process is never read as a verdict.
 `check` and `audit` ask a worker process for its runs, and judge here. Any other command that is given such code runs as
-a whole in another process, which tells its exit code through a pipe once everything it wrote has arrived; the code that
+a whole in another process, which sends its exit code through a pipe once everything it wrote has arrived; the code that
 the process ends with stands for no verdict.
 """
 
@@ -42,32 +42,32 @@ _PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.
 
 
 @contextmanager
-def told_to_end() -> Iterator[list[int]]:
-    """SIGTERM ends the work as Ctrl-C does; the list has those of both that have come.
+def interrupted_by_signals() -> Iterator[list[int]]:
+    """Both SIGTERM and Ctrl-C raise `KeyboardInterrupt` inside; the list has the signals that came.
 
     It has them also where something swallowed the exception: no verdict comes after a signal.
     """
-    came: list[int] = []
+    signals: list[int] = []
 
     def end(number: int, frame: Any) -> None:
-        came.append(number)
+        signals.append(number)
         if getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False):
             os._exit(128 + number)  # C++ code in that import lets no exception pass
         raise KeyboardInterrupt
 
     def unraisable(what: Any) -> None:
-        if not came:  # what a signal leaves half made may complain while it is removed
+        if not signals:  # objects that a signal left incomplete may fail when they are removed
             hook(what)
 
     if threading.current_thread() is not threading.main_thread():
-        yield came
+        yield signals
         return
     before, hook = {signal.SIGTERM: signal.signal(signal.SIGTERM, end)}, sys.unraisablehook
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job in the background does not hear Ctrl-C
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a background job ignores Ctrl-C
         before[signal.SIGINT] = signal.signal(signal.SIGINT, end)
     sys.unraisablehook = unraisable
     try:
-        yield came
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -100,8 +100,8 @@ def delivered(stream: TextIO, code: int) -> int:
     return code
 
 
-def quietly_closed() -> None:
-    """Leave nothing to be flushed by an interpreter that ends: it would fail again where writing failed."""
+def flush_or_discard() -> None:
+    """Flush standard output; where that fails, discard what is left, as the interpreter would fail on it once more."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -111,7 +111,7 @@ def quietly_closed() -> None:
 
 
 class _Late(BaseException):
-    """The alarm: no error, so that what handles errors of its own inside does not take it for one of them."""
+    """Raised by the alarm; no `Exception`, so that no handler inside takes it for an error of its own."""
 
 
 @contextmanager
@@ -190,31 +190,31 @@ def ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def names_code(arguments: Sequence[str]) -> bool:
-    """Whether code of others may be run: a Python file, a module (`audit`), a checkout, or files that a TOML names."""
+    """Whether user-defined code may be run: a Python file, a module (`audit`), a checkout, or files of a TOML."""
     return "audit" in arguments or any(
         PYTHON_FILE.search(argument) or argument.partition("=")[0] in _OPTIONS for argument in arguments
     )
 
 
-def is_asked_for_runs(arguments: Sequence[str]) -> bool:
-    """Whether the code is that of one verifier or function alone, which is asked for its runs."""
+def runs_in_worker(arguments: Sequence[str]) -> bool:
+    """Whether the user-defined code is one verifier or function only, whose runs a worker process can make."""
     command = next((each for each in arguments if not (each.startswith("-") or each.isdecimal())), "")
     schemes = [value for flag, value in pairwise((*arguments, "")) if flag == "--scheme"]
     schemes += [each for each in arguments if each.startswith("--scheme=")]
-    engine = any("structured" in each for each in arguments)  # what a verifier offers for that cannot be asked for
+    engine = any("structured" in each for each in arguments)  # a structure cannot be used through a worker
     return command in ("check", "audit") and not engine and not any(map(PYTHON_FILE.search, schemes))
 
 
 def supervise(arguments: Sequence[str]) -> int:
-    """Run the command in another process and wait for what it tells; its exit code, 2 where it told nothing."""
+    """Run the command in a child process; the exit code that it sends through the pipe, 2 where it sends none."""
     reading, writing = os.pipe()
     command = [sys.executable, "-P", "-c", _PROGRAM, str(writing), str(os.getpid()), *arguments]
     child = subprocess.Popen(command, pass_fds=(writing,), start_new_session=True)
     os.close(writing)
-    came: list[tuple[float, int]] = []
+    signals: list[tuple[float, int]] = []
 
     def forward(number: int, frame: Any) -> None:
-        came.append((time.monotonic(), number))
+        signals.append((time.monotonic(), number))
         with suppress(ProcessLookupError):
             child.send_signal(number)
 
@@ -222,25 +222,25 @@ def supervise(arguments: Sequence[str]) -> int:
         number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     }
     try:
-        told = _told(reading, child, came)
+        code_sent = _received_code(reading, child, signals)
         code = ended(child)
     finally:
         for number, handler in forwarded.items():
             signal.signal(number, handler)
         os.close(reading)
-    if told is not None:
-        return told
-    if came:
-        return 128 + came[0][1]
+    if code_sent is not None:
+        return code_sent
+    if signals:
+        return 128 + signals[0][1]
     how = f"with exit code {code}" if code >= 0 else f"by signal {-code} ({signal.Signals(-code).name})"
     remark(f"draftproof: no verdict: the process that ran your code was ended {how} before it gave one")
     return 2
 
 
-def _told(reading: int, child: subprocess.Popen[bytes], came: Sequence[tuple[float, int]]) -> int | None:
-    """The exit code that came through the pipe; None where the process ended, or was too slow to end, without one."""
+def _received_code(reading: int, child: subprocess.Popen[bytes], signals: Sequence[tuple[float, int]]) -> int | None:
+    """The exit code from the pipe; None where the process ended, or was too slow to end, without sending one."""
     text = b""
-    while not (came and time.monotonic() - came[0][0] > PATIENCE):
+    while not (signals and time.monotonic() - signals[0][0] > PATIENCE):
         alive = child.poll() is None
         if select.select([reading], [], [], 0.1 if alive else 0)[0]:
             part = os.read(reading, 4096)
@@ -255,15 +255,15 @@ def _told(reading: int, child: subprocess.Popen[bytes], came: Sequence[tuple[flo
     return None
 
 
-def tell(channel: int, code: int) -> NoReturn:
-    """Tell the exit code to the process that waits, and end with it."""
+def send_exit_code(channel: int, code: int) -> NoReturn:
+    """Send the exit code to the waiting process, and exit with it."""
     with suppress(OSError):
         os.write(channel, json.dumps({"exit": code}).encode() + b"\n")
     sys.exit(code)
 
 
 def supervised(channel: str, parent: str) -> int:
-    """What a supervised process does first: it ends with the one that waits, and keeps the pipe from its children."""
+    """Prepare a supervised process: it ends when its parent ends, and its children do not inherit the pipe."""
     os.set_inheritable(int(channel), False)
     end_with(int(parent))
     return int(channel)

@@ -22,7 +22,7 @@ from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut
 from draftproof.simulator.raised import raised_by_user_code
 
-#: What an error of the library advises, and the flag that does it.
+#: Advice in errors of the library, and the option of the command line that follows it.
 FLAGS = {
     r"allow more memory": "--max-memory",
     r"allow more runs": "--max-runs",
@@ -40,7 +40,7 @@ FLAGS = {
 
 
 def with_flags(message: str) -> str:
-    """The message of a library error, with the flag in brackets after each advice that one follows."""
+    """The message of a library error; after each advice the option that follows it, in brackets."""
     for words, flag in FLAGS.items():
         message = re.sub(words, rf"\g<0> ({flag})", message)
     return message
@@ -68,31 +68,31 @@ COMMANDS = {
     "rows": "rows:rows",
     "report": "report:report",
 }
-#: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.
-BAD_INPUT, UNREAD, TERMINATED, INTERNAL = 2, 141, 143, 70
-#: Characters of a message.
+#: Exit codes that are no verdicts: bad input, a closed pipe, SIGTERM, an internal error.
+BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
+#: Longest message, in characters.
 MOST_MESSAGE = 280
-#: MiB beyond which nobody has a file.
+#: Largest value of --max-input, in MiB.
 MOST_INPUT = 2**40
 
 
 def main() -> None:
-    """Run `draftproof`; in a process of its own where code of others is named."""
+    """Run `draftproof`; in a child process where the arguments name user-defined code."""
     if runtime.names_code(sys.argv[1:]):
-        if not runtime.is_asked_for_runs(sys.argv[1:]):
+        if not runtime.runs_in_worker(sys.argv[1:]):
             sys.exit(runtime.supervise(sys.argv[1:]))
         use_workers()
-    sys.exit(run(program(named(sys.argv[1:])), "draftproof"))
+    sys.exit(run(program(needed_commands(sys.argv[1:])), "draftproof"))
 
 
 def supervised() -> None:
-    """Run `draftproof` for a process that waits for it; before its arguments come the pipe and that process."""
+    """Run `draftproof` as a child process. Its first two arguments are the pipe for the exit code and the parent."""
     channel = runtime.supervised(sys.argv.pop(1), sys.argv.pop(1))
-    runtime.tell(channel, run(program(named(sys.argv[1:])), "draftproof"))
+    runtime.send_exit_code(channel, run(program(needed_commands(sys.argv[1:])), "draftproof"))
 
 
-def named(arguments: Sequence[str]) -> Collection[str]:
-    """The command that is named first, which is all that has to be imported; every command where none is."""
+def needed_commands(arguments: Sequence[str]) -> Collection[str]:
+    """The commands to import: the first argument if that is a command, else all."""
     after = 2 if arguments[:1] == ["--max-input"] else 0
     first = arguments[after] if len(arguments) > after else None
     return [] if first == "--version" else [first] if first in COMMANDS else COMMANDS
@@ -124,40 +124,40 @@ def run_command(command: Callable[..., int]) -> None:
 def run(program: typer.Typer, name: str | None = None) -> int:
     """The exit code: 0 on success, 1 when something is refuted, 3 when it is not proved; 2 on bad input.
 
-    3 is that of a proof with gaps, and of a check that rests on a structure of others. 0, 1 and 3 are returned only
-    after the command has returned and everything it wrote to stdout has arrived. 130 on Ctrl-C, 143 on SIGTERM, 141
-    where nobody reads, 70 on a fault of our own.
+    3 also stands for a check that rests on the structure of a user-defined verifier. 0, 1 and 3 are returned only after
+    the command has returned and everything it wrote to stdout has arrived. 130 on Ctrl-C, 143 on SIGTERM, 141 on a
+    closed pipe, 70 on an internal error.
     """
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
-    came: list[int] = []
+    signals: list[int] = []
     try:
-        with runtime.told_to_end() as came:
-            code = _delivered_code(program, name, came)
-            runtime.quietly_closed()
+        with runtime.interrupted_by_signals() as signals:
+            code = _delivered_code(program, name, signals)
+            runtime.flush_or_discard()
     except KeyboardInterrupt:  # it can come after the last line of the work, too
         code = INTERRUPTED
-    if came:  # whatever became of the signal, and also where something swallowed it
-        return TERMINATED if signal.SIGTERM in came else INTERRUPTED
+    if signals:  # also where something swallowed the exception
+        return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
     return code
 
 
-def _delivered_code(program: typer.Typer, name: str | None, came: Sequence[int]) -> int:
-    """That of a verdict only once everything that was written has arrived."""
+def _delivered_code(program: typer.Typer, name: str | None, signals: Sequence[int]) -> int:
+    """The exit code; a verdict's only once everything that was written has arrived."""
     try:
         out = runtime.open_streams()
-        code = _code_of(program, name, came)
+        code = _code_of(program, name, signals)
         return runtime.delivered(out, code) if code in VERDICTS else code
     except DraftproofError as error:
-        if came and isinstance(error.__context__, ImportError):  # the signal came in the midst of an import
+        if signals and isinstance(error.__context__, ImportError):  # the signal interrupted an import
             return INTERRUPTED
         return _complain(with_flags(str(error)))
-    except KeyboardInterrupt:  # let go here: what it leaves half made complains while it is removed
+    except KeyboardInterrupt:  # not raised on: objects it left incomplete would print errors when they are removed
         return INTERRUPTED
     except BrokenPipeError:
-        return UNREAD
+        return CLOSED_PIPE
 
 
-def _code_of(program: typer.Typer, name: str | None, came: Sequence[int]) -> int:
+def _code_of(program: typer.Typer, name: str | None, signals: Sequence[int]) -> int:
     """What the command returned, or the exit code for what it raised."""
     try:
         return int(program(prog_name=name, standalone_mode=False) or 0)
@@ -166,26 +166,26 @@ def _code_of(program: typer.Typer, name: str | None, came: Sequence[int]) -> int
     except typer.Abort:
         raise KeyboardInterrupt from None
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # what the parser and the tables make of a closed pipe
-            return UNREAD
+        if isinstance(stop.__context__, BrokenPipeError):  # the parser and the tables turn a closed pipe into this
+            return CLOSED_PIPE
         return _complain(f"something called sys.exit({stop.code!r}) before there was a verdict; take that call out")
     except Exception as error:
-        message = _words(error)
-        if message is None and (theirs := raised_by_user_code(error)) is not None:
-            message = f"your code raised {theirs}"
-        if message is None and came:  # libraries make errors of their own of the exception that ends their work
+        message = _message_for(error)
+        if message is None and (where := raised_by_user_code(error)) is not None:
+            message = f"your code raised {where}"
+        if message is None and signals:  # some libraries turn KeyboardInterrupt into an error of their own
             raise KeyboardInterrupt from None
-        if message is None:  # a fault of our own
+        if message is None:  # an internal error
             stderr.print(traceback.format_exc(), soft_wrap=True)
             return INTERNAL
         return _complain(message) if message else BAD_INPUT
-    except BaseException as error:  # nothing of ours raises any other: code of others does
+    except BaseException as error:  # only user-defined code raises any other
         what = cut(f"{type(error).__name__}: {error}")
         return _complain(f"something raised {what}, before there was a verdict; raise an Exception instead")
 
 
-def _words(error: Exception) -> str | None:
-    """What to say about an error that the user can do something about; None for any other, "" where all is said."""
+def _message_for(error: Exception) -> str | None:
+    """The message for an error that the user can mend; None for any other error, "" where it was printed before."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this; make the problem smaller"
     if isinstance(error, RecursionError):

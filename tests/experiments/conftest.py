@@ -28,7 +28,7 @@ def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["draftproof", *map(str, arguments)])
-        code = cli.run(cli.program(cli.named(sys.argv[1:])))  # in this process, whatever is named
+        code = cli.run(cli.program(cli.needed_commands(sys.argv[1:])))  # in this process, whatever is named
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
 

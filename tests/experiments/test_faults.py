@@ -486,7 +486,7 @@ def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
     monkeypatch.chdir(tmp_path)
     Path("own.py").write_text(OWN)
     FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(Path("given.json"))
-    program: Any = typer.main.get_command(cli.program(cli.named(PIPED[name].split())))
+    program: Any = typer.main.get_command(cli.program(cli.needed_commands(PIPED[name].split())))
 
     def piped(most: int) -> tuple[int, Pipe]:
         pipe = Pipe(most)

@@ -159,7 +159,7 @@ def test_a_thread_that_lives_on_does_not_hold_up_the_verdict(tmp_path, name, cod
 )
 def test_which_commands_ask_for_runs(arguments, apart):
     assert runtime.names_code(arguments.split())
-    assert runtime.is_asked_for_runs(arguments.split()) is apart
+    assert runtime.runs_in_worker(arguments.split()) is apart
 
 
 SWEEP = """

@@ -58,7 +58,7 @@ def test_no_verdict_comes_after_a_signal_that_was_swallowed(ended, number, code)
 @BOTH
 def test_a_signal_after_the_last_line_of_the_work_has_its_own_code(monkeypatch, ended, number, code):
     assert ended(lambda: 0) == (0, "")
-    monkeypatch.setattr(runtime, "quietly_closed", lambda: os.kill(os.getpid(), number))
+    monkeypatch.setattr(runtime, "flush_or_discard", lambda: os.kill(os.getpid(), number))
     assert ended(lambda: 0) == (code, "")
 
 

@@ -1,7 +1,7 @@
 """The steps of a proof over processes, kept in a store of rows, so that a proof that was ended goes on where it was.
 
-A step is a draft tree whose cells are found, or a balance that is shown to be zero. Each is found by itself and the
-same wherever it is found, so the theorem, its cells and its certificate do not depend on the number of processes.
+A step finds the cells of one draft tree, or proves that one balance is zero. Its result does not depend on other steps
+or on its process, so the theorem, its cells and its certificate do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from draftproof.simulator.theorems.proof.relations import judged
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove_balance
 
-#: Below this many seconds of expected work the cost of starting processes is not worth it.
+#: Seconds of expected work below which no processes are started.
 PARALLEL_FROM_SECONDS = 3.0
-#: From this many seconds it is said how long the rest will take.
-PATIENCE = 5.0
-#: How much longer a draft tree with one more node with drafts takes, and a balance one layer up, while none was seen.
-GROWTH, HIGHER = 3.0, 6.0
+#: Seconds of expected work from which its duration is announced.
+ANNOUNCE_FROM_SECONDS = 5.0
+#: Assumed factor of duration, until one was measured: a draft tree with one more inner node, a balance one layer up.
+TREE_GROWTH, BALANCE_GROWTH = 3.0, 6.0
 
 Result = Mapping[str, Any]
 Step = tuple[int, Result]
 
 
 @dataclass(frozen=True)
-class Place:
-    """What a process needs to know to make the subject and the shape: names, since objects may not travel."""
+class ProofInputs:
+    """What a process needs to build the subject and the shape. Names, as some objects cannot be sent to processes."""
 
     spec: str
     vocab_size: int
@@ -52,11 +52,11 @@ class Place:
     free: tuple[str, ...]
 
     @classmethod
-    def of(cls, spec: str, vocab_size: int, scheme: DraftScheme, zeros: bool, free: tuple[str, ...]) -> Place:
-        """The place; an outsider's scheme travels by name."""
+    def of(cls, spec: str, vocab_size: int, scheme: DraftScheme, zeros: bool, free: tuple[str, ...]) -> ProofInputs:
+        """These inputs; a user-defined scheme is sent by its name."""
         return cls(spec, vocab_size, scheme_spec(scheme) if isinstance(scheme, UserScheme) else scheme, zeros, free)
 
-    def made(self) -> tuple[Subject, Shape]:
+    def built(self) -> tuple[Subject, Shape]:
         """Subject and shape in this process."""
         scheme = find_scheme(self.scheme) if isinstance(self.scheme, str) else self.scheme
         subject = subject_of(find_verifier(self.spec), self.free, self.vocab_size, scheme)
@@ -65,18 +65,18 @@ class Place:
 
 @dataclass
 class StepExecutor:
-    """Does the steps in `jobs` processes; see `theorem.ProofExecutor`. about: what is proved, and by which code.
+    """Computes the steps in `jobs` processes; see `theorem.ProofExecutor`. about: the theorem and the code.
 
-    kept: counts the steps that the store of rows had. announced: what was said about steps, and what came true.
+    kept: how many steps the store had already. announced: the estimated durations with the measured ones.
     """
 
-    place: Place
+    inputs: ProofInputs
     jobs: int
     about: Mapping[str, Any]
     file: Store
     kept: int = 0
     processes: int = 1
-    announced: list[Announced] = field(default_factory=list)
+    announced: list[Estimate] = field(default_factory=list)
 
     def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
         """The masses of draft trees."""
@@ -88,48 +88,53 @@ class StepExecutor:
         return self.steps(f"balance of {digest}", wanted, _start_balances, (law,))
 
     def steps(
-        self, kind: str, tasks: Sequence[Any], start: Callable[..., None], given: tuple[Any, ...]
+        self, kind: str, tasks: Sequence[Any], start: Callable[..., None], arguments: tuple[Any, ...]
     ) -> Iterator[Step]:
-        """Results by number: those from before, then here until it is known that processes are worth it, then there."""
+        """Results by number: first the stored ones; then in this process, and in others if the rest is long."""
         names = [strong_id({**self.about, "step": kind, "task": task}) for task in tasks]
         known = [number for number, name in enumerate(names) if name in self.file]
         self.kept += len(known)
         for number in known:
             yield number, self.file[names[number]]["result"]
         missing = [number for number in range(len(tasks)) if names[number] not in self.file]
-        for number, result in self._found(kind.partition(" of ")[0], tasks, missing, start, given):
+        for number, result in self._found(kind.partition(" of ")[0], tasks, missing, start, arguments):
             row = {"kind": "step", "strong_id": names[number], "step": kind.partition(" of ")[0], "result": result}
             self.file.add(row)
             yield number, result
 
     def _found(
-        self, kind: str, tasks: Sequence[Any], missing: list[int], start: Callable[..., None], given: tuple[Any, ...]
+        self,
+        kind: str,
+        tasks: Sequence[Any],
+        missing: list[int],
+        start: Callable[..., None],
+        arguments: tuple[Any, ...],
     ) -> Iterator[Step]:
-        start(self.place, *given)
-        pace = _Pace([_size(tasks[number], self.place.vocab_size) for number in missing], _growth(kind))
-        said: Announced | None = None
+        start(self.inputs, *arguments)
+        durations = _Durations([_size(tasks[number], self.inputs.vocab_size) for number in missing], _growth(kind))
+        estimate: Estimate | None = None
         for done, number in enumerate(missing):
-            left = pace.left(done)
+            left = durations.rest(done)
             spreading = self.jobs > 1 and len(missing) - done > 1 and left > PARALLEL_FROM_SECONDS
-            if (done > 1 or (done and spreading)) and said is None and left > PATIENCE:
+            if (done > 1 or (done and spreading)) and estimate is None and left > ANNOUNCE_FROM_SECONDS:
                 remark(f"{len(missing) - done} of {len(missing)} {kind}s to go, {duration(left / self.jobs)}")
-                said = Announced(kind, len(missing) - done, left / self.jobs)
-                self.announced.append(said)
+                estimate = Estimate(kind, len(missing) - done, left / self.jobs)
+                self.announced.append(estimate)
             if done and spreading:
                 self.processes = min(self.jobs, len(missing) - done)
-                calls = [(each, tasks[each]) for each in missing[done:]]
-                yield from spread(self.processes, _work, calls, start, self.place, *given)
+                calls = [(number, tasks[number]) for number in missing[done:]]
+                yield from spread(self.processes, _work, calls, start, self.inputs, *arguments)
                 break
             began = time.perf_counter()
             yield _work(number, tasks[number])
-            pace.add(time.perf_counter() - began)
-        if said is not None:
-            said.end()
+            durations.add(time.perf_counter() - began)
+        if estimate is not None:
+            estimate.end()
 
 
 @dataclass
-class Announced:
-    """What was said about steps of one kind, with how many of them to go. seconds: said; took: what came true."""
+class Estimate:
+    """The announced duration of the remaining steps of one kind. seconds: estimated; took: measured."""
 
     kind: str
     steps: int
@@ -138,7 +143,7 @@ class Announced:
     began: float = field(default_factory=time.perf_counter)
 
     def end(self) -> None:
-        """The last of them is done."""
+        """Record the measured duration."""
         self.took = time.perf_counter() - self.began
 
     def as_dict(self) -> dict[str, Any]:
@@ -149,8 +154,8 @@ class Announced:
 
 
 @dataclass(frozen=True)
-class Both:
-    """Does the steps of a relation of two verifiers; see `theorem.RelationExecutor`."""
+class PairExecutor:
+    """Computes the steps of a relation of two verifiers; see `theorem.RelationExecutor`."""
 
     executors: tuple[StepExecutor, StepExecutor]
 
@@ -163,23 +168,23 @@ class Both:
         return self.executors[0].steps(name, wanted, _start_judging, (kind, laws))
 
 
-class _Pace:
-    """How long steps take, by their size: larger ones that were not seen yet are taken for `growth` times as long.
+class _Durations:
+    """Expected durations of steps by size; a size not measured yet is `growth` times as long as the next smaller one.
 
-    The first step also does what all of them share: it counts only as long as no other was seen.
+    The first step also computes what all steps share, so its duration is used only until a second one is measured.
     """
 
-    def __init__(self, sizes: Sequence[int], growth: float = GROWTH) -> None:
-        self._sizes, self._growth, self._seen = sizes, growth, list[float]()
+    def __init__(self, sizes: Sequence[int], growth: float = TREE_GROWTH) -> None:
+        self._sizes, self._growth, self._measured = sizes, growth, list[float]()
 
     def add(self, seconds: float) -> None:
-        """One more step was done."""
-        self._seen.append(seconds)
+        """Add the duration of the next step."""
+        self._measured.append(seconds)
 
-    def left(self, done: int) -> float:
+    def rest(self, done: int) -> float:
         """Seconds for all steps after the first `done`, in one process."""
         known: dict[int, list[float]] = {}
-        for size, seconds in list(zip(self._sizes, self._seen, strict=False))[len(self._seen) > 1 :]:
+        for size, seconds in list(zip(self._sizes, self._measured, strict=False))[len(self._measured) > 1 :]:
             known.setdefault(size, []).append(seconds)
         means = {size: sum(seconds) / len(seconds) for size, seconds in known.items()}
         return sum(_mean(means, size, self._growth) for size in self._sizes[done:])
@@ -193,11 +198,11 @@ def _mean(means: Mapping[int, float], size: int, growth: float) -> float:
 
 
 def _growth(kind: str) -> float:
-    return HIGHER if kind == "balance" else GROWTH
+    return BALANCE_GROWTH if kind == "balance" else TREE_GROWTH
 
 
 def _size(task: Any, vocab_size: int) -> int:
-    """Nodes with drafts of a draft tree; layers above a balance, negative; differences are taken for equal."""
+    """Inner nodes of a draft tree; of a balance minus its depth; 0 for a difference of two laws."""
     if isinstance(task, Mapping):
         return len(task["children"])
     if not isinstance(task[1], int):
@@ -208,23 +213,23 @@ def _size(task: Any, vocab_size: int) -> int:
     return -depth
 
 
-_do: Callable[[Any], Result]
+_compute_step: Callable[[Any], Result]
 
 
 def _work(number: int, task: Any) -> Step:
-    return number, _do(task)
+    return number, _compute_step(task)
 
 
-def _start_exploring(place: Place) -> None:
-    global _do  # noqa: PLW0603 - one proof for the life of the process, sent once
-    subject, shape = place.made()
+def _start_exploring(inputs: ProofInputs) -> None:
+    global _compute_step  # noqa: PLW0603 - a process works on one proof only
+    subject, shape = inputs.built()
     oracle, known = RecordingOracle(shape.ring), starting_points(shape)
-    _do = lambda task: explored(shape, subject.formal, task, oracle, known)  # noqa: E731
+    _compute_step = lambda task: explored(shape, subject.formal, task, oracle, known)  # noqa: E731
 
 
-def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:
-    global _do  # noqa: PLW0603
-    _, shape = place.made()
+def _start_judging(inputs: ProofInputs, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:
+    global _compute_step  # noqa: PLW0603
+    _, shape = inputs.built()
     oracle = RecordingOracle(shape.ring)
     oracle.points += [tuple(map(read_number, point)) for point in laws[0]["points"]]
     parts: dict[int, tuple[Part, Part]] = {}
@@ -236,20 +241,20 @@ def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -
             parts[number] = one, other
         return judged(kind, parts[number], place, shape, oracle)
 
-    _do = judge
+    _compute_step = judge
 
 
-def _start_balances(place: Place, law: Mapping[str, Any]) -> None:
-    global _do  # noqa: PLW0603
-    subject, shape = place.made()
+def _start_balances(inputs: ProofInputs, law: Mapping[str, Any]) -> None:
+    global _compute_step  # noqa: PLW0603
+    subject, shape = inputs.built()
     oracle = RecordingOracle(shape.ring)
     oracle.points += [tuple(map(read_number, point)) for point in law["points"]]
     parts: dict[int, Part] = {}
 
-    def settle(task: tuple[int, int]) -> Result:
+    def prove(task: tuple[int, int]) -> Result:
         number, place = task
         if number not in parts:
             parts[number] = read_part(law, number, shape.ring)
         return prove_balance(subject, shape, parts[number], place, oracle)
 
-    _do = settle
+    _compute_step = prove

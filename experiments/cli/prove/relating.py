@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from draftproof.experiments.cli.prove.parallel import Announced, Both
+from draftproof.experiments.cli.prove.parallel import Estimate, PairExecutor
 from draftproof.experiments.cli.prove.work import (
     Request,
     announce,
@@ -39,7 +39,7 @@ class Related:
     trees: int
     seconds: float
     processes: int = 1
-    announced: Sequence[Announced] = ()
+    announced: Sequence[Estimate] = ()
 
     @property
     def verdict(self) -> str:
@@ -92,7 +92,7 @@ def relate_two(
     steps = 2 * trees + len(shape.contexts)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):
         explorer = Explorer(RecordingOracle(shape.ring))
-        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), Both((mine, theirs)))
+        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), PairExecutor((mine, theirs)))
     if certificate is not None and relation.proved:
         about = related_about(request, kind, other)
         fields = relation_certificate(relation, explorer.oracle, about)

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.cli.prove.parallel import Announced, Place, StepExecutor
+from draftproof.experiments.cli.prove.parallel import Estimate, ProofInputs, StepExecutor
 from draftproof.experiments.grid.pool import PERIOD
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.store import Store
@@ -134,7 +134,7 @@ class Report:
     trees: int
     seconds: float
     processes: int = 1
-    announced: Sequence[Announced] = ()
+    announced: Sequence[Estimate] = ()
     formulas: Sequence[FormulaCell] = ()
     larger: Larger | None = None
 
@@ -206,7 +206,7 @@ def conduct(
 
 def executor_of(request: Request, jobs: int, kept: Store | None) -> StepExecutor:
     """Where the steps of a theorem are done."""
-    place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
+    place = ProofInputs.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
     return StepExecutor(place, jobs, request.identity, Store(None) if kept is None else kept)
 
 

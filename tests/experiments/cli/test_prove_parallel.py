@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from draftproof.experiments.cli.prove import parallel, work
-from draftproof.experiments.cli.prove.parallel import _Pace, _size
+from draftproof.experiments.cli.prove.parallel import _Durations, _size
 from draftproof.experiments.cli.prove.work import Request, conduct
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -138,14 +138,14 @@ def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch)
 
 
 def test_what_is_left_is_judged_by_size():
-    pace = _Pace([2, 2, 3, 3])
-    assert pace.left(0) == 0
-    pace.add(1.0)
-    assert pace.left(1) == 1 + 2 * parallel.GROWTH
-    pace.add(3.0)
-    assert pace.left(2) == 2 * 3 * parallel.GROWTH  # the first did what all of them share
-    pace.add(5.0)
-    assert pace.left(3) == 5
+    durations = _Durations([2, 2, 3, 3])
+    assert durations.rest(0) == 0
+    durations.add(1.0)
+    assert durations.rest(1) == 1 + 2 * parallel.TREE_GROWTH
+    durations.add(3.0)
+    assert durations.rest(2) == 2 * 3 * parallel.TREE_GROWTH  # the first did what all of them share
+    durations.add(5.0)
+    assert durations.rest(3) == 5
 
 
 @pytest.mark.parametrize(("size", "depths"), [(2, [0, -1, -1, -2, -2, -2, -2]), (3, [0, 0] + [-1] * 6 + [-2] * 18)])
