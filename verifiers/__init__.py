@@ -1,4 +1,4 @@
-"""The zoo: one algorithm a file, one registry.
+"""The verifiers: one algorithm a file, one registry.
 
 `REGISTRY[name]` is the verifier itself; an entry with parameters is a factory, such as
 `REGISTRY["relaxed"](w=Fraction(1, 2))`. `make(name, **parameters)` gives a verifier either way. `STANDALONE` are the
@@ -96,7 +96,7 @@ class _Entries(dict[str, Any]):
         )
 
 
-#: Every entry of the zoo by name, in the order of the tables.
+#: Every verifier of the registry by name, in the order of the tables.
 REGISTRY: Mapping[str, Any] = MappingProxyType(_Entries({entry.card.name: entry for entry in _ZOO}))
 
 

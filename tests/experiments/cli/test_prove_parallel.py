@@ -154,8 +154,8 @@ def test_balances_are_judged_by_their_layer(size, depths):
     assert _size((0, ((0, 1),)), size) == 0
 
 
-def test_what_is_announced_is_kept_beside_what_came_true(monkeypatch):
-    monkeypatch.setattr(parallel, "PATIENCE", 0.0)
+def test_the_announced_duration_is_kept_beside_the_measured_one(monkeypatch):
+    monkeypatch.setattr(parallel, "ANNOUNCE_FROM_SECONDS", 0.0)
     report = conduct(Request(find_verifier("block"), 2, Delayed(1, 0, 2), False, (), 100))
     said = report.as_json()["announced"]
     assert [(each["kind"], each["steps"]) for each in said] == [("draft tree", 2), ("balance", 5)]
