@@ -1,10 +1,11 @@
 """What a block brings after contexts of a pair: `expected`, the only predictor of real models.
 
-A law is computed exactly from tables of p and q where a `Budget` allows it. Elsewhere the answer is a mean over
-sampled draft trees. On each tree it is exact for verifiers with a closed form and for those that only flip until they
-correct. Others choose on the way, as verifiers of layers choose the node that is accepted: their choices are sampled,
-so that the mean of a tree is right on average, and intervals hold, but are wider. Beside it stands the exact answer for
-the verifier behind a cut to the most probable tokens (`behind_cut`).
+A law is computed exactly from tables of p and q where a `Budget` allows it. Where they would be too large `P(tau >= d)`
+is exact by sums over the contexts of less than `L` tokens, for verifiers that need no more (`sums`). Elsewhere the
+answer is a mean over sampled draft trees. On each tree it is exact for verifiers with a closed form and for those that
+only flip until they correct; of others choices are sampled, so that the mean of a tree is right on average, and
+intervals hold, but are wider. Beside it stands the exact answer for the verifier behind a cut to the most probable
+tokens (`behind_cut`).
 
 Trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context, without
 cache and without tree attention. So prediction and measurement share models, scheme and verifier, and that a scheme is
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import zip_longest
 from math import inf, sqrt
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ import numpy as np
 from draftproof.experiments.grid.cost import expected_cost
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Player, Settings
+from draftproof.experiments.models.expect.nested import Nested, nests
+from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
 from draftproof.experiments.models.expect.tables import root_case, upper_case
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
@@ -33,11 +37,12 @@ from draftproof.experiments.models.loop.sequential import joint, mean_interval
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from draftproof.simulator.drafts import Delayed, Sequoia, lossless_for
-from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
+from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, table_entries
@@ -54,21 +59,28 @@ MOST_RUNS = 300_000
 BATCH = 64
 #: Means that differ by no more than this are equal, but for rounding.
 SAME = 1e-9
+#: How a mean is known that is exact by sums.
+SUMS = "exact sums"
+#: Seconds for the sums of one context: solvers of some verifiers take long for many rows.
+SUM_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Budget:
     """What an expectation may cost, which decides how it is had.
 
-    entries: numbers in the tables of one context, up to which a law is exact. trees: sampled trees of a context
-    elsewhere. seconds: of exact laws after all contexts, as announced. top_down: whether laws are exact only for
-    verifiers that go from the top down, which takes milliseconds.
+    entries: numbers in the tables of one context, up to which a law is exact. sums: numbers of one model at one depth
+    after a context, up to which a mean is a sum. trees: sampled trees of a context elsewhere. seconds: of exact laws or
+    sums of one verifier after all contexts. reading: of the rows for all sums. top_down: whether laws are exact only
+    for verifiers that go from the top down, which takes milliseconds.
     """
 
     entries: int
     trees: int
     seconds: float = inf
     top_down: bool = False
+    sums: int = 300_000
+    reading: float = 60.0
 
     def tables(self, vocab_size: int, depth: int) -> bool:
         """Whether tables for trees of this depth are made."""
@@ -80,7 +92,7 @@ class Budget:
 
 
 #: Of a cell of `validate`, where the trees are those of all roots.
-VALIDATED = Budget(1_000_000, 2048)
+VALIDATED = Budget(1_000_000, 2048, sums=5_000_000)
 #: Of a candidate of `choose`.
 CHOSEN = Budget(10_000, 4, seconds=3.0)
 #: Of a place in a text where a block began.
@@ -94,27 +106,38 @@ class Expected:
     """Tokens a block after contexts that count alike.
 
     means: of `tau + 1` on each sampled tree, shape `(contexts, trees)`; exact ones are one column. variances: of `tau`
-    after each context. depth: `L`. laws: one a context where they are exact, else none.
+    after each context. depth: `L`. depths: `P(tau = d)` after each context where they are exact, shape
+    `(contexts, L + 1)`, else None. laws: one a context where all of it is known, else none.
     """
 
     means: Any
     variances: Any
     depth: int
+    depths: Any = field(default=None, compare=False)
     laws: tuple[BlockLaw, ...] = field(default=(), compare=False)
 
     @classmethod
     def of_laws(cls, laws: Sequence[BlockLaw]) -> Expected:
         means = np.array([[float(law.block_efficiency)] for law in laws])
         variances = np.array([max(float(law.variance), 0.0) for law in laws])  # rounding may leave less than 0
-        return cls(means, variances, laws[0].depth, tuple(laws))
+        depths = np.array([[float(mass) for mass in law.depth_distribution] for law in laws])
+        return cls(means, variances, laws[0].depth, depths, tuple(laws))
+
+    @classmethod
+    def of_depths(cls, depths: Sequence[Sequence[float]]) -> Expected:
+        masses = np.array(depths)
+        tau = np.arange(masses.shape[1])
+        means = masses @ tau
+        variances = (masses * (tau - means[:, None]) ** 2).sum(axis=1)
+        return cls(1 + means[:, None], variances, len(tau) - 1, masses)
 
     @property
     def exact(self) -> bool:
-        return bool(self.laws)
+        return self.depths is not None
 
     @property
     def how(self) -> str:
-        return "exact" if self.exact else f"{self.means.size:,} sampled trees"
+        return "exact" if self.laws else SUMS if self.exact else f"{self.means.size:,} sampled trees"
 
     @property
     def mean(self) -> float:
@@ -147,9 +170,8 @@ class Expected:
 
     @property
     def depth_distribution(self) -> list[float]:
-        """`P(tau = d)` for `d = 0..L`, averaged over the contexts; of exact laws."""
-        masses = [[float(mass) for mass in law.depth_distribution] for law in self.laws]
-        return [float(mass) for mass in np.mean(masses, axis=0)]
+        """`P(tau = d)` for `d = 0..L`, averaged over the contexts; of exact ones."""
+        return [float(mass) for mass in self.depths.mean(axis=0)]
 
     def standard_error(self, runs: int) -> float:
         """Of the mean over `runs` blocks from each context."""
@@ -178,7 +200,16 @@ def expected(
         case = root_case if branch_of(verifier) is None else upper_case
         with suppress(TooLarge):  # of one without a structured engine: its mean can be had from sampled trees
             return predict(verifier, cases or [case(pair, warp, root, scheme.depth) for root in contexts], scheme)
+    if summable(verifier, scheme):
+        with suppress(TooLarge), limited(SUM_SECONDS * len(contexts), "too long"):
+            return summed(verifier, scheme, [RootRows.of(pair, warp, root, budget.sums) for root in contexts])
     return sampled(pair, verifier, scheme, warp, contexts, budget.trees, generator)
+
+
+def summed(verifier: Verifier, scheme: DraftScheme, rows: Sequence[RootRows]) -> Expected:
+    """By sums, of a verifier that is `summable` on the scheme; raises `TooLarge`."""
+    assert isinstance(scheme, Delayed)
+    return Expected.of_depths([depth_masses(reaches(verifier, scheme, each)) for each in rows])
 
 
 def predict(verifier: Verifier, cases: Sequence[Case], scheme: DraftScheme) -> Expected:
@@ -301,15 +332,17 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
 
 
 class TreeMean:
-    """`E[tau + 1]` on many trees of one pair of processes; choices are sampled where there is no closed form."""
+    """`E[tau + 1]` on many trees of one pair of processes; choices are sampled where nothing else tells (`nested`)."""
 
     def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
         self._verifier, self._generator = verifier, generator
-        self._efficiency = TreeEfficiency(verifier) if closed_form(verifier) else None
+        self._nested, self._whole = Nested(verifier), TreeEfficiency(verifier)
 
-    def of(self, root: DraftNode) -> float:
-        if self._efficiency is not None:
-            return float(self._efficiency.of(root))
+    def of(self, root: DraftNode, scheme: DraftScheme) -> float:
+        if nests(self._verifier, scheme):
+            return float(self._nested.of(root))
+        if closed_form(self._verifier):
+            return float(self._whole.of(root))
         return tree_moments(self._verifier, root, self._generator)[0]
 
 
@@ -318,6 +351,7 @@ class AlongText:
     """Tokens a block along a text. error: standard error for these contexts, 0 where it is exact; spread: for all.
 
     high: what the mean over these contexts exceeds with probability 2.5 % at most. by_context: the mean after each.
+    how: whether it is exact, by laws or by sums, or from how many sampled trees.
     """
 
     mean: float
@@ -325,9 +359,10 @@ class AlongText:
     spread: float
     high: float
     by_context: tuple[float, ...] = ()
+    how: str = ""
 
     @classmethod
-    def of(cls, means: Any, most: float) -> AlongText:
+    def of(cls, means: Any, most: float, how: str = "") -> AlongText:
         """Of means after contexts over trees, shape `(contexts, trees)`; one tree stands for exact means.
 
         most: what none exceeds. Trees of all contexts are independent and their means differ: an e-process against
@@ -339,7 +374,7 @@ class AlongText:
         spread = float(means.mean(axis=1).std(ddof=1)) / sqrt(contexts) if contexts > 1 else error
         high = mean_interval(means.ravel(), 1.0, most)[1] if trees > 1 else float(means.mean())
         each = means.mean(axis=1)
-        return cls(along(each, error * sqrt(contexts)), error, max(error, spread), high, tuple(map(float, each)))
+        return cls(along(each, error * sqrt(contexts)), error, max(error, spread), high, tuple(map(float, each)), how)
 
     def coincides(self, other: AlongText) -> bool:
         """Whether both have the same mean after every context, up to rounding."""
@@ -366,8 +401,8 @@ def along(means: Any, error: float) -> float:
 class SharedTrees:
     """Tokens a block of many verifiers on many schemes after the same contexts, which count alike.
 
-    All verifiers and all schemes see the same trees of a context, so that differences between them are surer than each
-    alone. Tables are made once.
+    All verifiers and all schemes see the same rows and the same trees of a context, so that differences between them
+    are surer than each alone. Tables are made once.
     """
 
     def __init__(
@@ -378,13 +413,20 @@ class SharedTrees:
         depths = [max(scheme.depth, 1) for scheme in schemes]
         self._deepest = max((depth for depth in depths if budget.tables(setting.pair.vocab_size, depth)), default=0)
         self._cases = [root_case(setting.pair, setting.warp, context, self._deepest) for context in contexts]
+        self._rows = [RootRows.of(setting.pair, setting.warp, context, budget.sums) for context in contexts]
         self._costs: dict[str, dict[Any, float]] = {}
+        self._summing: dict[tuple[str, DraftScheme], float | None] = {}
+        self._reading: dict[int, float] = {}
 
     def most(self, scheme: DraftScheme) -> float:
         return most_tokens(scheme, self._cases)
 
     def seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
         """How long the exact answer is expected to take; None where it is sampled."""
+        law = self._law_seconds(named, scheme)
+        return self._sum_seconds(named, scheme) if law is None else law
+
+    def _law_seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
         if not self.budget.exact(named.verifier, self._setting.pair.vocab_size, scheme.depth):
             return None
         with suppress(TooLarge):
@@ -392,6 +434,32 @@ class SharedTrees:
             seconds = expected_cost(named, scheme, settings, sample, self._costs).seconds * len(self.contexts)
             return seconds if seconds <= self.budget.seconds else None
         return None
+
+    def _sum_seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
+        """Of sums, without the rows that several verifiers share; timed after the first context."""
+        key = named.spec, scheme
+        if key not in self._summing:
+            self._summing[key] = None
+            with suppress(TooLarge, UnsupportedTree), limited(min(self.budget.seconds, SUM_SECONDS), "too long"):
+                if summable(named.verifier, scheme) and self._read(scheme.depth - 1):
+                    began = perf_counter()
+                    summed(named.verifier, scheme, self._rows[:1])
+                    self._summing[key] = (perf_counter() - began) * len(self.contexts)
+        seconds = self._summing[key]
+        return None if seconds is None or seconds > self.budget.seconds else seconds
+
+    def _read(self, depth: int) -> bool:
+        """Whether the rows at contexts of this depth are read after all contexts; after the first one they are now."""
+        if depth not in self._reading:
+            self._reading[depth], began = inf, perf_counter()
+            self._rows[0].level(depth)
+            self._reading[depth] = (perf_counter() - began) * len(self.contexts)
+        return self._reading[depth] <= self.budget.reading
+
+    @property
+    def reading(self) -> float:
+        """Seconds of the rows for sums, as far as they were asked for."""
+        return sum(seconds for seconds in self._reading.values() if seconds <= self.budget.reading)
 
     def trial(self) -> None:
         """Draw one tree of every scheme, after the first context."""
@@ -407,13 +475,17 @@ class SharedTrees:
         results: dict[int, AlongText] = {}
         for place, (named, scheme) in enumerate(players):
             with named_errors(named.label), suppress(TooLarge):
-                if self.seconds(named, scheme) is not None:
+                if self._law_seconds(named, scheme) is not None:
                     results[place] = self._exact(named, scheme)
             if place not in results and scheme.name not in lossless_for(named.verifier.card):
                 raise InvalidInput(
                     f"{named.label}: its card does not say that it is lossless on {scheme}, "
                     "and this is too large to show it"
                 )
+            if place not in results and self._sum_seconds(named, scheme) is not None:
+                with named_errors(named.label), suppress(TooLarge):
+                    found = summed(named.verifier, scheme, self._rows)
+                    results[place] = AlongText.of(found.means, 1.0 + scheme.depth, found.how)
             if progress and place in results:
                 progress(len(self.contexts))
         rest = [place for place in range(len(players)) if place not in results]
@@ -428,7 +500,7 @@ class SharedTrees:
                 f"not lossless on {scheme}: it deviates by {wrong[0]:.3g} after a context of the text; "
                 "choose among verifiers that keep the target's distribution"
             )
-        return AlongText.of(prediction.means, 1.0 + scheme.depth)
+        return AlongText.of(prediction.means, 1.0 + scheme.depth, prediction.how)
 
     def _sampled(self, players: Sequence[Player], progress: Tick | None) -> list[AlongText]:
         means = np.zeros((len(players), len(self.contexts), self.budget.trees))
@@ -441,10 +513,11 @@ class SharedTrees:
                 judge = judges.setdefault(named.spec, TreeMean(named.verifier, choices))
                 at = self._schemes.index(scheme)
                 with named_errors(named.label):
-                    means[place, number] = [judge.of(each[at]) for each in drawn]
+                    means[place, number] = [judge.of(each[at], scheme) for each in drawn]
                 if progress:
                     progress(1)
-        return [AlongText.of(each, 1.0 + scheme.depth) for each, (_, scheme) in zip(means, players, strict=True)]
+        how = f"{self.budget.trees} sampled trees a context"
+        return [AlongText.of(each, 1.0 + scheme.depth, how) for each, (_, scheme) in zip(means, players, strict=True)]
 
 
 def labels(
@@ -467,7 +540,7 @@ def labels(
         return [(law.mean, law.variance) for law in laws]
     grown, mean = RootTrees(pair, warp, root), TreeMean(verifier, generator)
     drawn = (grown.one_of_each(actions, SamplingCoin(generator)) for _ in range(trees))
-    means = np.array([[mean.of(node) for node in nodes] for nodes in drawn])
+    means = np.array([[mean.of(*each) for each in zip(nodes, actions, strict=True)] for nodes in drawn])
     spread = means.var(0, ddof=1) / trees if trees > 1 else np.zeros(len(actions))
     return [(float(each), float(noise)) for each, noise in zip(means.mean(0), spread, strict=True)]
 

@@ -1,7 +1,8 @@
 """One cell of a validation: a verifier on a scheme, predicted, run in the loop from the same roots, and compared.
 
-For small vocabularies the prediction is exact, from tables, and every outcome is compared; for large ones it is a mean
-over sampled trees, and only the mean is compared. Blocks start from several roots, equally many from each, and share
+For small vocabularies the prediction is exact, from tables, and every outcome is compared. For large ones it is exact
+by sums where few rows decide, and accepted depths are compared; elsewhere it is a mean over sampled trees, and only the
+mean is. Blocks start from several roots, equally many from each, and share
 nothing with those of another cell.
 """
 
@@ -98,15 +99,20 @@ class Agreement:
 def compare(prediction: Expected, blocks: Sequence[Sequence[Block]]) -> Agreement:
     """blocks: those from each root, equally many, in the order of the predictions.
 
-    Where no law is known the error of the blocks is their own, that of the prediction joins it, and means alone are
-    compared.
+    Where the prediction is no law only accepted depths are compared. Where it is sampled the error of the blocks is
+    their own, that of the prediction joins it, and means alone are compared.
     """
     lengths = np.array([[block.depth + 1 for block in root] for root in blocks], dtype=np.float64)
     if prediction.exact:
         error = prediction.standard_error(len(blocks[0]))
     else:
         error = sqrt(float(lengths.var(axis=1).mean()) / lengths.size + prediction.error**2)
-    outcomes = [_outcomes(law, root) for law, root in zip(prediction.laws, blocks, strict=prediction.exact)]
+    if prediction.laws:
+        outcomes = [_outcomes(law, root) for law, root in zip(prediction.laws, blocks, strict=True)]
+    else:
+        depths = prediction.depths if prediction.exact else []
+        counts = [np.bincount([block.depth for block in root], minlength=prediction.depth + 1) for root in blocks]
+        outcomes = [pearson(came, law * came.sum()) for came, law in zip(counts, depths, strict=prediction.exact)]
     return Agreement(prediction.mean, float(lengths.mean()), error, lengths.size, ChiSquare.total(outcomes))
 
 
@@ -204,7 +210,7 @@ def measure(
     runs = effort.runs(found.variance, len(setting.roots))
     blocks = _blocks(setting, each, scheme, runs, seed if found.exact else int(second.generate_state(1)[0]))
     agreement = compare(found, blocks)
-    own = _own_law(each, tables, scheme) if found.exact else None
+    own = _own_law(each, tables, scheme) if found.laws else None
     return {
         **_shared(setting, each, scheme, agreement, key),
         "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
@@ -217,7 +223,7 @@ def measure(
         "depths_measured": _depths(blocks, scheme.depth),
         "outcomes": agreement.outcomes.fields() if found.exact else None,
         "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
-        **_verdict(each, (found if each.executed is each.predicted else own) if found.exact else None, tables, scheme),
+        **_verdict(each, (found if each.executed is each.predicted else own) if found.laws else None, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
 from draftproof.experiments.inputs.text import text_label
+from draftproof.experiments.models.expect.expected import SUMS
 from draftproof.experiments.models.validate.cells import LEVEL, MOST_ERRORS
 from draftproof.experiments.shared.output import markdown_name
 
@@ -156,6 +157,9 @@ def table_lines(rows: Sequence[Row], table: Row) -> str:
             f"outcomes (accepted tokens and correction): chi-square {outcomes['statistic']:,.6g} on "
             f"{outcomes['freedom']:,} degrees of freedom, p = {outcomes['probability']:.3g}"
         )
+    summed = sum(row["prediction"] == SUMS for row in rows)
+    if summed:
+        lines.append(f"predicted by exact sums, without tables: {summed} cells; outcomes there are accepted depths")
     if any(row["predicted_error"] for row in rows):
         lines.append("predicted from sampled trees where ± says so; blocks there are compared by their mean only")
     if any(row.get("truncated") for row in rows):

@@ -68,7 +68,7 @@ def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(ex
     players = [(named, scheme) for named in NAMED[:2] for scheme in schemes if scheme in shapes or named is NAMED[1]]
     laws = SharedTrees(where, CONTEXTS, schemes).of(players)
     assert [found.error for found in laws] == [0.0] * len(players)
-    sampled = SharedTrees(where, CONTEXTS, schemes, Budget(0, 200))
+    sampled = SharedTrees(where, CONTEXTS, schemes, Budget(0, 200, sums=0))
     estimates = sampled.of(players)
     for law, found in zip(laws, estimates, strict=True):
         assert abs(found.mean - law.mean) <= 4 * found.error

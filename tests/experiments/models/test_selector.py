@@ -59,7 +59,7 @@ def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., P
     pair = random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
     trees, mean = RootTrees(pair, Warp(), ROOT), expected.TreeMean(make(verifier), np.random.default_rng(0))
-    drawn = outcomes(lambda coin: tuple(mean.of(node) for node in trees.one_of_each(actions, coin)), FLOAT64)
+    drawn = outcomes(lambda coin: tuple(map(mean.of, trees.one_of_each(actions, coin), actions)), FLOAT64)
     means = sum(np.array(each) * float(mass) for each, mass in drawn)
     assert means == pytest.approx(np.array([mean for mean, _ in laws(pair, verifier, actions, ROOT)]), abs=1e-12)
 

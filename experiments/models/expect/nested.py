@@ -1,0 +1,79 @@
+"""`E[tau + 1]` from one delayed tree, depth by depth: a node counts by what is drafted down to it, not below.
+
+The mean over the drafts below a node of the probability that something at or below it is accepted is known: its weight
+or score, where the verifier is sound. Put in its place, `P(tau >= d)` is the mean of a function of the tree down to
+depth `d`. So a deeper tree never has less than its own upper part, verifiers with one law on a path have the same
+number on each, and nothing is left to the coin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.estimator import TreeEfficiency, closed_form
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import DraftNode, DraftScheme, Verifier
+from draftproof.simulator.structures import Layered, LeafToRoot, OnePath, offered
+from draftproof.verifiers._layers import Scored
+from draftproof.verifiers._weights import child_weight
+
+
+def nests(verifier: Verifier, scheme: DraftScheme) -> bool:
+    """Whether `Nested` takes the trees of the scheme."""
+    if type(scheme) is not Delayed:
+        return False
+    if closed_form(verifier):
+        return True
+    structure = offered(verifier) if is_library(verifier) else None
+    return isinstance(structure, Layered) or (
+        isinstance(structure, OnePath) and (scheme.K == 1 or verifier.card.single_path)
+    )
+
+
+@dataclass
+class Nested(TreeEfficiency):
+    """See the module, of verifiers and schemes that `nests` names. What happens at a node is computed once."""
+
+    def of(self, root: DraftNode) -> Any:
+        structure: Any = offered(self.verifier)
+        if isinstance(structure, LeafToRoot) or closed_form(self.verifier):
+            return super().of(root)
+        return _on_path(root) if isinstance(structure, OnePath) else _by_layers(self.verifier, root)
+
+    def _by_rejections(
+        self, structure: LeafToRoot, node: DraftNode, weight: Any, is_root: bool = False
+    ) -> tuple[Any, Any]:
+        tried: tuple[int, ...] = ()
+        state = node.target, node.draft, weight
+        deeper, left = 0, 1
+        for token in dict.fromkeys(node.children):
+            entered, after = self._one_child(structure, node.context, weight, tried, state, token)
+            part = entered.tolist()[0]
+            deeper += left * (part + self._by_rejections(structure, node.child(token), entered)[1])
+            left, state, tried = left * (1 - part), after, (*tried, token)
+        return weight.tolist()[0], deeper
+
+
+def _on_path(node: DraftNode) -> Any:
+    mean, weight = 1, 1
+    while node.children:
+        token = node.children[0]
+        weight = child_weight(weight, node.target, node.draft, token)
+        mean, node = mean + weight, node.child(token)
+    return mean
+
+
+def _by_layers(verifier: Any, root: DraftNode) -> Any:
+    mean, layer = 1, [Scored(root, 1)]
+    while any(scored.node.children for scored in layer):
+        scores = verifier.step(layer).scores
+        layer = [
+            Scored(scored.node.child(token), scores[context])
+            for scored in layer
+            for token in sorted(set(scored.node.children))
+            if (context := (*scored.node.context, token)) in scores
+        ]
+        mean += sum(scored.score for scored in layer)
+    return mean

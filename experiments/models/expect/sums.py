@@ -1,0 +1,146 @@
+"""Tokens a block by sums over contexts, exact at any vocabulary where few rows decide.
+
+The rows after the leaves of a tree decide only the correction, so `P(tau >= d)` for `d <= L` needs the rows of both
+models at the contexts of less than `L` tokens that the draft may reach: one at depth 1, one batch of `V` more at depth
+2. Summed are verifiers whose state at a context does not depend on the drafts beside it, see `summable`:
+
+- from the top down, with the number of paths that go through a context (`TopDown.child_law`);
+- on one path, with the weight of the context. A sound verifier accepts something at or below a context with that
+  probability, given that the path goes there, so `P(tau >= d)` is the mean weight at depth `d`;
+- verifiers of a layer where the trunk forks at the last depth: the mean score of all children of the fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from draftproof.experiments.models.expect.tables import continued_rows
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.laws.structured.declared import structure_of
+from draftproof.simulator.laws.structured.top_down import advance, child_law_of, last_child_law_of
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import Context, DraftScheme, Verifier
+from draftproof.simulator.structures import Layered, LeafToRoot, OnePath, TopDown
+from draftproof.simulator.vectors import minimum, token_by_token
+
+
+class RootRows:
+    """The rows of both models at the contexts that the draft may reach after a root, each computed once.
+
+    read: given "target" or "draft" and `n` contexts, shape `(n, length)`, their rows, shape `(n, V)`. entries: numbers
+    of one model at one depth; `level` raises `TooLarge` beyond.
+    """
+
+    def __init__(self, read: Callable[[str, Any], Any], vocab_size: int, entries: int) -> None:
+        self._read, self._size, self._entries = read, vocab_size, entries
+        self._contexts: list[Any] = [np.zeros((1, 0), dtype=np.int64)]
+        self._from: list[tuple[Any, Any]] = []
+        self._rows: list[tuple[Any, Any]] = []
+
+    @classmethod
+    def of(cls, pair: Pair, warp: Warp, root: Context, entries: int) -> RootRows:
+        return cls(lambda which, contexts: continued_rows(pair, which, warp, root, contexts), pair.vocab_size, entries)
+
+    def level(self, depth: int) -> tuple[Any, Any]:
+        """`p` and `q` at the contexts of this depth, each of shape `(n, V)`."""
+        while len(self._rows) <= depth:
+            places, tokens = np.nonzero(self._rows[-1][1] > 0) if self._rows else ((), ())
+            count = len(places) if self._rows else 1
+            if count * self._size > self._entries:
+                raise TooLarge(f"rows of {count:,} contexts are more than {self._entries:,} numbers")
+            if self._rows:
+                self._from.append((places, tokens))
+                self._contexts.append(np.column_stack([self._contexts[-1][places], tokens]))
+            self._rows.append((self._read("target", self._contexts[-1]), self._read("draft", self._contexts[-1])))
+        return self._rows[depth]
+
+    def below(self, depth: int, masses: Any) -> Any:
+        """Masses of the tokens after the contexts of this depth, shape `(n, V)`, as masses of the contexts below."""
+        self.level(depth + 1)
+        return masses[self._from[depth]]
+
+
+def summable(verifier: Verifier, scheme: DraftScheme) -> bool:
+    """Whether `reaches` knows the verifier on the scheme, with rows enough. Structures of users prove nothing."""
+    if type(scheme) is not Delayed or not scheme.depth or not is_library(verifier):
+        return False
+    structure = structure_of(verifier, scheme)
+    if isinstance(structure, TopDown):
+        return structure.child_law is not None
+    one = scheme.K == 1
+    return (
+        isinstance(structure, OnePath)
+        or (isinstance(structure, LeafToRoot) and one)
+        or (isinstance(structure, Layered) and (one or scheme.L2 == 1))
+    )
+
+
+def reaches(verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
+    """`P(tau >= d)` for `d = 0..L` of a verifier that is `summable`, in float64.
+
+    Raises `TooLarge` for too many rows and `UnsupportedTree` as the verifier does.
+    """
+    structure = structure_of(verifier, scheme)
+    if isinstance(structure, TopDown):
+        return _counted(structure, verifier, scheme, rows)
+    if isinstance(structure, OnePath) and structure.only is not None:
+        structure.only(scheme)
+    return _weighed(structure, scheme, rows)
+
+
+def _counted(structure: TopDown, verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
+    law, last_law = child_law_of(structure, verifier.card), last_child_law_of(structure, verifier.card)
+    masses: dict[int, Any] = {1: np.ones(1)}
+    found = [1.0]
+    for depth in range(scheme.depth):
+        if depth == scheme.L1:
+            masses = {1 if verifier.card.single_path else scheme.K: sum(masses.values())}
+        p, q = map(token_by_token, rows.level(depth))
+        if depth == scheme.depth - 1:
+            found.append(float(sum((mass[:, None] * last_law(p, q, k)[1]).sum() for k, mass in masses.items())))
+        else:
+            steps = advance(law, p, q, masses)[1:]
+            found.append(float(steps.sum()))
+            masses = {k: rows.below(depth, part) for k, part in enumerate(steps, 1)}
+    return found
+
+
+def _weighed(structure: Any, scheme: Delayed, rows: RootRows) -> list[float]:
+    mass = weight = np.ones((1, 1))
+    selection = structure.selection if isinstance(structure, OnePath) else None
+    state: Sequence[Any] = selection.root(mass) if selection else ()
+    found = [1.0]
+    for depth in range(scheme.depth):
+        p, q = rows.level(depth)
+        paths = scheme.K if depth >= scheme.L1 else 1
+        if isinstance(structure, Layered) and paths > 1:  # the last depth, see `summable`
+            some = (weight > 0)[:, 0]
+            scores, target, draft = (part[some][:, None] for part in (weight, p, q))
+            found.append(float((mass[some] * structure.step(scores, target, draft, (paths,))[0].sum(-1)).sum()))
+            break
+        law, state = selection.step(state, p, q, paths) if selection else (q, ())
+        weights = (
+            _one_branch(weight, p, q) if isinstance(structure, Layered) else structure.child_weights(weight, p, law)
+        )
+        found.append(float((mass * law * weights)[law > 0].sum()))
+        if depth < scheme.depth - 1:
+            mass, weight, *state = (
+                rows.below(depth, part)[:, None] for part in np.broadcast_arrays(mass * law, weights, *state)
+            )
+    return found
+
+
+def _one_branch(score: Any, p: Any, q: Any) -> Any:
+    """The score of the only child of a layer, see `Layered`."""
+    return minimum(score * p, q) / (q + (q <= 0))
+
+
+def depth_masses(reached: Sequence[float]) -> list[float]:
+    """`P(tau = d)` from `P(tau >= d)`."""
+    return [here - below for here, below in zip(reached, [*reached[1:], 0.0], strict=True)]

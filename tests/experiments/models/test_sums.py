@@ -1,0 +1,153 @@
+"""Exact expectations without whole tables: sums over contexts, and what one tree tells depth by depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from draftproof import verifiers as zoo
+from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.models.expect.expected import (
+    SUMS,
+    Budget,
+    SharedTrees,
+    TreeMean,
+    draw_trees,
+    expected,
+    predict,
+)
+from draftproof.experiments.models.expect.nested import Nested, nests
+from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
+from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed, SamplingCoin, TooLarge, block_law
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import DySpec, lossless_for
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.verifiers import make
+
+ROOT = (0, 1, 2, 3)
+SHAPES = [Delayed(*shape) for shape in ((1, 0, 1), (1, 0, 3), (3, 0, 1), (2, 1, 1), (2, 0, 2))]
+NAMES = [name for name in zoo.REGISTRY if name != "optimum" and "delayed" in lossless_for(zoo.REGISTRY[name].card)]
+
+
+def given(family: str, vocab: int, depth: int) -> Instance:
+    return FAMILIES[family].instance(vocab, depth, np.random.default_rng(1))
+
+
+def rows_of(instance: Instance, entries: int = 10**6) -> RootRows:
+    def read(which: str, contexts: Any) -> Any:
+        process = instance.target if which == "target" else instance.draft
+        return np.array([[float(mass) for mass in process.row(tuple(map(int, each)))] for each in contexts])
+
+    return RootRows(read, instance.target.vocab_size, entries)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_are_the_enumerated_depths(name: str) -> None:
+    """Against laws in rational arithmetic, which know whole tables; with tokens that the draft never gives, too."""
+    verifier, done = make(name), 0
+    for scheme in SHAPES:
+        for family in ("dirichlet", "zeros") if summable(verifier, scheme) else ():
+            instance = given(family, 3, scheme.depth)
+            try:
+                masses = depth_masses(reaches(verifier, scheme, rows_of(instance)))
+            except UnsupportedTree:
+                continue
+            law = block_law(verifier, instance.target, instance.draft, scheme, "rational")
+            # weights of races are found in float64
+            assert masses == pytest.approx([float(mass) for mass in law.depth_distribution], abs=1e-12)
+            done += 1
+    assert done == {"traversal": 4, "layer_transport": 8, "layer_verification": 8}.get(name, done)
+    assert done or name in {"rejection_without_replacement", "sequoia", *NOT_SUMMED}
+
+
+#: Their state at a context hangs on the drafts beside it, or nothing but `verify` is offered.
+NOT_SUMMED = {"block_tree", "gbv_tree", "greedy_multi_draft", "layer_greedy", "spechub", "layer_without_replacement"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_block_efficiency(name: str) -> None:
+    """Of every tree that can be drawn, with its probability, in rational arithmetic."""
+    verifier = make(name)
+    for scheme in SHAPES:
+        instance = given("dirichlet", 2, scheme.depth)
+        if nests(verifier, scheme):
+            one, mean = Nested(verifier), RATIONAL.number(0)
+            for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
+                mean += mass * one.of(tree.root(instance.target, instance.draft))
+            law = block_law(verifier, instance.target, instance.draft, scheme, "rational")
+            assert float(mean) == pytest.approx(float(law.block_efficiency), abs=1e-12)
+    assert not nests(verifier, DySpec(2))
+
+
+def test_users_are_not_believed_and_rows_are_bounded() -> None:
+    class Mine(type(make("block"))):  # type: ignore[misc]
+        pass
+
+    assert not summable(Mine(), Delayed(1, 0, 2))
+    assert not summable(make("traversal"), Delayed(2, 0, 1))
+    assert not summable(make("traversal"), DySpec(2))
+    instance = given("dirichlet", 3, 2)
+    assert len(reaches(make("naive"), Delayed(1, 0, 2), rows_of(instance, 9))) == 3
+    with pytest.raises(TooLarge, match="rows of 3 contexts are more than 8 numbers"):
+        reaches(make("naive"), Delayed(1, 0, 2), rows_of(instance, 8))
+
+
+def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
+    """With two tokens kept in each row, three contexts are enough at depth 2."""
+    warp = Warp(top_k=2)
+    rows = RootRows.of(exact_pair, warp, ROOT, 16)
+    case = Case("", *pair_tables(exact_pair, warp, ROOT, 2))
+    law = predict(make("block"), [case], Delayed(1, 0, 2))
+    assert depth_masses(reaches(make("block"), Delayed(1, 0, 2), rows)) == pytest.approx(law.depth_distribution)
+
+
+def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> None:
+    case = Case("", *pair_tables(exact_pair, Warp(), ROOT, 2))
+    for name, scheme in (("naive", Delayed(1, 0, 2)), ("specinfer", Delayed(2, 0, 2)), ("block", Delayed(1, 0, 2))):
+        found = expected(exact_pair, make(name), scheme, [ROOT], Budget(0, 4), Warp(), np.random.default_rng(0))
+        law = predict(make(name), [case], scheme)
+        assert (found.how, found.exact, found.laws) == (SUMS, True, ())
+        assert found.mean == pytest.approx(law.mean, abs=1e-12)
+        assert found.variance == pytest.approx(law.variance, abs=1e-12)
+        assert found.depth_distribution == pytest.approx(law.depth_distribution, abs=1e-12)
+    trees = expected(
+        exact_pair, make("traversal"), Delayed(2, 0, 1), [ROOT], Budget(0, 4), Warp(), np.random.default_rng(0)
+    )
+    assert trees.how == "4 sampled trees"
+
+
+def test_identical_laws_read_equal_and_deeper_trees_never_less(exact_pair: Pair) -> None:
+    """Without tables and without sums; on the same trees, whose choices are not sampled."""
+    contexts = [ROOT, (3, 1, 0)]
+    where = setting(exact_pair, Warp(), contexts, 0)
+    path, deeper = Delayed(1, 0, 3), [Delayed(3, 0, depth) for depth in (1, 2, 3, 4)]
+    named = [find_verifier(name) for name in ("block", "traversal", "layer_transport", "path_transport")]
+    both = [(each, path) for each in named]
+    same = [(each, Delayed(1, 0, 1)) for each in [find_verifier("naive"), *named]]
+    grown = [(each, scheme) for each in named[1:3] for scheme in deeper]
+    schemes = [path, Delayed(1, 0, 1), *deeper]
+    found = SharedTrees(where, contexts, schemes, Budget(0, 4, sums=0)).of([*both, *same, *grown])
+    assert {each.how for each in found} == {"4 sampled trees a context"}
+    for equal in (found[: len(both)], found[len(both) : len(both) + len(same)]):
+        assert all(each.coincides(equal[0]) for each in equal)
+    for first in (len(both) + len(same), len(both) + len(same) + len(deeper)):
+        rows = np.array([each.by_context for each in found[first : first + len(deeper)]])
+        assert (np.diff(rows, axis=0) >= 0).all()
+        assert (np.diff(rows, axis=0) > 0).any()
+
+
+def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
+    tree = draw_trees(exact_pair, Delayed(2, 0, 2), Warp(), ROOT, 1, SamplingCoin(np.random.default_rng(0)))[0]
+    assert not nests(make("path_transport"), Delayed(2, 0, 2))
+    mean = TreeMean(make("path_transport"), np.random.default_rng(0)).of(tree, Delayed(2, 0, 2))
+    assert 1 <= mean <= 3
