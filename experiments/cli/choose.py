@@ -47,7 +47,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
             row["verifier"],
             _shape(row),
             f"{row['tokens_per_second']:.0f}",
-            f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}",
+            f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}{'' if exact(row) else ' ~'}",
             f"{row['measured_block_efficiency']:.2f}",
             f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
             _interval(row, "speedup"),
@@ -58,6 +58,11 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         console.print(line, soft_wrap=True)
     console.print(f"baseline: {found['baseline']}", soft_wrap=True)
     console.print(table)
+    sampled = {row["expected_from"] for row in found["rows"][:SHOWN] if not exact(row)}
+    which = f"; exact, but ~ from {', '.join(sampled)}" if sampled else ", exact"
+    console.print(
+        f"expected: after {found['contexts']} contexts{which}; ±: standard error for all contexts", soft_wrap=True
+    )
     console.print(
         "tokens/s: tokens a block (both) over measured seconds, in turn with generate; ?: may be as fast as the first",
         soft_wrap=True,
@@ -73,6 +78,11 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     console.print(f"{found['seconds']:.0f} s (announced: {found['estimated_seconds']:.0f} s)", soft_wrap=True)
     console.print(f"use {found['recommendation']}", soft_wrap=True)
     console.print(found["paste"], soft_wrap=True)
+
+
+def exact(row: Mapping[str, Any]) -> bool:
+    """Whether what is expected after the contexts is a law or a sum, not a mean over sampled trees."""
+    return str(row["expected_from"]).startswith("exact")
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,8 @@ from typing import Any
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
-from draftproof.experiments.models.expect.expected import AlongText, SharedTrees, planned_scheme
+from draftproof.experiments.models.expect.expected import CHOSEN, AlongText, SharedTrees, planned_scheme
+from draftproof.experiments.models.expect.nested import nests
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
 from draftproof.experiments.models.loop.supported import check_pair
@@ -251,12 +252,14 @@ def expecting_seconds(candidates: Sequence[Candidate], expectations: SharedTrees
     began = perf_counter()
     if sampled:
         expectations.trial()
-    return sum(exact or 0.0 for exact in seconds.values()) + calls * (perf_counter() - began + verifying)
+    exactly = sum(exact or 0.0 for exact in seconds.values()) + expectations.reading
+    return exactly + calls * (perf_counter() - began + verifying)
 
 
 def runs_of(candidate: Candidate) -> float:
-    """How often a verifier runs on one tree for its mean over the coin, roughly: once where that has a closed form."""
-    return 1.0 if closed_form(candidate.named.verifier) else 1.0 + candidate.scheme.depth
+    """How often a verifier runs on one tree for its mean over the coin, roughly: once where nothing is left to it."""
+    verifier, scheme = candidate.player[0].verifier, candidate.scheme
+    return 1.0 if closed_form(verifier) or nests(verifier, scheme) else 1.0 + scheme.depth
 
 
 def rounds_seconds(
@@ -276,6 +279,8 @@ __all__ = ["Amount", "choose", "open_pair"]
 
 #: Of `--seconds`, what may have passed when the first texts, the pilot texts and the expectations end.
 FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
+#: Of `--seconds`, what rows for sums may take.
+READING = 0.1
 #: A forecast is corrected where the new one is so many times as long, or as short, and differs by so many seconds.
 CORRECTED, NOTED = 1.25, 2.0
 
@@ -309,6 +314,26 @@ class Forecast:
         else:
             remark(f"{about}: {duration(seconds)} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
         self.said.append((round(passed, 1), round(total, 1)))
+
+    def on_the_way(self, tick: Tick, most: int, expected: float, after: float) -> Tick:
+        """What is told of the parts of a stage, `most` of them at the most, and corrects its time as they come.
+
+        expected: seconds of the stage; after: of what follows. The quick parts come first: so at least as much is left
+        as was expected, and what the parts still to come take at the pace of those that came.
+        """
+        began, last, done = self.passed, self.passed, 0
+
+        def told(count: int) -> None:
+            nonlocal last, done
+            tick(count)
+            done += count
+            spent = self.passed - began
+            if self.passed - last >= NOTED and done < most:
+                last = self.passed
+                left = max(spent / done * (most - done), expected - spent)
+                self.rest(left + after, f"{done} of at most {most} expectations")
+
+        return told
 
 
 @dataclass(frozen=True)
@@ -371,6 +396,7 @@ def choose(
         "device": device_name(pair.device),
         "clock": clock,
         "roots": amount.roots,
+        "contexts": STARTS * amount.roots,
         "tokens": amount.tokens,
         "rounds": rounds.count,
         "notes": search.notes,
@@ -459,7 +485,9 @@ class Search:
 
     @cached_property
     def _expectations(self) -> SharedTrees:
-        return SharedTrees(self.setting, contexts_of(self.setting, self.amount.tokens), self._taken)
+        reading = CHOSEN.reading if self.forecast.limit is None else READING * self.forecast.limit
+        contexts = contexts_of(self.setting, self.amount.tokens)
+        return SharedTrees(self.setting, contexts, self._taken, replace(CHOSEN, reading=reading))
 
     def _pilots(self) -> dict[str, Any]:
         """Seconds of the passes of every scheme and of every verifier on it."""
@@ -511,9 +539,12 @@ class Search:
             if len(some) < len(candidates):
                 notes.append(f"for want of time {len(some)} of {len(candidates)} candidates were weighed, by a guess")
         after = self._rounds_seconds(near(some))
-        forecast.rest(expecting_seconds(some, self._expectations) + after, "after the pilot texts")
-        with bar("tokens a block (contexts, at most)", len(some) * len(self._expectations.contexts)) as tick:
-            known = {each.player: each for each in weighed(some, self._expectations, progress=tick)}
+        expecting = expecting_seconds(some, self._expectations)
+        forecast.rest(expecting + after, "after the pilot texts")
+        most = len(some) * len(self._expectations.contexts)
+        with bar("tokens a block (contexts, at most)", most) as tick:
+            told = forecast.on_the_way(tick, most, expecting, after)
+            known = {each.player: each for each in weighed(some, self._expectations, progress=told)}
         candidates = [known.get(each.player, each) for each in candidates]
         worth, _ = split(candidates)
         fewest = replace(self.amount, rounds=2)
@@ -641,6 +672,7 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
         "expected_block_efficiency": None if expected is None else expected.mean,
         "expected_error": None if expected is None else expected.error,
         "expected_spread": None if expected is None else expected.spread,
+        "expected_from": None if expected is None else expected.how,
         "predicted_tokens_per_second": None if expected is None else level * candidate.predicted,
         "most_tokens_per_second": level * candidate.most,
         "block_milliseconds": 1e3 * candidate.block,

@@ -72,6 +72,8 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert all(row["draft_passes"] == 2 for row in rows if row["scheme"]["name"] != "dyspec")
     for row in rows:
         assert 1 <= row["expected_block_efficiency"] <= row["most_block_efficiency"] + 1e-9
+    assert {row["expected_from"] for row in rows if row["scheme"]["name"] == "delayed"} == {"exact"}
+    assert "expected: after 8 contexts" in ran.out
     assert found["rows"][0]["all_rounds"]
     assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in found["rows"])
     assert found["rows"][0]["of_first"] == 1
@@ -136,6 +138,32 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     assert len(tried.worth) + len(tried.left_out) == 3  # bounds by the clock leave some out
     assert tried.rounds.count == 2
     assert enough.notes == []
+
+
+def test_a_long_stage_corrects_what_was_announced_as_it_goes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, ticks = [0.0], list[int]()
+    monkeypatch.setattr(choose, "perf_counter", lambda: now[0])
+    forecast = choose.Forecast(started=0.0)
+    forecast.rest(100.0, "2 candidates")
+    told = forecast.on_the_way(ticks.append, 10, 40.0, 60.0)
+    now[0] = 1.0
+    told(1)  # 10 s of 10 parts: what was expected of the stage is not less for its quick parts
+    now[0] = 100.0
+    told(1)
+    assert forecast.said == [(0.0, 100.0), (100.0, 560.0)]  # 50 s a part, 8 to come, and 60 s after them
+    now[0] = 101.0
+    told(7)
+    assert ticks == [1, 1, 7]
+    assert len(forecast.said) == 2  # not so soon again
+    now[0] = 104.0
+    told(0)
+    assert forecast.said[-1] == (104.0, pytest.approx(104 + 104 / 9 + 60, abs=0.1))
+    assert (
+        "2 of at most 10 expectations: about 8 min to go, about 9 min in all (not about 2 min)"
+        in capsys.readouterr().err
+    )
 
 
 def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
