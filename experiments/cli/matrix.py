@@ -28,9 +28,10 @@ from draftproof.experiments.shared.output import check_files, number_fields, wri
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
 from draftproof.simulator.verdicts.compatibility import compatibility
 
@@ -41,6 +42,8 @@ _FRAME = 3
 #: Vocabulary sizes at which a scheme that is given in full is judged.
 SIZES = (2, 3)
 
+#: Tables with more entries take seconds to make.
+QUICK_ENTRIES = 100_000
 #: Cells from whose time that of all is estimated.
 TRIAL = 4
 
@@ -167,7 +170,15 @@ def on_rows(wanted: Sequence[Column], problem: Problem) -> list[Column]:
 def _assert_size(
     chosen: Sequence[NamedVerifier], case: SizedScheme, count: int, settings: Settings, given: Rows | None
 ) -> None:
-    """Raises `TooLarge` for more runs than the settings allow."""
+    """Raises `TooLarge` for more runs than the settings allow; of long tables smaller shapes are asked first."""
+    size, scheme = case
+    if given is not None and table_entries(size, scheme.depth) > QUICK_ENTRIES:
+        shallower = {each.depth: each for each in scheme.reductions() if each.depth < scheme.depth}
+        for smaller in sorted(shallower.values(), key=lambda each: each.depth):
+            try:
+                _assert_size(chosen, (size, smaller), count, settings, given)
+            except TooLarge as error:
+                raise TooLarge(f"{scheme} is larger than a shape that is too large already: {error}") from None
     instances = list(case_instances(case, 1)) if given is None else given(case)
     sample, count = instances[0], count + len(CORNER_CASES) if given is None else len(instances)
     for named in chosen:

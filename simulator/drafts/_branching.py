@@ -7,6 +7,7 @@ A trunk of `L1` tokens from `q`, then every node down to depth `L = L1 + L2` has
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -58,6 +59,7 @@ class Branching:
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""
 
+        @cache
         def below(context: Context) -> int:
             if len(context) == self.depth:
                 return 1

@@ -5,10 +5,11 @@ The trees of recursive speculative decoding [jeon2024recursive], verified there 
 
 from __future__ import annotations
 
+from math import factorial
 from typing import ClassVar, Self
 
 from draftproof.simulator.drafts._branching import Branching
-from draftproof.simulator.protocol import Coin, Draws, Vector
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 from draftproof.simulator.vectors import without
 
 
@@ -34,3 +35,19 @@ class WithoutReplacement(Branching):
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
         return draw_without_replacement(q, coin, k)
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of draft outcomes with positive probability, without a visit of each."""
+
+        def below(context: Context) -> int:
+            if len(context) == self.depth:
+                return 1
+            counts = [below((*context, token)) for token, mass in enumerate(draft.row(context).tolist()) if mass > 0]
+            k = min(1 if len(context) < self.L1 else self.K, len(counts))
+            sums = [1] + [0] * k  # over the sets of so many tokens, of the product of their counts
+            for each in counts:
+                for size in range(k, 0, -1):
+                    sums[size] += sums[size - 1] * each
+            return factorial(k) * sums[k]
+
+        return below(())

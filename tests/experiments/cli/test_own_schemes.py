@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 
+from draftproof.experiments.cli import matrix
 from draftproof.simulator.verdicts import standard
 from tests.quick import by_turns
 
@@ -121,6 +122,15 @@ def test_matrix(run):
     shown = run("matrix specinfer --scheme mine.py:Twice --instances 2").out
     assert "lossless" in shown
     assert "card says otherwise" not in shown  # no card speaks of a scheme of somebody's own
+
+
+def test_a_matrix_on_long_tables_is_refused_before_they_are_made(run, monkeypatch):
+    made, rows_of = [], matrix._rows_of
+    monkeypatch.setattr(matrix, "_rows_of", lambda problem, case: made.append(case[1].depth) or rows_of(problem, case))
+    refused = run("matrix naive --vocab 12 --family dirichlet --scheme without_replacement:K=3,L1=2,L2=3")
+    assert refused.code == 2
+    assert "(K=3, L1=2, L2=3) is larger than a shape that is too large already: naive on" in refused.err
+    assert max(made) < 5
 
 
 def test_a_scheme_that_is_too_large_for_the_matrix_is_refused(run):

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from fractions import Fraction
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from flint import fmpq
 
@@ -121,6 +123,13 @@ def test_count_is_the_number_of_outcomes(name):
         for instance in case_instances(case, 2):
             draws = sum(1 for _ in outcomes(lambda coin, c=case, i=instance: c[1].draw(i.draft, coin), RATIONAL))
             assert case[1].count(instance.draft) == draws
+
+
+def test_a_count_of_many_trees_does_not_list_them():
+    row = np.full(6, fmpq(1, 6))
+    everywhere = SimpleNamespace(row=lambda context: row)
+    assert WithoutReplacement(3, 2, 3).count(everywhere) == 6**2 * (6 * 5 * 4) ** (1 + 3 + 9)
+    assert Greedy(3, 1, 4).count(everywhere) == 6 * 4 ** (1 + 3 + 9 + 27)
 
 
 @pytest.mark.parametrize("name", SCHEMES)
