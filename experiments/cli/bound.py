@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from draftproof.experiments.grid.bounds import Bound, Goal, bound_fields, bound_root, expected_seconds
 from draftproof.experiments.grid.figures import as_png, drawing_board
+from draftproof.experiments.grid.groups import group_columns, interval_text, mean_by_group
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.schemes import scheme_spec
@@ -141,6 +142,8 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
         console.print(
             f"  certificate: {files[0]}{more}; check it: draftproof bound --verify {files[0]}", soft_wrap=True
         )
+    if "groups" in fields:
+        console.print(groups_table(fields["groups"]))
     if len(fields["roots"]) == 1:
         return
     table = Table(title="by root context", title_justify="left")
@@ -158,6 +161,24 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
             f"{root['seconds']:.1f}",
         )
     console.print(table)
+
+
+def groups_table(sides: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
+    """The bounds by group of prompts; sides: means by name of the bound."""
+    table = Table(title="by group of prompts", title_justify="left", caption_justify="left")
+    table.add_column("no lossless verifier" if len(sides) == 1 else "the best lossless verifier")
+    group_columns(table, sides["upper"])
+    for name, means in sides.items():
+        table.add_row({"lower": "attained", "upper": "at most"}[name], *map(interval_text, means))
+    return table
+
+
+def _groups(problem: Problem, roots: Sequence[dict[str, Any]], sides: Sequence[str]) -> dict[str, Any]:
+    """The bounds of the roots by group of prompts, where roots are prompts."""
+    groups = getattr(problem, "groups", ())[: len(roots)]
+    if not groups:
+        return {}
+    return {"groups": {side: mean_by_group(groups, [root[f"{side}_float"] for root in roots]) for side in sides}}
 
 
 def _why(roots: list[dict[str, Any]], goal: float) -> str:
@@ -274,6 +295,7 @@ def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str
         )
     roots = problem.roots(scheme.depth, RATIONAL)
     fields = {**listed_fields(roots, scheme), "cut": roots[0].above is not None, "source": problem.source}
+    fields |= _groups(problem, fields["roots"], ("upper",))
     console = console_for(outputs["--json"])
     console.print(
         f"{problem}\n{scheme}: no lossless verifier exceeds {fields['upper_float']:.6f} tokens a block, one attains "
@@ -281,6 +303,8 @@ def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str
     )
     if fields["cut"]:
         console.print("of these tables alone: a cut vocabulary is bounded from both sides with --scheme delayed")
+    if "groups" in fields:
+        console.print(groups_table(fields["groups"]))
     write_json(outputs["--json"], fields)
     return 0
 
@@ -304,6 +328,7 @@ def _bound(
         return INTERRUPTED
     files = save_certificates(found, scheme, names)
     fields = {**bound_fields(found, scheme, files), "source": problem.source}
+    fields |= _groups(problem, fields["roots"], ("lower", "upper"))
     console = console_for(json_target)
     show(console, fields, str(problem), goal.gap)
     if len(found) < len(roots):

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axes
+from draftproof.experiments.grid.groups import FEWEST, few_text
 from draftproof.experiments.grid.store import check_store
 from draftproof.experiments.inputs.options import JsonTarget, grouped
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
@@ -70,6 +71,10 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     more = len(found["rows"]) - SHOWN
     if more > 0:
         console.print(f"{more} more were measured; --json and --csv have them")
+    if found["groups"]:
+        console.print(groups_table(found["groups"]))
+    if found["roots"] < FEWEST:
+        console.print(few_text("roots"))
     for each in found["plain"]:
         beside = "the baseline" if each["way"] == "generate" else f"{_interval(each, 'speedup')} times generate"
         console.print(f"{each['way']}: {each['tokens_per_second']:.0f} tokens/s, {beside}", soft_wrap=True)
@@ -83,6 +88,21 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
 def exact(row: Mapping[str, Any]) -> bool:
     """Whether what is expected after the contexts is a law or a sum, not a mean over sampled trees."""
     return str(row["expected_from"]).startswith("exact")
+
+
+def groups_table(groups: Sequence[Mapping[str, Any]]) -> Table:
+    """What the best brings after the prompts of each group, and which is the best there."""
+    table = Table(title="by group of prompts, times generate (95 %)", title_justify="left", caption_justify="left")
+    for heading in ("group", "prompts", groups[0]["first"], "best there", ""):
+        table.add_column(heading, justify="left" if heading in ("group", "best there") else "right")
+    for each in groups:
+        best = each["best"], _interval(each, "best_speedup") + ("" if each["told_apart"] else " ?")
+        same = each["best"] == each["first"]
+        cells = each["group"], str(each["prompts"]), _interval(each, "first_speedup")
+        table.add_row(*cells, *(("the same", "") if same else best))
+    if any(each["prompts"] < FEWEST for each in groups):
+        table.caption = few_text("prompts")
+    return table
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -14,6 +14,7 @@ from draftproof.experiments.cli.compare import planning, tables, work
 from draftproof.experiments.cli.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
 from draftproof.experiments.grid.figures import delay_figure
+from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
@@ -160,6 +161,8 @@ def compare(
     complete = work.compute_all(problem, cells, settings, kept, given.options)
     found = with_optimum([kept[cell.strong_id] for cell in cells if cell.strong_id in kept])
     rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
+    if groups := getattr(problem, "groups", ()):  # of prompts
+        rows = [{**row, "groups": mean_by_group(groups, tables.root_efficiencies(row))} for row in rows]
     policies, complete = _policies(wanted, rows) if complete else ([], False)
     console = console_for(json_target)
     _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
@@ -213,6 +216,8 @@ def _show(
         console.print(tables.best_table(rows))
     if policies:
         console.print(tables.policies_table(policies))
+    if "groups" in rows[0] and short:
+        console.print(tables.groups_table(rows))
     if by_root:
         console.print(tables.roots_table(rows))
 

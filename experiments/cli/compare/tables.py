@@ -11,6 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.shared.output import csv_cell, latex_text, markdown_name, short
 
 _PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
@@ -181,6 +182,22 @@ def roots_table(rows: Sequence[dict[str, Any]]) -> Table:
     for row in rows:
         cells = [short(root["block_efficiency_float"], 4) for root in row["roots"]]
         table.add_row(row["shape"], row["verifier"], *cells, short(row["block_efficiency_float"], 4))
+    return table
+
+
+def root_efficiencies(row: dict[str, Any]) -> list[float]:
+    """Block efficiency after each root."""
+    return [root["block_efficiency_float"] for root in row["roots"]]
+
+
+def groups_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Block efficiency by group of prompts, one column a group."""
+    table = Table(title="E[tau+1] by group of prompts", title_justify="left", caption_justify="left")
+    table.add_column("K, L1, L2")
+    table.add_column("verifier")
+    group_columns(table, rows[0]["groups"])
+    for row in rows:
+        table.add_row(row["shape"], row["verifier"], *map(interval_text, row["groups"]))
     return table
 
 

@@ -18,6 +18,7 @@ from math import ceil
 from time import perf_counter
 from typing import Any
 
+from draftproof.experiments.grid.groups import positions_by_group
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
@@ -28,7 +29,7 @@ from draftproof.experiments.models.loop.setting import Setting, device_name, set
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
-from draftproof.experiments.models.measure.estimate import Rounds
+from draftproof.experiments.models.measure.estimate import Interval, Rounds
 from draftproof.experiments.models.measure.halving import (
     ALONE,
     BLOCKS,
@@ -409,6 +410,7 @@ def choose(
             _fields(each, rounds.rate(LOOP) / chosen.plain)
             for each in sorted(chosen.left_out, key=lambda each: -each.most)
         ],
+        "groups": by_group(rounds, chosen.worth, where.given.groups),
         "recommendation": recommendation(rounds, chosen.worth),
         "paste": paste(rounds, chosen.worth, warp),
         "announced": forecast.said,
@@ -634,6 +636,23 @@ def best_of(rounds: Rounds) -> int | str:
     return max(contenders, key=lambda who: rounds.ratio(who).mean)
 
 
+def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) -> list[dict[str, Any]]:
+    """What the best of all prompts brings after those of each group, and which is the best there; none of a text.
+
+    told_apart: whether that is faster there than the best of all.
+    """
+    first, found = best_of(rounds), []
+    for group, roots in positions_by_group(groups).items() if groups else ():
+        own = rounds.only(roots)
+        best = best_of(own)
+        fields: dict[str, Any] = {"group": group, "prompts": len(roots), "told_apart": own.ratio(first, best).high < 1}
+        for name, who in (("first", first), ("best", best)):
+            said = who if isinstance(who, str) else str(worth[who])
+            fields |= {name: said, **_ends(f"{name}_speedup", own.ratio(who))}
+        found.append(fields)
+    return found
+
+
 def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Warp) -> str:
     """The call that writes with the best."""
     first = best_of(rounds)
@@ -653,10 +672,12 @@ def _plain_fields(rounds: Rounds, way: str) -> dict[str, Any]:
     return {
         "way": way,
         "tokens_per_second": rounds.rate(way),
-        "speedup": found.mean,
-        "speedup_low": found.low,
-        "speedup_high": found.high,
+        **_ends("speedup", found),
     }
+
+
+def _ends(name: str, interval: Interval) -> dict[str, float]:
+    return {f"{name}{end}": value for end, value in zip(("", "_low", "_high"), interval, strict=True)}
 
 
 def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
@@ -689,10 +710,7 @@ def _rows(rounds: Rounds, worth: Sequence[Candidate], plain: float) -> list[dict
     )
     rows = []
     for number in (*order, *others):
-        tokens, beside = (
-            rounds.block_tokens(number),
-            {"speedup": rounds.ratio(number), "of_first": rounds.ratio(number, order[0])},
-        )
+        tokens = rounds.block_tokens(number)
         rows.append(
             {
                 **_fields(worth[number], level),
@@ -702,11 +720,8 @@ def _rows(rounds: Rounds, worth: Sequence[Candidate], plain: float) -> list[dict
                 "tokens_per_second": rounds.rate(number),
                 "measured_tokens_per_second": rounds.measured(number),
                 "all_rounds": number in order,
-                **{
-                    f"{name}{end}": value
-                    for name, each in beside.items()
-                    for end, value in zip(("", "_low", "_high"), each, strict=True)
-                },
+                **_ends("speedup", rounds.ratio(number)),
+                **_ends("of_first", rounds.ratio(number, order[0])),
                 "told_apart": rounds.ratio(number, order[0]).high < 1,
                 "same_law_as": [str(worth[other]) for other in rounds.law_of(number) if other != number],
             }

@@ -22,12 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binom, t
 
+from draftproof.experiments.grid.groups import FEWEST
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.measure.rounds import NORMAL, Turn
 from draftproof.experiments.models.measure.writers import GENERATE
-
-#: Roots from which on intervals are over roots.
-ROOTS = 4
 
 
 class Interval(NamedTuple):
@@ -138,6 +136,12 @@ class Rounds:
         for who, texts in round_.items():
             self.texts.setdefault(who, []).append(texts)
 
+    def only(self, roots: Sequence[int]) -> Rounds:
+        """The same after some of the roots, by their positions."""
+        whole = len(self.texts[GENERATE][0])
+        texts = {who: [[turns[root] for root in roots] for turns in own] for who, own in self.texts.items()}
+        return Rounds([each.only(roots, whole) for each in self.expected], self.schemes, texts)
+
     @property
     def count(self) -> int:
         return len(self.texts.get(GENERATE, ()))
@@ -185,7 +189,7 @@ class Rounds:
             return 0.0, 0.0
         mean = sum(sign * each.written for sign, each in zip((1, -1), both, strict=True) if each is not None)
         roots = len(self.texts[who][0])
-        if roots < ROOTS:
+        if roots < FEWEST:
             return mean, NORMAL * hypot(*(each.error / each.mean for each in both if each is not None))
         left = [np.zeros(roots) if each is None else each.without_roots() for each in both]
         differences = left[0] - left[1]

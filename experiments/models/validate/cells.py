@@ -213,6 +213,7 @@ def measure(
     own = _own_law(each, tables, scheme) if found.laws else None
     return {
         **_shared(setting, each, scheme, agreement, key),
+        "by_root": {"predicted": found.means.mean(axis=1).tolist(), "measured": _by_root(blocks)},
         "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
         "prediction": found.how,
         "predicted_error": found.error,
@@ -324,6 +325,11 @@ def _shared(setting: Setting, each: UnderTest, scheme: DraftScheme, found: Agree
         **{name: value for name, value in setting.fields.items() if name != "roots"},
         "roots": len(setting.roots),
     }
+
+
+def _by_root(blocks: Sequence[Sequence[Block]]) -> list[float]:
+    """Tokens a block after each root, as measured."""
+    return [float(np.mean([block.depth + 1 for block in each])) for each in blocks]
 
 
 def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
@@ -323,6 +324,14 @@ def run(
     report["table"] = table_fields(report["rows"])
     console.print(views.cell_table(report["rows"], report["table"]))
     console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
+    if groups := validation.setting.given.groups:
+        report["rows"] = [
+            {**row, "groups": {name: mean_by_group(groups, means) for name, means in row["by_root"].items()}}
+            for row in report["rows"]
+        ]
+        console.print(views.groups_table(report["rows"]))
+    if len(validation.setting.roots) < FEWEST:
+        console.print(few_text("roots"))
     report["consistent"] = not failures(report)
     report["seconds"] = round(time.perf_counter() - started, 1)
     return report

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.expect.expected import SUMS
 from draftproof.experiments.models.validate.cells import LEVEL, MOST_ERRORS
@@ -215,6 +216,25 @@ def figure(rows: Sequence[Row], caption: str) -> bytes:
 
 def _tokens(count: int) -> str:
     return "token" if count == 1 else f"{count} tokens"
+
+
+def groups_table(rows: Sequence[Row]) -> Table:
+    """Block efficiency by group of prompts: predicted, and measured below it."""
+    view = Table(
+        title="block efficiency by group of prompts", title_justify="left", caption_justify="left", show_lines=True
+    )
+    view.add_column(_tree_heading(rows))
+    for heading in ("verifier", ""):
+        view.add_column(heading)
+    group_columns(view, rows[0]["groups"]["predicted"])
+    for row in rows:
+        predicted, measured = (row["groups"][name] for name in ("predicted", "measured"))
+        cells = [
+            f"{interval_text(first)}\n{interval_text(second)}"
+            for first, second in zip(predicted, measured, strict=True)
+        ]
+        view.add_row(row["shape"], row["verifier"], "predicted\nmeasured", *cells)
+    return view
 
 
 def show_pair(console: Console, report: Row) -> None:

@@ -6,17 +6,27 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
+import numpy as np
 import pytest
 
+from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
+from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.models.expect.expected import predict
+from draftproof.experiments.models.expect.tables import root_case
+from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import PROMPTS, beginning, read_prompts
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
-from draftproof.simulator import InvalidInput
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.validate.cells import Effort, measure
+from draftproof.experiments.models.validate.views import groups_table
+from draftproof.simulator import Delayed, InvalidInput
 from tests.experiments.models.plain import BEGIN, plain_pair, saved
 
 CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
@@ -174,3 +184,65 @@ def test_a_pair_that_is_loaded_has_prompts_and_beginning(models: tuple[object, .
     opened = load_wanted(Wanted(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
     assert opened.roots(None, 9).contexts == (tuple(opened.pair.encode("tate")),)
     assert opened.pair.begins == ()
+
+
+GROUPS = [{"text": "the state" + "e" * number, "group": "code" if number % 3 else "chat"} for number in range(6)]
+
+
+def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(
+    draftproof: Callable[..., Any], models: tuple[object, ...]
+) -> None:
+    given = (*models, "--prompts", file_of(*GROUPS), "--vocab", 9, "--K", 1, "--L2", 1)
+    compared = draftproof("compare", "naive", *given, "--no-optimum", "--json", "compared.json")
+    bounded = draftproof("bound", *given, "--json", "bounded.json")
+    assert (compared.code, bounded.code) == (0, 0)
+    (row,) = json.loads(Path("compared.json").read_text())["rows"]
+    bound = json.loads(Path("bounded.json").read_text())
+    assert [root["root"] for root in row["roots"]] == [f"line {number}" for number in range(1, 7)]
+    values = [root["block_efficiency_float"] for root in row["roots"]]
+    groups = {each["group"]: each for each in row["groups"]}
+    assert {name: each["prompts"] for name, each in groups.items()} == {"all": 6, "chat": 2, "code": 4}
+    code = [values[number] for number in (1, 2, 4, 5)]
+    assert groups["code"]["mean"] == pytest.approx(sum(code) / 4)
+    half = 3.182446 * stdev(code) / 2  # Student's t with 3 degrees of freedom
+    assert groups["code"]["high"] - groups["code"]["mean"] == pytest.approx(half, rel=1e-6)
+    assert (groups["chat"]["low"], groups["chat"]["high"]) == (None, None)
+    assert "Fewer than 4 prompts" in compared.out
+    assert "chat" in compared.out
+    assert "2 prompts" in compared.out
+    # naive is the best there is on single tokens of one path
+    assert [each["mean"] for each in bound["groups"]["upper"]] == pytest.approx([g["mean"] for g in row["groups"]])
+    assert "by group of prompts" in bounded.out
+
+
+def test_prompts_without_groups_have_one_mean(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+    lines = [{"text": each["text"]} for each in GROUPS[:4]]
+    given = (*models, "--prompts", file_of(*lines), "--vocab", 9, "--scheme", "dyspec:nodes=2", "--json", "-")
+    found = draftproof("bound", *given).json
+    (whole,) = found["groups"]["upper"]
+    assert (whole["group"], whole["prompts"]) == ("all", 4)
+    assert whole["mean"] == pytest.approx(found["upper_float"])
+    assert whole["low"] < whole["mean"] < whole["high"]
+
+
+def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
+    where = setting(pair, Warp(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
+    (each,) = under_test([find_verifier("naive")], {})
+    scheme = Delayed(1, 0, 1)
+    tables = [root_case(pair, Warp(), root, 1) for root in where.roots]
+    row = measure(where, each, scheme, tables, Effort(blocks=60))
+    by_root = row["by_root"]
+    assert np.mean(by_root["predicted"]) == pytest.approx(row["predicted"])
+    assert np.mean(by_root["measured"]) == pytest.approx(row["measured"])
+    for root, table, mean in zip(where.roots, tables, by_root["predicted"], strict=True):
+        p, q = (pair.rows(which, [root])[0].numpy() for which in ("target", "draft"))
+        assert mean == pytest.approx(1 + np.minimum(p, q).sum(), abs=1e-6)
+        assert predict(each.predicted.verifier, [table], scheme).mean == pytest.approx(mean)
+    groups = {name: mean_by_group(where.given.groups, means) for name, means in by_root.items()}
+    shown = groups_table([{**row, "groups": groups}])
+    assert [str(column.header) for column in shown.columns][3:] == [
+        "all\n6 prompts",
+        "chat\n2 prompts",
+        "code\n4 prompts",
+    ]
+    assert f"{np.mean([by_root['measured'][number] for number in (0, 3)]):.4f}" in next(iter(shown.columns[4].cells))
