@@ -91,19 +91,15 @@ def test_library_never_prints_seeds_or_reads_a_clock(room: str) -> None:
 @pytest.mark.parametrize(
     ("source", "what"),
     [
-        ("def f():\n    print('x')", "print"),
-        ("import sys\nsys.stdout.write('x')", "sys.stdout.write"),
-        ("import time\ntime.perf_counter()", "time"),
-        ("def f():\n    from time import perf_counter", "time"),
-        ("import importlib\nimportlib.import_module('time')", "time"),
-        ("from datetime import datetime", "datetime"),
-        ("import random\nrandom.seed(0)", "random.seed"),
-        ("import random\nx = random.random()", "random.random"),
+        ("def f():\n    print('x')", "print"), ("import sys\nsys.stdout.write('x')", "sys.stdout.write"),
+        ("import time\ntime.perf_counter()", "time"), ("def f():\n    from time import perf_counter", "time"),
+        ("import importlib\nimportlib.import_module('time')", "time"), ("from datetime import datetime", "datetime"),
+        ("import random\nrandom.seed(0)", "random.seed"), ("import random\nx = random.random()", "random.random"),
         ("import numpy as np\nnp.random.seed(0)", "np.random.seed"),
         ("import numpy\nnumpy.random.rand(3)", "numpy.random.rand"),
         ("import numpy as np\ng = np.random.default_rng()", "default_rng()"),
     ],
-)
+)  # fmt: skip
 def test_quiet_reader_sees_every_noise(source: str, what: str) -> None:
     assert what in forbidden(source)
 

@@ -147,16 +147,12 @@ def test_a_thread_that_lives_on_does_not_hold_up_the_verdict(tmp_path, name, cod
 @pytest.mark.parametrize(
     ("arguments", "apart"),
     [
-        ("check mine.py:V", True),
-        ("--max-input 5 check mine.py:V --scheme top_k:K=2,L1=0,L2=1", True),
-        ("audit mine.py:f --scheme=delayed:K=2", True),
-        ("check mine.py:V --engine structured", False),
-        ("check traversal --scheme mine.py:S", False),
-        ("check mine.py:V --scheme=mine.py:S", False),
-        ("compare mine.py:V naive --csv check", False),
-        ("prove mine.py:V", False),
+        ("check mine.py:V", True), ("--max-input 5 check mine.py:V --scheme top_k:K=2,L1=0,L2=1", True),
+        ("audit mine.py:f --scheme=delayed:K=2", True), ("check mine.py:V --engine structured", False),
+        ("check traversal --scheme mine.py:S", False), ("check mine.py:V --scheme=mine.py:S", False),
+        ("compare mine.py:V naive --csv check", False), ("prove mine.py:V", False),
     ],
-)
+)  # fmt: skip
 def test_which_commands_ask_for_runs(arguments, apart):
     assert runtime.names_code(arguments.split())
     assert runtime.runs_in_worker(arguments.split()) is apart

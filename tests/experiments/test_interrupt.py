@@ -11,27 +11,11 @@ from pathlib import Path
 from draftproof.experiments.grid.store import stored_rows
 from tests.experiments.grid.stores import timeless
 
+#: Work that lasts.
 COMMAND = [
-    "compare",
-    "nss",
-    "naive",
-    "specinfer",
-    "traversal",
-    "--vocab",
-    "3",
-    "--K",
-    "2..3",
-    "--L1",
-    "0..1",
-    "--L2",
-    "1..2",
-    "--engine",
-    "enumerate",  # work that lasts
-    "--resume",
-    "rows.db",
-    "--json",
-    "rows.json",
-]
+    "compare", "nss", "naive", "specinfer", "traversal", "--vocab", "3", "--K", "2..3", "--L1", "0..1", "--L2", "1..2",
+    "--engine", "enumerate", "--resume", "rows.db", "--json", "rows.json",
+]  # fmt: skip
 CHECK = ["check", "specinfer", "--vocab", "3", "--K", "3", "--instances", "500"]
 #: Makes a file once an instance was checked.
 TELLING = """
@@ -90,11 +74,8 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     known = {row["strong_id"]: row for row in final}
     for row in kept:
         if row["verifier"] == "nss":
-            assert all(
-                known[row["strong_id"]][key] == value
-                for key, value in row.items()
-                if key not in ("digest", "computed_by")
-            )  # shown with the optimum beside it
+            shown = known[row["strong_id"]]  # with the optimum beside it
+            assert all(shown[key] == value for key, value in row.items() if key not in ("digest", "computed_by"))
 
 
 def test_check_says_how_far_it_came(tmp_path):

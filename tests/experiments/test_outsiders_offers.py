@@ -45,16 +45,6 @@ def test_a_user_with_branch_alone_is_told_when_the_drafts_of_a_node_are_too_many
     assert draftproof("check", f"{LIARS}:InOrder", "--vocab", 12, "--K", 2, *given).code == 3
 
 
-@pytest.mark.heavy
-def test_honest_users_with_branch_alone_get_the_fast_engine_if_they_ask_for_it(draftproof):
-    for name, code in (("InOrder", 0), ("LikeliestHalf", 1)):
-        ran = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-", "--engine", "structured")
-        assert (ran.code, ran.json["engine"]) == (code, "structured (top-down)")
-        slow = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-")
-        assert slow.json["block_efficiency"] == ran.json["block_efficiency"]
-        assert slow.json["max_deviation"] == ran.json["max_deviation"]
-
-
 IN_THIRDS = f"{LIARS}:LossyInThirds"
 GRID = ("--vocab", 2, "--K", 1, "--L2", 1, "--exhaustive", 3)
 

@@ -76,15 +76,9 @@ def everything_is_a_tie(mutate):
 
 
 FAULTS = [
-    wrong_divisor,
-    divisor_of_one_side,
-    dropped_atom,
-    comparison_the_wrong_way,
-    sign_of_a_factor_forgotten,
-    unvisited_cells_covered,
-    unknown_cells_covered,
-    everything_is_a_tie,
-]
+    wrong_divisor, divisor_of_one_side, dropped_atom, comparison_the_wrong_way, sign_of_a_factor_forgotten,
+    unvisited_cells_covered, unknown_cells_covered, everything_is_a_tie,
+]  # fmt: skip
 
 
 def test_without_a_fault_it_is_proved():

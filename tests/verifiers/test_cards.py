@@ -104,11 +104,6 @@ def test_status_is_told_alike_by_card_docstring_and_source(name: str) -> None:
         assert card.departs
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_declared_schemes_exist(name: str) -> None:
-    assert set(lossless_for(REGISTRY[name].card)) <= set(simulator.SCHEMES)
-
-
 PAIRED = {name: kind.verified_with for name, kind in simulator.SCHEMES.items() if kind.verified_with}
 
 

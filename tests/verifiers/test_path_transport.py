@@ -211,15 +211,8 @@ def test_trees_of_other_branches_are_refused(scheme):
 
 #: (V, K, L1, L2) of the comparison with the certified optimum.
 COMPARED = (
-    (3, 2, 0, 2),
-    (3, 3, 0, 2),
-    (3, 4, 0, 2),
-    (3, 2, 0, 3),
-    (3, 2, 1, 2),
-    (4, 2, 0, 2),
-    (4, 3, 0, 2),
-    (5, 2, 0, 2),
-)
+    (3, 2, 0, 2), (3, 3, 0, 2), (3, 4, 0, 2), (3, 2, 0, 3), (3, 2, 1, 2), (4, 2, 0, 2), (4, 3, 0, 2), (5, 2, 0, 2),
+)  # fmt: skip
 
 
 def test_efficiency_lies_between_the_greedy_order_on_average_and_the_certified_optimum():

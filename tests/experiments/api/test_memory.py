@@ -124,13 +124,8 @@ def test_every_call_answers_or_is_refused_with_a_way_out(came: dict[str, Any]) -
 def test_refusals_name_the_size_and_a_way_out_that_is_no_flag(came: dict[str, Any]) -> None:
     refused = {name: said for name, said in came.items() if said != "answered"}
     ways = (
-        "smaller",
-        "lower",
-        "fewer",
-        "nearest shape",
-        "deepest that fit",
-        "keep the most probable",
-    )
+        "smaller", "lower", "fewer", "nearest shape", "deepest that fit", "keep the most probable",
+    )  # fmt: skip
     assert [name for name, said in refused.items() if not any(way in said for way in ways)] == []
     assert [name for name, said in refused.items() if "--" in said] == []
 
@@ -143,15 +138,6 @@ def test_blocks_are_verified_at_a_real_vocabulary(came: dict[str, Any]) -> None:
 def test_one_token_is_checked_at_a_real_vocabulary(came: dict[str, Any]) -> None:
     answered = {name.removeprefix("check of ") for name in came if came[name] == "answered"}
     one_token = {
-        "nss",
-        "naive",
-        "naive_tree",
-        "specinfer",
-        "spectr",
-        "block",
-        "hsd",
-        "tree_monte_carlo",
-        "gbv",
-        "mixed_order",
-    }
+        "nss", "naive", "naive_tree", "specinfer", "spectr", "block", "hsd", "tree_monte_carlo", "gbv", "mixed_order",
+    }  # fmt: skip
     assert {name for name in one_token if f"check of {name}" in came} <= answered

@@ -20,13 +20,10 @@ CHAIN = {"interface": "chain"}
 CASES = ("context", "one_hot")
 #: File, function, how it is called, cases, and the answer.
 TRAPS = [
-    ("traps", "right", CHAIN, CASES, "lossless"),
-    ("traps", "stale", CHAIN, CASES, "refused"),
-    ("traps", "counts", CHAIN, CASES, "refused"),
-    ("traps", "fails", CHAIN, CASES, "refuted"),
-    ("traps", "fails_late", CHAIN, CASES, "refuted"),
-    ("traps", "accepts_all", CHAIN, CASES, "refuted"),
-]
+    ("traps", "right", CHAIN, CASES, "lossless"), ("traps", "stale", CHAIN, CASES, "refused"),
+    ("traps", "counts", CHAIN, CASES, "refused"), ("traps", "fails", CHAIN, CASES, "refuted"),
+    ("traps", "fails_late", CHAIN, CASES, "refuted"), ("traps", "accepts_all", CHAIN, CASES, "refuted"),
+]  # fmt: skip
 _NUMPY = {"interface": "chain", "library": "numpy"}
 _HALF = ("context", "three_tokens")
 PLANTED = [

@@ -141,18 +141,13 @@ def test_the_picture_is_a_png(draftproof):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("--verify", "none.json"), "none.json"),
-        (("--verify", "none.json", "--K", 2), "--verify"),
-        (("--K", 2, "--L2", 40), "3^40 paths"),
-        (("--K", 2, "--L2", 10), "20,000"),
-        (("--K", 2, "--L1", 10, "--L2", 1, "--vocab", 2), "300"),
-        (("--verify", "none.json", "--gap", 5), "--verify"),
-        (("--gap", 0), "gap"),
-        (("--method", "guess"), "guess"),
-        (("--seconds", -1), "seconds"),
+        (("--verify", "none.json"), "none.json"), (("--verify", "none.json", "--K", 2), "--verify"),
+        (("--K", 2, "--L2", 40), "3^40 paths"), (("--K", 2, "--L2", 10), "20,000"),
+        (("--K", 2, "--L1", 10, "--L2", 1, "--vocab", 2), "300"), (("--verify", "none.json", "--gap", 5), "--verify"),
+        (("--gap", 0), "gap"), (("--method", "guess"), "guess"), (("--seconds", -1), "seconds"),
         (("--K", 2, "--L2", 0), "L2 = 0"),
     ],
-)
+)  # fmt: skip
 def test_bad_input(draftproof, arguments, named):
     ran = draftproof("bound", *arguments)
     assert ran.code == 2

@@ -94,22 +94,10 @@ def test_exhaustive_grid_of_thirds(draftproof, name):
         "check",
         name,
         *[
-            "--vocab",
-            "2",
-            "--scheme",
-            "delayed",
-            "--K",
-            "3",
-            "--L1",
-            "1",
-            "--L2",
-            "1",
-            "--exhaustive",
-            "3",
-            "--json",
+            "--vocab", "2", "--scheme", "delayed", "--K", "3", "--L1", "1", "--L2", "1", "--exhaustive", "3", "--json",
             "-",
         ],
-    )
+    )  # fmt: skip
     assert (ran.code, ran.json["instances"], ran.json["max_deviation"]) == (0, 4096, "0")
 
 

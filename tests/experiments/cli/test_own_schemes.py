@@ -147,15 +147,10 @@ def test_a_scheme_that_is_too_large_for_the_matrix_is_refused(run):
 @pytest.mark.parametrize(
     "command",
     [
-        "check naive",
-        "compare naive",
-        "bound",
-        "precision naive",
-        "audit theirs.py:chain --interface chain",
-        "prove naive",
-        "matrix naive",
+        "check naive", "compare naive", "bound", "precision naive", "audit theirs.py:chain --interface chain",
+        "prove naive", "matrix naive",
     ],
-)
+)  # fmt: skip
 def test_what_its_draw_raises_is_told_with_its_line(run, command):
     ran = run(command + " --scheme mine.py:Broken")
     said = " ".join(ran.err.split())

@@ -124,15 +124,11 @@ def test_ctrl_c_shows_the_rows_so_far_and_writes_nothing(draftproof, monkeypatch
 #: (arguments, what the message must name)
 REFUSED = [
     ("naive --precision float8", "'float8'; choose from float64, float32, float16, bfloat16"),
-    ("naive --precision ,", "','"),
-    ("naive --vocab 4 --K 4 --L2 4", "--max-runs"),
-    ("naive --K 3 --max-runs 1000", "the nearest shape that fits"),
-    ("blok", "did you mean 'block'"),
-    ("naive --K 2 --L2 0", "L2 = 0"),
-    ("naive --json none/a.json", "none/a.json"),
-    ("gbv --scheme without_replacement --K 3", "i.i.d."),
-    ("naive --instance none.json", "none.json"),
-]
+    ("naive --precision ,", "','"), ("naive --vocab 4 --K 4 --L2 4", "--max-runs"),
+    ("naive --K 3 --max-runs 1000", "the nearest shape that fits"), ("blok", "did you mean 'block'"),
+    ("naive --K 2 --L2 0", "L2 = 0"), ("naive --json none/a.json", "none/a.json"),
+    ("gbv --scheme without_replacement --K 3", "i.i.d."), ("naive --instance none.json", "none.json"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "named"), REFUSED, ids=[arguments for arguments, _ in REFUSED])

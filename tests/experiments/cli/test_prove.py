@@ -53,14 +53,11 @@ def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypat
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("khisti",), "draftproof check"),
-        (("optimum",), "planned"),
-        (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
-        (("naive", "--K", 4, "--L2", 3), "--max-trees"),
-        (("naive", "--vocab", 9999), "999,800,010,000 probabilities"),
+        (("khisti",), "draftproof check"), (("optimum",), "planned"), (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
+        (("naive", "--K", 4, "--L2", 3), "--max-trees"), (("naive", "--vocab", 9999), "999,800,010,000 probabilities"),
         (("specinfer", "--scheme", "nothing"), "unknown scheme"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_exits_two_with_the_way_out(draftproof, arguments, words):
     ran = draftproof("prove", *arguments)
     assert ran.code == 2

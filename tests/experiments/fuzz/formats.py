@@ -103,14 +103,9 @@ def _pair_of_text(path: str) -> TextPair:
 
 #: Of the folder of a pair: small files as they are read, the weights by their beginning.
 PAIR_FILES = (
-    "pair.json",
-    "target/config.json",
-    "target/generation_config.json",
-    "target/tokenizer.json",
-    "target/tokenizer_config.json",
-    "target/model.safetensors",
-    "draft/config.json",
-)
+    "pair.json", "target/config.json", "target/generation_config.json", "target/tokenizer.json",
+    "target/tokenizer_config.json", "target/model.safetensors", "draft/config.json",
+)  # fmt: skip
 
 
 def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:

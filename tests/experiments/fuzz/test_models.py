@@ -20,23 +20,9 @@ CHECK = ["check", "naive", *GIVEN, "--K", "1", "--L2", "1"]
 VALIDATE = ["validate", "naive", *GIVEN, "--K", "1", "--L2", "1", "--blocks", "5", "--law-runs", "20"]
 SELECTED = ["validate", "naive", *GIVEN, "--policy", "selector", "--blocks", "5"]
 TRAIN = [
-    "train-selector",
-    "naive",
-    "--pair",
-    "pair",
-    "--text",
-    "text.txt",
-    "--K",
-    "1",
-    "--L1",
-    "0",
-    "--L2",
-    "1..2",
-    "--roots",
-    "20",
-    "--trees",
-    "2",
-]
+    "train-selector", "naive", "--pair", "pair", "--text", "text.txt", "--K", "1", "--L1", "0", "--L2", "1..2",
+    "--roots", "20", "--trees", "2",
+]  # fmt: skip
 FILES = [*(f"{role}/{name}.json" for role in ("target", "draft") for name in ("config", "tokenizer")),
          "target/generation_config.json", "target/tokenizer_config.json", "pair.json",
          "selector-naive.json"]  # fmt: skip

@@ -192,14 +192,8 @@ FILES = {
     "too few shapes": '{"draft": {"1": 1}, "target": {"0": 1, "9": 2}}',
 }
 SHORT = [
-    "1",
-    "draft=1",
-    "target=1",
-    "draft=1,target=0",
-    "draft=1,target=x",
-    "draft=1,target=1,draft=2",
-    "draft=1,targe=1",
-]
+    "1", "draft=1", "target=1", "draft=1,target=0", "draft=1,target=x", "draft=1,target=1,draft=2", "draft=1,targe=1",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("spec", [*FILES, *SHORT, "none.json", "draft=-1,target=1", "draft=1,,target=1"])

@@ -20,18 +20,17 @@ from draftproof.experiments.models.pair.pair import Pair, load_pair
 from draftproof.experiments.models.pair.text_drafts import count_ngrams, seen_last
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate.checks import caches
-from draftproof.simulator.drafts import Delayed, DySpec
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
-from tests.quick import by_turns
+from tests.quick import quick
 
 WARM = Warp(temperature=1.3)
 SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "early:layers=1")
 #: The first by default, the others with the heavy tests.
-ONE_QUICKLY = [SPECS[2], *(pytest.param(spec, marks=pytest.mark.heavy) for spec in SPECS[:2])]
+ONE_QUICKLY = quick(SPECS, SPECS[2:])
 #: Mostly every token is the next one after the token before.
 TEXT = [int(token) for token in (np.random.default_rng(0).random(600) < 0.8).cumsum() % 3]
 
@@ -112,21 +111,7 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
     assert len(list(draft.parameters())) < len(list(target.parameters()))
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize(
-    ("scheme", "verifier"), by_turns([(Delayed(2, 1, 1), "block"), (DySpec(3), "traversal")], 2, 1)
-)
-def test_blocks_have_the_exact_law(
-    random_pair: Callable[..., Pair], spec: str, scheme: DraftScheme, verifier: str
-) -> None:
-    pair = drafted_by(random_pair(vocab=3), spec)
-    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
-    counts = Counter((block.accepted, block.correction) for block in blocks)
-    assert agrees(counts, law_of_blocks(make(verifier), pair, scheme, WARM))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", quick(CASES, ("dyspec",)))
 @pytest.mark.parametrize("spec", SPECS)
 def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pair], spec: str, name: str) -> None:
     scheme, verifier = CASES[name]

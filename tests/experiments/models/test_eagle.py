@@ -32,6 +32,7 @@ from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
+from tests.quick import quick
 
 WARM = Warp(temperature=1.3)
 
@@ -48,9 +49,7 @@ def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int],
     tables = [
         TableProcess(
             [
-                continued_rows(pair, which, WARM, ROOT, list(product(range(SIZE), repeat=length)))
-                if length
-                else continued_rows(pair, which, WARM, ROOT, [[]])
+                continued_rows(pair, which, WARM, ROOT, list(product(range(SIZE), repeat=length)) if length else [[]])
                 for length in range(deepest + 1)
             ],
             which,
@@ -66,14 +65,7 @@ def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int],
     }
 
 
-@pytest.mark.parametrize(("scheme", "verifier"), [(Delayed(2, 1, 1), "block"), (DySpec(3), "traversal")])
-def test_blocks_have_the_exact_law(pair: Pair, scheme: DraftScheme, verifier: str) -> None:
-    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
-    assert agrees(Counter((block.accepted, block.correction) for block in blocks), law(pair, verifier, scheme))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", quick(CASES, ("delayed", "dyspec")))
 def test_blocks_of_every_scheme_have_the_exact_law(pair: Pair, name: str) -> None:
     scheme, verifier = CASES[name]
     blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))

@@ -14,7 +14,7 @@ from draftproof.experiments.models.measure.texts import by_depth
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
 from draftproof.verifiers import STANDALONE, make
-from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks, law_of_texts
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks
 from tests.quick import by_turns
 
 
@@ -46,25 +46,6 @@ def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pa
     assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, warp))
 
 
-def texts_of(pair: Any, verifier: Any, shape: Delayed, warp: Warp) -> Counter[tuple[int, ...]]:
-    found = many_texts(Loop(pair, verifier, shape, warp), ROOT, 4000, 4, coin_for("numpy", 1))
-    return Counter(tuple(text) for text in found.tolist())
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", ["block", "traversal"])
-def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
-    pair, warp = random_pair(vocab=SIZE), Warp()
-    shape = Delayed(1, 0, 2) if name == "block" else Delayed(2, 0, 2)
-    assert agrees(texts_of(pair, make(name), shape, warp), law_of_texts(pair, 4, warp))
-
-
-def test_texts_of_a_wrong_verifier_do_not(random_pair: Callable[..., Any]) -> None:
-    pair, warp = random_pair(vocab=SIZE), Warp()
-    seen = texts_of(pair, make("naive_from_target"), Delayed(1, 0, 2), warp)
-    assert not agrees(seen, law_of_texts(pair, 4, warp))
-
-
 def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Callable[..., Any]) -> None:
     pair, warp = random_pair(dtype=torch.float64), Warp(temperature=0.8, top_k=5)
     for draft in (False, True):
@@ -94,6 +75,20 @@ def test_every_verifier_gives_the_same_blocks_on_numpy_and_torch_vectors(
         made[vectors] = many_blocks(loop, [1, 2], 12, coin_for("numpy", 5))  # this coin takes both
     assert made["numpy"] == made["torch"]
     assert all(block.depth <= 3 for block in made["numpy"])
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+def test_greedy_text_with_and_without_drafts_is_that_of_generate(random_pair: Callable[..., Any], vectors: str) -> None:
+    pair, prompt, tokens = random_pair(noise=0.02), [1, 2, 3], 60
+    ids = pair.target.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=tokens)
+    expected = tuple(ids[0, 3:].tolist())
+    assert len(set(expected)) > 3
+    coin = coin_for(vectors, 0)
+    assert autoregressive(pair, prompt, Warp(0), coin, tokens, vectors=vectors).tokens == expected
+    for name, shape in (("gbv", (3, 1, 2)), ("block", (1, 3, 0))):
+        written = generate(pair, make(name), Delayed(*shape), prompt, Warp(0), coin, tokens, vectors=vectors)
+        assert written.tokens == expected
+        assert written.block_efficiency > 1.5  # drafts were accepted
 
 
 def test_torch_coin_has_the_law_that_it_is_asked_for() -> None:

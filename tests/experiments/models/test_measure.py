@@ -90,22 +90,10 @@ def test_the_study_prints_draws_and_resumes(
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
     models = ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", "text.txt")
-    shapes = (
-        "--K",
-        "1..2",
-        "--L1",
-        1,
-        "--L2",
-        1,
-        "--sampling",
-        "temperature=.7",
-        "--sampling",
-        "temperature=1",
-        "--tokens",
-        16,
-        "--roots",
-        2,
-    )
+    shapes = [
+        "--K", "1..2", "--L1", "1", "--L2", "1", "--sampling", "temperature=.7", "--sampling", "temperature=1",
+        "--tokens", "16", "--roots", "2",
+    ]  # fmt: skip
     given = ("naive", "traversal", *models, *shapes, "--resume", "rows.db")
     code, first = study(
         monkeypatch, capsys, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json", "--times", "t.json"

@@ -117,19 +117,11 @@ def reading_only_the_last_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BUGS = [
-    keeping_the_first_slots,
-    keeping_the_first_slots_in_place,
-    keeping_what_the_neighbour_keeps,
-    writing_one_slot_too_early,
-    seeing_siblings,
-    seeing_what_the_neighbour_sees,
-    seeing_empty_slots,
-    counting_slots_as_positions,
-    forgetting_what_waited,
-    rows_of_the_neighbour,
-    rows_by_place,
+    keeping_the_first_slots, keeping_the_first_slots_in_place, keeping_what_the_neighbour_keeps,
+    writing_one_slot_too_early, seeing_siblings, seeing_what_the_neighbour_sees, seeing_empty_slots,
+    counting_slots_as_positions, forgetting_what_waited, rows_of_the_neighbour, rows_by_place,
     reading_only_the_last_that_waits,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("bug", by_turns(BUGS, 3), ids=lambda bug: bug.__name__)

@@ -18,8 +18,6 @@ from tests.quick import by_turns
 
 #: Of both models, so that every outcome is likely enough to be counted.
 WARM = Warp(temperature=1.3)
-#: Schemes whose texts are looked at for longer in the heavy tests.
-SOME = ("dyspec", "eagle2", "moody")
 #: Runs of each scheme; the heavy tests have three times as many, twice.
 RUNS = 500
 
@@ -42,18 +40,6 @@ def test_a_tree_of_another_scheme_is_noticed(random_pair: Callable[..., Any]) ->
     pair = random_pair(vocab=3)
     law = law_of_blocks(make("traversal"), pair, DySpec(4), WARM)
     assert not agrees(counted(pair, DySpec(3), "traversal", RUNS, 256), law)
-
-
-@pytest.mark.parametrize(
-    ("name", "runs"), [("dyspec", 500), *(pytest.param(name, 1500, marks=pytest.mark.heavy) for name in SOME)]
-)
-def test_texts_of_several_blocks_have_the_law_of_the_target(
-    random_pair: Callable[..., Any], name: str, runs: int
-) -> None:
-    scheme, verifier = CASES[name]
-    pair = random_pair(vocab=3)
-    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, runs, 4, coin_for("numpy", 1))
-    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
 
 
 def test_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:

@@ -136,14 +136,11 @@ def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "bug",
     [
-        taking_the_first_caches,
-        taking_the_first_tokens,
-        dropping_the_last_slots,
-        keeping_the_lengths_of_others,
+        taking_the_first_caches, taking_the_first_tokens, dropping_the_last_slots, keeping_the_lengths_of_others,
         coins_by_place,
     ],
     ids=lambda bug: bug.__name__,
-)
+)  # fmt: skip
 def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp(1.3))
     expected = alone(loop)

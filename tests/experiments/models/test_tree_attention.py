@@ -1,20 +1,16 @@
 """What a verifier sees in the loop is what separate passes over each node's own text would give."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered, prompt_read
-from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.simulator import Coin, Delayed, DraftNode, Verdict
-from draftproof.verifiers import make
+from draftproof.simulator import Delayed
+from tests.experiments.models.drawn import Watched
 
 #: Rounding of a forward pass, whose sums run in another order when other tokens share it: logits here are below 20, and
 #: some hundred roundings of relative size 2^-24 or 2^-53 add up. Families cast to float32 inside (eager softmax).
@@ -22,44 +18,9 @@ TOLERANCE = {torch.float32: 5e-5, torch.float64: 1e-10}
 PROMPT = [1, 2, 3, 4, 5]
 
 
-class Recorder:
-    """Verifies like `traversal` and keeps every node that it was shown."""
-
-    card = make("traversal").card
-
-    def __init__(self) -> None:
-        self.seen: list[DraftNode] = []
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        self.seen = [root]
-        for node in self.seen:
-            self.seen += [node.child(token) for token in dict.fromkeys(node.children)]
-        return make("traversal").verify(root, coin)
-
-
-def blocks(
-    pair: Any, scheme: Delayed, count: int = 6, prompt: Sequence[int] = PROMPT
-) -> Iterator[tuple[list[int], list[DraftNode]]]:
-    """The text before each block of a generation, and the nodes of its tree."""
-    recorder = Recorder()
-    loop = Loop(pair, recorder, scheme, Warp())
-    state, text, coin = loop.start(prompt), list(prompt), coin_for("numpy", 0)
-    for _ in range(count):
-        (block,), state = loop.step(state, coin)
-        yield list(text), recorder.seen
-        text += block.tokens
-
-
 def largest_difference(pair: Any, scheme: Delayed) -> float:
     """Over rows of both models at every node, against plain passes over the text of that node alone."""
-    worst = 0.0
-    for text, nodes in blocks(pair, scheme):
-        for node in nodes:
-            for which, row in (("target", node.target), ("draft", node.draft)):
-                if row is not None:
-                    alone = pair.rows(which, [[*text, *node.context]])[0].numpy()
-                    worst = max(worst, float(np.abs(alone - row).max()))
-    return worst
+    return Watched(pair, scheme, "traversal", [PROMPT], Warp()).run(6).rows_off()
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
@@ -100,24 +61,6 @@ def test_logits_of_a_tree_pass_are_those_of_separate_passes(
             assert float((logits[sequence, place] - alone).abs().max()) <= TOLERANCE[dtype]
 
 
-def test_a_mask_that_lets_siblings_see_each_other_is_noticed(
-    random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def causal(sees: Any, start: int, width: int) -> torch.Tensor:
-        return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
-
-    monkeypatch.setattr(reading, "_sight", causal)
-    assert largest_difference(random_pair(), Delayed(3, 0, 2)) > 100 * TOLERANCE[torch.float32]
-
-
-def test_positions_that_count_slots_are_noticed(
-    random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add = reading._Row.add
-    monkeypatch.setattr(reading._Row, "add", lambda row, token, _, above: add(row, token, len(row.tokens), above))
-    assert largest_difference(random_pair(), Delayed(3, 0, 2)) > 100 * TOLERANCE[torch.float32]
-
-
 def test_places_and_sight_by_hand() -> None:
     class Silent:
         """A model that keeps what it was asked."""
@@ -150,7 +93,7 @@ def test_places_and_sight_by_hand() -> None:
 
 def test_paths_through_one_token_are_one_node(random_pair: Callable[..., Any]) -> None:
     shared = 0
-    for _, nodes in blocks(random_pair(vocab=2), Delayed(3, 0, 2), prompt=[1, 0]):
+    for _, nodes in Watched(random_pair(vocab=2), Delayed(3, 0, 2), "traversal", [[1, 0]], Warp()).run(6).seen:
         assert len({node.context for node in nodes}) == len(nodes)
         assert len(nodes[0].children) == 3
         shared += len(set(nodes[0].children)) < 3

@@ -250,20 +250,16 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: t
         (("--pair", "p", "--draft", "early"), "layers is missing; write early:layers=2"),
         (("--pair", "p", "--target", "a", "--draft", "b"), "--pair and --target both say which models"),
         (("--target", "a", "--draft", "b", "--vocab", 4), "--vocab and --tokenizer belong to a pair that is trained"),
-        (("--replace", "naive"), "write NAME=OTHER"),
-        (("--replace", "naive=nobody"), "unknown verifier 'nobody'"),
+        (("--replace", "naive"), "write NAME=OTHER"), (("--replace", "naive=nobody"), "unknown verifier 'nobody'"),
         (("--replace", "naive=relaxed", "--replace", "naive=nss"), "names naive twice"),
-        (("--sampling", "temperature=-1"), "temperature -1.0"),
-        (("--sampling", "top_p=2"), "top-p 2.0"),
+        (("--sampling", "temperature=-1"), "temperature -1.0"), (("--sampling", "top_p=2"), "top-p 2.0"),
         (("--K", "2", "--L2", "0"), "no shape in the ranges"),
         (("--scheme", "eagle"), "unknown scheme 'eagle'; did you mean 'eagle2'?"),
-        (("--scheme", "dyspec:K=2"), "dyspec"),
-        (("--device", "tpu"), "unknown device 'tpu'"),
+        (("--scheme", "dyspec:K=2"), "dyspec"), (("--device", "tpu"), "unknown device 'tpu'"),
         (("--text", "nowhere.txt"), "cannot read text nowhere.txt"),
-        (("--json", "no/folder.json"), "cannot write --json"),
-        (("nobody",), "unknown verifier 'nobody'"),
+        (("--json", "no/folder.json"), "cannot write --json"), (("nobody",), "unknown verifier 'nobody'"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_line(draftproof: Callable[..., Any], arguments: tuple[object, ...], said: str) -> None:
     ran = draftproof("validate", *arguments)
     assert ran.code == 2

@@ -37,17 +37,12 @@ def counted(monkeypatch, owner, name):
 @pytest.mark.parametrize(
     ("shape", "family", "most"),
     [
-        ((2, 3, 0, 3), "perturbed", 6),
-        ((2, 3, 0, 3), "dirichlet", 5),
-        ((3, 3, 0, 2), "perturbed", 6),
-        ((3, 3, 0, 2), "dirichlet", 6),
-        ((2, 3, 1, 2), "perturbed", 5),
-        ((2, 3, 1, 2), "dirichlet", 4),
-        ((4, 3, 0, 3), "perturbed", 80),
-        ((4, 3, 0, 3), "dirichlet", 7),
+        ((2, 3, 0, 3), "perturbed", 6), ((2, 3, 0, 3), "dirichlet", 5), ((3, 3, 0, 2), "perturbed", 6),
+        ((3, 3, 0, 2), "dirichlet", 6), ((2, 3, 1, 2), "perturbed", 5), ((2, 3, 1, 2), "dirichlet", 4),
+        ((4, 3, 0, 3), "perturbed", 80), ((4, 3, 0, 3), "dirichlet", 7),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_column_generation_needs_few_rounds(monkeypatch, capfd, shape, family, most):
     rounds, search = counted(monkeypatch, Columns, "solve"), Search()
     columns = Columns(subject_of(shape, family))
@@ -83,17 +78,12 @@ def test_an_order_joins_once(monkeypatch):
 @pytest.mark.parametrize(
     ("shape", "family", "most"),
     [
-        ((2, 3, 0, 3), "perturbed", 15),
-        ((2, 3, 0, 3), "dirichlet", 24),
-        ((3, 3, 0, 2), "perturbed", 15),
-        ((3, 3, 0, 2), "dirichlet", 29),
-        ((2, 3, 1, 2), "perturbed", 15),
-        ((2, 3, 1, 2), "dirichlet", 15),
-        ((4, 3, 0, 3), "perturbed", 48),
-        ((4, 3, 0, 3), "dirichlet", 66),
+        ((2, 3, 0, 3), "perturbed", 15), ((2, 3, 0, 3), "dirichlet", 24), ((3, 3, 0, 2), "perturbed", 15),
+        ((3, 3, 0, 2), "dirichlet", 29), ((2, 3, 1, 2), "perturbed", 15), ((2, 3, 1, 2), "dirichlet", 15),
+        ((4, 3, 0, 3), "perturbed", 48), ((4, 3, 0, 3), "dirichlet", 66),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_the_level_programs_need_few_steps(monkeypatch, shape, family, most):
     steps, search = counted(monkeypatch, LevelProgram, "step"), Search()
     minimise(subject_of(shape, family), 1e-8, search)

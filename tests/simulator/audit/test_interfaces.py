@@ -116,15 +116,11 @@ def test_coins_interface_with_exponential_noise_and_bonus_tokens():
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        (None, "returned None; the chain interface wants"),
-        ("text", "returned 'text'"),
-        ([], "no token at all"),
-        ((3, 0), "accepted 3 tokens of a path of 2"),
-        ((0, 0.5), "correction token must be a whole number, not 0.5"),
-        ((0, 7), "correction 7 is no token"),
-        (([5], 0), "no node of the draft tree"),
+        (None, "returned None; the chain interface wants"), ("text", "returned 'text'"), ([], "no token at all"),
+        ((3, 0), "accepted 3 tokens of a path of 2"), ((0, 0.5), "correction token must be a whole number, not 0.5"),
+        ((0, 7), "correction 7 is no token"), (([5], 0), "no node of the draft tree"),
     ],
-)
+)  # fmt: skip
 def test_wrong_results_of_a_chain_are_named(returned, message):
     with pytest.raises(InvalidVerifier, match=message):
         make_audit(lambda *rows: returned, "chain").judge(INSTANCE, Delayed(1, 0, 2))

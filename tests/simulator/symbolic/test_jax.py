@@ -97,15 +97,10 @@ SAMPLES = 20_000
 @pytest.mark.parametrize(
     "name",
     [
-        "choice",
-        "two without replacement",
-        "one key, another shape",
-        "scan",
-        "sorted",
-        "the sign of a remainder",
+        "choice", "two without replacement", "one key, another shape", "scan", "sorted", "the sign of a remainder",
         "sorted beside NaN",
     ],
-)
+)  # fmt: skip
 def test_real_samples_have_that_law(name):
     function, wanted = LAWS[name]
     keys = U.split(U.key(1), SAMPLES)

@@ -146,14 +146,10 @@ def test_neighbours_can_be_imported(law, tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("import torch", ["torch"]),
-        ("import os, torch.nn as nn", ["torch"]),
-        ("from torch import nn", ["torch"]),
-        ("from torch.nn import functional", ["torch"]),
-        ("import torchlike, os.torch", []),
-        ("torch = 3", []),
+        ("import torch", ["torch"]), ("import os, torch.nn as nn", ["torch"]), ("from torch import nn", ["torch"]),
+        ("from torch.nn import functional", ["torch"]), ("import torchlike, os.torch", []), ("torch = 3", []),
     ],
-)
+)  # fmt: skip
 def test_torch_is_imported_before_a_function_that_imports_it(tmp_path, monkeypatch, text, expected):
     path, imported = tmp_path / "late.py", []
     path.write_text(f"def f():\n    {text}\n")

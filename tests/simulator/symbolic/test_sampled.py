@@ -66,16 +66,9 @@ def shuffled():
 
 
 FUNCTIONS = [
-    shared_race,
-    coupled_gumbel,
-    mixed_uniforms,
-    products,
-    exponentials,
-    order_of_torch,
-    block_in_torch,
-    transformed,
+    shared_race, coupled_gumbel, mixed_uniforms, products, exponentials, order_of_torch, block_in_torch, transformed,
     shuffled,
-]
+]  # fmt: skip
 
 
 def frozen(value):

@@ -127,22 +127,11 @@ def with_one_more_answer(certificate):
 @pytest.mark.parametrize(
     "change",
     [
-        with_another_coefficient,
-        with_a_negative_coefficient,
-        without_a_term,
-        with_another_factor,
-        with_a_factor_of_no_ring,
-        with_the_other_sign,
-        called_equal,
-        called_a_product,
-        of_a_kind_that_is_none,
-        without_a_judgement,
-        with_one_more_judgement,
-        without_a_point,
-        without_the_last_answer,
-        with_one_more_answer,
+        with_another_coefficient, with_a_negative_coefficient, without_a_term, with_another_factor,
+        with_a_factor_of_no_ring, with_the_other_sign, called_equal, called_a_product, of_a_kind_that_is_none,
+        without_a_judgement, with_one_more_judgement, without_a_point, without_the_last_answer, with_one_more_answer,
     ],
-)
+)  # fmt: skip
 def test_a_changed_one_is_rejected(certificates, change):
     changed = copy.deepcopy(certificates[DOMINATES])
     change(changed)
