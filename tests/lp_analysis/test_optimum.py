@@ -45,15 +45,6 @@ def test_one_step_is_the_subset_form_exactly(family, V, K):
     assert 0 <= found.gap <= 1e-11  # weights of orders are multiples of 2^-40
 
 
-@pytest.mark.parametrize("name", ["block", "gbv", "specinfer", "traversal", "khisti", "naive_tree"])
-@pytest.mark.parametrize("shape", [(2, 0, 2), (2, 1, 1), (3, 0, 2)], ids=str)
-def test_no_verifier_is_above_the_upper_bound(name, shape):
-    instance = instance_of("perturbed", 2, shape[1] + shape[2], seed=4)
-    found = optimum(instance.target, instance.draft, Delayed(*shape))
-    law = check(make(name), instance.target, instance.draft, Delayed(*shape))
-    assert law.block_efficiency <= found.upper
-
-
 @pytest.mark.parametrize("shape", [(2, 3, 0, 3), (3, 2, 1, 2), (4, 3, 0, 3)], ids=str)
 def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     V, K, L1, L2 = shape

@@ -23,13 +23,10 @@ from draftproof.lp_analysis.single_step import (
 )
 from draftproof.lp_analysis.single_step.resolution import Rule
 from draftproof.lp_analysis.single_step.subsets import best_set
-from draftproof.simulator import check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.vectors import minimum
-from draftproof.verifiers import make
 
 KINDS = {
     "iid": (iid_acceptance, iid_sets),
@@ -99,14 +96,6 @@ def test_a_law_beyond_the_drafts_cannot_be_resolved():
         resolve(RATIONAL.vector(["4/5", "1/5"]), q, iid_sets(q, 2))
     with pytest.raises(InvalidInput, match="can be drafted"):
         Rule(((0,),), (0.0, 0.0)).chances(frozenset({1}))
-
-
-@pytest.mark.parametrize("family", ["perturbed", "dirichlet", "zeros", "ties"])
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_the_verifier_by_optimal_transport_attains_the_bound(family, k):
-    instance = FAMILIES[family].instance(3, 1, np.random.default_rng(5))
-    law = check(make("optimal_transport"), instance.target, instance.draft, Delayed(k, 0, 1))
-    assert law.block_efficiency == single_step_optimum(instance.target.tables[0][0], instance.draft.tables[0][0], k)
 
 
 def test_a_value_by_hand():

@@ -124,7 +124,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "lp_analysis/reference": (
         _LP + "reference/test_programs.py",
         _AGREEMENT + "a_listed_delayed_tree_gives_the_antichain_optimum",
-        _AGREEMENT + "an_adaptive_tree_is_a_scheme_like_any_other",
         _AGREEMENT + "general_schemes_cuts_equal_direct",
         _AGREEMENT + "corner_cases_agree",
     ),

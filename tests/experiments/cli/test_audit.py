@@ -82,16 +82,6 @@ def test_order_of_leaves_shrinks_to_three_paths(draftproof):
     assert ran.json["witness"]["instance"]["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
 
 
-@pytest.mark.heavy
-def test_reuse_is_listed_whatever_the_verdict(draftproof):
-    ran = draftproof("audit", spec("coin_reuse"), "--interface", "coins", "--cases", "three_tokens", "--json", "-")
-    assert ran.code == 1
-    assert any("coin_reuse.py:" in place for place in ran.json["reuse"])
-    quiet = draftproof("audit", spec("coin_reuse"), "--interface", "coins", "--cases", "equal", "--json", "-")
-    assert quiet.code == 0  # nothing is rejected there, so that no coin decides twice
-    assert quiet.json["reuse"] == []
-
-
 def test_boundary_reports_tokens_of_probability_zero(draftproof):
     given = ("--interface", "chain", "--library", "numpy", "--cases", "zeros,disjoint")
     assert draftproof("audit", spec("zero_coin"), *given).code == 0
@@ -219,14 +209,6 @@ def test_bad_input_is_one_clear_line(draftproof, arguments, message):
     assert ran.out == ""
     assert message in ran.err
     assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
-
-
-def test_function_with_state_is_refused(draftproof, tmp_path):
-    text = "calls = []\ndef f(t, q, p):\n    calls.append(1)\n    return 0, len(calls) % 2\n"
-    (tmp_path / "counts.py").write_text(text)
-    ran = draftproof("audit", "counts.py:f", "--interface", "chain")
-    assert ran.code == 2
-    assert "without state" in ran.err
 
 
 def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):

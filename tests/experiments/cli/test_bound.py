@@ -33,15 +33,6 @@ def test_bounds_are_exact_and_close(draftproof):
     assert found["roots"][0]["history"]
 
 
-def test_a_single_path_has_block_as_its_optimum(draftproof):
-    found = json_of(draftproof, "--K", 1, "--L2", 3)
-    rows = json.loads(
-        draftproof("compare", "block", "--K", 1, "--L2", 3, "--arithmetic", "rational", "--json", "-").out
-    )
-    assert found["gap"] == "0"
-    assert found["optimum"] == rows["rows"][0]["block_efficiency"]
-
-
 def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
     found = json_of(draftproof, "--text", "topics", "--roots", 3, "--K", 2, "--L2", 1)
     average = sum(Fraction(root["weight"]) * Fraction(root["lower"]) for root in found["roots"])

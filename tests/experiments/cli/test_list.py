@@ -3,7 +3,6 @@
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.simulator.drafts import SCHEMES
 from draftproof.verifiers import REGISTRY
-from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 
 def test_list_shows_every_card_scheme_and_family(draftproof):
@@ -22,8 +21,3 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
     shown = draftproof("list").out
     assert "dyspec_threshold:value=1/4,depth=3,nodes=64" in shown
     assert "without_replacement" in shown
-
-
-def test_sources_stand_in_the_bibliography():
-    for entry in REGISTRY.values():
-        assert entry.card.source is None or entry.card.source.key in BIBLIOGRAPHY

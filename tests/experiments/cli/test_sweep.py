@@ -13,7 +13,7 @@ import pytest
 
 from draftproof.experiments.cli.sweep import asked, work
 from draftproof.experiments.grid.exchange import COLUMNS
-from tests.experiments.grid.stores import DAMAGE, change, timeless
+from tests.experiments.grid.stores import timeless
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = """\
@@ -131,21 +131,6 @@ def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_p
     assert len(timeless("sweep.db")) == ROWS
 
 
-def test_a_store_alone_is_exported(draftproof, small):
-    assert swept(draftproof, small).code == 0
-    ran = draftproof("rows", "sweep.db", "--export", "again.csv")
-    assert ran.code == 0
-    assert f"again.csv: {ROWS} rows" in ran.out
-    assert len(Path("again.csv").read_text().splitlines()) == ROWS + 1
-
-
-def test_parquet_is_read_back(draftproof, small):
-    pandas = pytest.importorskip("pandas", reason="the extra `dev` is not installed")
-    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
-    assert swept(draftproof, small, "--export", "rows.parquet").code == 0
-    assert len(pandas.read_parquet("rows.parquet")) == ROWS
-
-
 def test_rows_are_found_again(draftproof, small, monkeypatch):
     assert swept(draftproof, small).code == 0
     monkeypatch.setattr(work, "compute", lambda group: pytest.fail("computed again"))
@@ -162,16 +147,6 @@ def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof,
     assert sorted(kept) == sorted(name for group in done for name, _ in group.asked)
     assert swept(draftproof, small, "--store", "part.db").code == 0
     assert timeless("part.db") == timeless("whole.db")
-
-
-def test_a_damaged_row_is_named_and_computed_again(draftproof, small):
-    assert swept(draftproof, small).code == 0
-    before = timeless("sweep.db")
-    change("sweep.db", DAMAGE)
-    ran = swept(draftproof, small)
-    assert ran.code == 0
-    assert "does not match its digest" in ran.err
-    assert timeless("sweep.db") == before
 
 
 @pytest.mark.parametrize(

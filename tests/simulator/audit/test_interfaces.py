@@ -147,17 +147,6 @@ def test_errors_of_the_function_name_its_line(planted, tmp_path):
         make_audit(load(file, "f"), "chain").judge(INSTANCE, Delayed(1, 0, 2))
 
 
-def test_state_between_calls_is_noticed():
-    count = [0]
-
-    def counts(tokens, q, p):
-        count[0] += 1
-        return 0, count[0] % 2
-
-    with pytest.raises(InvalidVerifier, match="without state"):
-        make_audit(counts, "chain").check_state(INSTANCE, Delayed(1, 0, 2))
-
-
 def test_step_that_drafts_more_than_it_was_given_is_told_so():
     def step(p, q):
         return [0, 0, random.choices((0, 1), weights=q((0, 0, 0)))[0]]

@@ -4,7 +4,6 @@ from inspect import signature
 
 import pytest
 
-from draftproof.simulator import assert_lossless
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
 
 utils = pytest.importorskip("transformers.generation.utils")
@@ -37,7 +36,3 @@ def test_ensemble_weight_is_refuted_with_its_exact_bias():
     [first, *_] = diagnose(Evidence(audit, found, [found]))
     assert first.name == "relaxed acceptance"
     assert "w = 0.7" in first.reason
-
-
-def test_assert_lossless_takes_it():
-    assert_lossless(utils._speculative_sampling, interface="transformers", cases=["context", "zeros"])
