@@ -65,7 +65,7 @@ def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
 
 
 def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
-    """`lp_analysis.optimum` for delayed trees, arguments as for `check`: bounds in exact rationals, and a plan."""
+    """`lp_analysis.optimum` for delayed trees, arguments as for `check`: exact bounds, and the plan of a verifier."""
     shape = as_scheme(scheme)
     if not isinstance(shape, Delayed):
         raise InvalidInput(
@@ -136,7 +136,7 @@ def compare(
 
 
 def _lossless_on(scheme: DraftScheme) -> list[NamedVerifier]:
-    """Those of the registry that declare the scheme."""
+    """The verifiers of the registry that are declared lossless on the scheme."""
     named = [find_verifier(name) for name in zoo.STANDALONE if scheme.name in lossless_for(zoo.REGISTRY[name].card)]
     if not named:
         raise InvalidInput(f"no verifier of the registry is known to be lossless on {scheme}; name the ones you mean")

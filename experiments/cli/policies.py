@@ -41,7 +41,7 @@ def tables_of(
         card = each.verifier.card
         if scheme.name not in lossless_for(card):
             raise InvalidInput(
-                f"{each.label} does not claim to be lossless on {scheme}, so its tokens per time are no merit; "
+                f"{each.label} does not claim to be lossless on {scheme}, so its tokens per time do not count; "
                 "leave it out"
             )
         actions.append(Action(scheme, each.verifier))
@@ -159,7 +159,7 @@ def table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         cells = [row["verifier"] if begins else "", row["policy"], *(_numbers(row) if row["used"] else [""] * 7)]
         view.add_row(*cells, *([_verdict(row)] if checked else []))
     view.caption = (
-        "over static: against the best action taken for ever. regret: share lost to the best of all policies; "
+        "over static: against the best static action. regret: share lost to the best of all policies; "
         "held out: regret where every state\nis chosen for by a learner that has not seen it. used: actions in use."
     )
     return view

@@ -11,15 +11,15 @@ from draftproof.experiments.shared.output import check_files, write_json, write_
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.files import printable
 
-Places = Annotated[
+Stores = Annotated[
     list[str],
     typer.Argument(metavar="STORE...", help="Stores of rows, of sweep --store and of --resume."),
 ]
 Page = Annotated[str | None, typer.Option("--page", "-o", help="The report, one file of HTML.")]
 
 
-def report(stores: Places, out: Page = None, json_target: opt.JsonTarget = None) -> int:
-    """What the rows of a sweep show: the findings, tables that sort, figures; each number with what prints it."""
+def report(stores: Stores, out: Page = None, json_target: opt.JsonTarget = None) -> int:
+    """What the rows of a sweep show: the findings, sortable tables and figures, with the command of each number."""
     from draftproof.experiments.grid.report import page
     from draftproof.experiments.grid.report.summary import read, summarise
     from draftproof.experiments.grid.rows import versions

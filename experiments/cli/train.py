@@ -71,6 +71,6 @@ def _show(console: Console, out: str, record: dict[str, Any]) -> None:
     ):
         console.print(f"    {name:<8}{value:.4f}  {what}")
     console.print(f"  sample of the target after {record['sample']['prompt']!r}")
-    # A model of bytes may write any of them; a terminal obeys some.
+    # A model of bytes can write control characters, which must not reach the terminal.
     written = "".join(symbol if symbol.isprintable() or symbol == "\n" else "�" for symbol in record["sample"]["text"])
     console.print("    " + written.replace("\n", "\n    "))

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from draftproof.experiments.shared.output import EXACT, apart, number_fields, short, write_whole
+from draftproof.experiments.shared.output import EXACT, distinguishable, number_fields, short, write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
@@ -29,14 +29,14 @@ def witness_path(witness: Witness) -> Path:
 
 def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
     """The witness as programs read it."""
-    place = witness.violation
+    violation = witness.violation
     return {
         "file": file,
-        "context": list(place.context),
-        "token": place.token,
-        **number_fields("expected", place.expected),
-        **number_fields("found", place.found),
-        **number_fields("deviation", place.deviation),
+        "context": list(violation.context),
+        "token": violation.token,
+        **number_fields("expected", violation.expected),
+        **number_fields("found", violation.found),
+        **number_fields("deviation", violation.deviation),
         "shrunk": witness.shrunk,
         "vocab_size": witness.instance.vocab_size,
         "instance": witness.instance.as_dict(),
@@ -44,12 +44,12 @@ def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
 
 
 def scheme_flag(scheme: DraftScheme | None) -> str:
-    """What names a scheme of a file beside an instance, which names others itself."""
+    """The option that names a user-defined scheme; an instance file names any other scheme itself."""
     return f" --scheme {shlex.quote(scheme.as_dict()['file'])}" if isinstance(scheme, UserScheme) else ""
 
 
 def save_witness(witness: Witness, path: str | None) -> str | None:
-    """Write the witness as an instance file and return its name; None where none was named and none can be written."""
+    """Write the witness as an instance file and return its name; None if the default name cannot be written."""
     target = Path(path) if path else witness_path(witness)
     try:
         write_whole(target, witness.instance.dumps())
@@ -62,8 +62,8 @@ def save_witness(witness: Witness, path: str | None) -> str | None:
 
 
 def show_witness(console: Console, witness: Witness, file: str | None, spec: str, saved: bool) -> None:
-    """The instance, row by row, and the place where the balance fails."""
-    instance, place = witness.instance, witness.violation
+    """The instance, row by row, and the violated balance."""
+    instance, violation = witness.instance, witness.violation
     size = "shrunk from what was found" if witness.shrunk else "as found"
     scheme = str(instance.scheme)
     console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
@@ -72,13 +72,13 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
         table.add_column(heading)
     for context, row in instance.as_dict()["target"].items():
         draft = instance.as_dict()["draft"].get(context)
-        mark = " <-" if context == ",".join(map(str, place.context)) else ""
+        mark = " <-" if context == ",".join(map(str, violation.context)) else ""
         table.add_row(f"({context}){mark}", "  ".join(row), "  ".join(draft) if draft else "")
     console.print(Padding(table, (0, 0, 0, 2)))
-    wanted, found, gap = (short(value, EXACT) for value in (place.expected, place.found, place.deviation))
-    wanted, found = apart(wanted, found, place.expected, place.found)
+    wanted, found, gap = (short(value, EXACT) for value in (violation.expected, violation.found, violation.deviation))
+    wanted, found = distinguishable(wanted, found, violation.expected, violation.found)
     console.print(
-        f"  after context {place.context}, token {place.token} must have mass D(c) p(y|c) = {wanted}; "
+        f"  after context {violation.context}, token {violation.token} must have mass D(c) p(y|c) = {wanted}; "
         f"the block gives it {found} (deviation {gap})",
     )
     if saved:

@@ -1,4 +1,4 @@
-"""A grid on a Dask cluster: the same tasks, computed by workers elsewhere, kept here as they come."""
+"""A grid on a Dask cluster: workers compute the tasks, and this process stores the rows as they come."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from draftproof.simulator.errors import InvalidInput
 
 T = TypeVar("T")
 #: Tasks that are underway for each thread of the cluster: enough that none waits for this process.
-AHEAD = 3
+TASKS_A_THREAD = 3
 #: Workers that may be lost over one task before it is given up.
-LOSSES = 10
+MOST_LOST_WORKERS = 10
 #: Seconds within which a scheduler answers.
-PATIENCE = 20
+CONNECT_SECONDS = 20
 
 
 @dataclass(frozen=True)
 class Cluster(Executor[T]):
     """Sends tasks to the scheduler at an address; raises `InvalidInput` where there is none.
 
-    What a lost worker had is computed by another, and a slow task holds none of the rest.
+    Tasks of a lost worker are computed by another one, and a slow task delays no other.
     """
 
     address: str = ""
@@ -42,7 +42,7 @@ class Cluster(Executor[T]):
         import distributed
 
         try:
-            client: Any = distributed.Client(self.address, timeout=PATIENCE, set_as_default=False)
+            client: Any = distributed.Client(self.address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise InvalidInput(
                 f"no scheduler answers at {self.address}: {error}; start one with dask scheduler"
@@ -61,11 +61,11 @@ class Cluster(Executor[T]):
         underway = 0
         for task in tasks:
             if task is not None:
-                done.add(client.submit(with_files, self.compute, task, pure=False, retries=LOSSES))
+                done.add(client.submit(with_files, self.compute, task, pure=False, retries=MOST_LOST_WORKERS))
                 underway += 1
             elif not underway:
                 time.sleep(PERIOD)
-            while underway and (task is None or underway >= AHEAD * _threads(client)):
+            while underway and (task is None or underway >= TASKS_A_THREAD * _threads(client)):
                 future = next(done)
                 underway -= 1
                 yield _result(future)
@@ -85,10 +85,10 @@ def _result(future: Any) -> Row | list[Row]:
 
 def _threads(client: Any) -> int:
     """Threads of all workers now; waits for the first one."""
-    told = False
+    announced = False
     while not (count := sum(client.nthreads().values())):
-        if not told:
+        if not announced:
             remark("the cluster has no workers yet; waiting for one")
-            told = True
+            announced = True
         time.sleep(PERIOD)
     return int(count)

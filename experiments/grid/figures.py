@@ -87,7 +87,7 @@ def best_budget(rows: Sequence[dict[str, Any]]) -> int:
 
 
 def undrawn(rows: Sequence[dict[str, Any]]) -> set[str]:
-    """Negative controls, and whatever a row refutes: their block efficiency is no merit."""
+    """Negative controls, and whatever a row refutes: their block efficiency does not count."""
     return {row["verifier"] for row in rows if row["control"] or not row["lossless"]}
 
 

@@ -17,7 +17,7 @@ from draftproof.simulator.files import printable
 
 
 def _utf8(text: str) -> bytes:
-    """Names of files as their bytes were, where this locale could not read them; never anything but UTF-8."""
+    """The text in UTF-8; in names of files the bytes that this locale could not decode are kept if they are UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
 
 
@@ -71,10 +71,10 @@ def write_json(target: str | None, fields: Any) -> None:
 
 
 def printable_json(text: str) -> str:
-    """The same JSON, with escapes for what is not to be seen: it stands in strings only."""
+    """The same JSON with escapes for unprintable characters, which can only be in strings."""
     if text.replace("\n", "").isprintable():
         return text
-    return "".join(each if each == "\n" or each.isprintable() else json.dumps(each)[1:-1] for each in text)
+    return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 #: Numbers as rows have them; a text that begins as one of these is a formula to a spreadsheet.
@@ -96,9 +96,9 @@ def markdown_name(name: str) -> str:
 
 def latex_text(text: str) -> str:
     """A text for LaTeX outside of formulas."""
-    special = {each: f"\\{each}" for each in "&%$#_{}"}
+    special = {char: f"\\{char}" for char in "&%$#_{}"}
     special |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(each, each) for each in printable(text))
+    return "".join(special.get(char, char) for char in printable(text))
 
 
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
 EXACT = 6
 
 
-def apart(one: str, other: str, first: Fraction | float, second: Fraction | float) -> tuple[str, str]:
+def distinguishable(one: str, other: str, first: Fraction | float, second: Fraction | float) -> tuple[str, str]:
     """Two texts for two numbers; where the texts are the same and the numbers are not, with the digits that differ."""
     digits = EXACT
     while one == other and first != second and digits < 17:

@@ -66,7 +66,7 @@ def main(
     return 0
 
 
-def grid(name: str, pair: str | None = None) -> asked.Asked:
+def grid(name: str, pair: str | None = None) -> asked.Sweep:
     """A grid; pair: the folder of a trained pair, for a world at each temperature of the grids."""
     if pair is None:
         return asked.read(str(HERE / name))

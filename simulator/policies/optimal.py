@@ -44,7 +44,7 @@ class Best:
 
 
 def best_static(tables: Tables) -> Any:
-    """The choice of the action that is best where it is taken for ever, `(S,)`."""
+    """The best static action, as a choice for every state, `(S,)`."""
     position = best_position(value.rate for value in static_values(tables))
     return np.full(tables.pair.states, position)
 

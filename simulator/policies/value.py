@@ -65,7 +65,7 @@ def _starts(tables: Tables, positions: Any, what: str) -> Any:
 
 
 def static_values(tables: Tables, overhead: Any = 0) -> list[Value]:
-    """The value of every action taken for ever, in order."""
+    """The value of every static action, in order."""
     states = tables.pair.states
     return [value(tables, [position] * states, str(action), overhead) for position, action in enumerate(tables.actions)]
 

@@ -94,7 +94,7 @@ class Check:
     def __repr__(self) -> str:
         verdict = "lossless" if self.lossless else f"NOT lossless, max deviation {number_text(self.max_deviation)}"
         verdict += f" {ASSUMED}" if self.assumed else ""
-        how = f"{self.arithmetic}{', NOT to rounding' if self.rounding_decides else ''}, {self.engine}"
+        how = f"{self.arithmetic}{', rounding decides' if self.rounding_decides else ''}, {self.engine}"
         tokens = f"block efficiency {number_text(self.block_efficiency)}"
         return f"Check({self.verifier} on {self.scheme}: {verdict}; {tokens}; {how})"
 

@@ -52,7 +52,7 @@ def study(monkeypatch, capsys, tmp_path):
     return run
 
 
-def cells_of(grid: asked.Asked) -> dict[str, int]:
+def cells_of(grid: asked.Sweep) -> dict[str, int]:
     found: dict[str, int] = {}
     for world in grid.worlds:
         source = world.source

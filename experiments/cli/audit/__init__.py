@@ -13,7 +13,7 @@ from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.audit.interfaces import INTERFACES
 
 _HOW = "How the function is called"
-_ROWS = "What the function does to the rows"
+_PROCESSING = "Processing inside the function"
 
 Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
 Library = Annotated[
@@ -25,9 +25,10 @@ Arguments = Annotated[
     list[str] | None,
     typer.Option("--argument", help="NAME=VALUE, self.NAME=VALUE, global.NAME=VALUE.", rich_help_panel=_HOW),
 ]
-Batch = Annotated[int, typer.Option(min=1, help="Requests a call.", rich_help_panel=_HOW)]
+Batch = Annotated[int, typer.Option(min=1, help="Requests in one call.", rich_help_panel=_HOW)]
 Coins = Annotated[
-    str, typer.Option(help="symbols, or bisect for compiled code that gets its coins.", rich_help_panel=_HOW)
+    str,
+    typer.Option(help="symbols, or bisect for compiled code whose random numbers are arguments.", rich_help_panel=_HOW),
 ]
 Kind = Annotated[
     str, typer.Option("--arithmetic", help="Rows in float64, float32 or rational.", rich_help_panel="How to compute")
@@ -37,18 +38,25 @@ Cases = Annotated[
 ]
 Processing = Annotated[
     str | None,
-    typer.Option(help="What it does to rows itself: temperature=.7,top_k=40,top_p=.9.", rich_help_panel=_ROWS),
+    typer.Option(
+        help="Processing of rows inside the function: temperature=.7,top_k=40,top_p=.9.", rich_help_panel=_PROCESSING
+    ),
 ]
 Instances = Annotated[
     int | None, typer.Option(min=1, help="N random instances of the family.", rich_help_panel="Instance")
 ]
 Lengths = Annotated[str | None, typer.Option(help="Independent paths of these lengths: 2,1.", rich_help_panel="Drafts")]
 Boundary = Annotated[
-    bool, typer.Option("--boundary", help="Also the corner coins of floats.", rich_help_panel="How to compute")
+    bool,
+    typer.Option(
+        "--boundary", help="Also random numbers at the ends of their range.", rich_help_panel="How to compute"
+    ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Refute also a lower precision inside.", rich_help_panel="How to compute"),
+    typer.Option(
+        "--strict", help="Refute also what only a lower precision inside causes.", rich_help_panel="How to compute"
+    ),
 ]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 

@@ -15,7 +15,7 @@ from draftproof.experiments.cli.audit.work import BESIDE, Beside, Report
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
 from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.shared.output import EXACT, apart, number_fields, short, write_json
+from draftproof.experiments.shared.output import EXACT, distinguishable, number_fields, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
@@ -99,7 +99,7 @@ def _case_fields(name: str, title: str, finding: Finding, beside: Beside | None)
         **number_fields("total_variation", finding.check.total_variation),
         **number_fields("block_efficiency", finding.check.block_efficiency),
         **number_fields("dependence", finding.dependence),
-        "zoo": {key: float(value) for key, value in beside.zoo.items()} if beside else {},
+        "verifiers": {key: float(value) for key, value in beside.verifiers.items()} if beside else {},
         **number_fields("optimum", beside.optimum if beside else None),
     }
 
@@ -247,7 +247,7 @@ def _table(report: Report) -> Table:
         table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
     for case, finding, beside in zip(report.judged, report.findings, report.beside, strict=False):
         found = finding.check
-        others = [_cell(beside.zoo.get(name)) if beside else "" for name in names]
+        others = [_cell(beside.verifiers.get(name)) if beside else "" for name in names]
         others.append(_cell(beside.optimum) if beside else "")
         if batched:
             others = ["" if finding.check.lossless else f"request {finding.row}", _cell(finding.dependence)]
@@ -294,7 +294,7 @@ def _row(finding: Finding) -> str:
 
 def _place(place: Violation | None) -> str:
     assert place is not None
-    expected, found = apart(precise(place.expected), precise(place.found), place.expected, place.found)
+    expected, found = distinguishable(precise(place.expected), precise(place.found), place.expected, place.found)
     return (
         f"after context {place.context}, token {place.token} must have mass {expected}; "
         f"the block gives it {found} (off by {precise(place.deviation)})"

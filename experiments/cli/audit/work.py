@@ -34,9 +34,9 @@ from draftproof.simulator.verdicts.witness import Witness
 
 @dataclass(frozen=True)
 class Beside:
-    """Block efficiencies on one instance: of verifiers of the zoo, and the certified optimum, None where unknown."""
+    """Block efficiencies on one instance: of verifiers of the registry, and the certified optimum or None."""
 
-    zoo: Mapping[str, Fraction | float]
+    verifiers: Mapping[str, Fraction | float]
     optimum: Fraction | None
 
 
@@ -61,9 +61,9 @@ EXAMPLES = 40
 WORTH = 0.5
 #: The certified optimum is computed where `V**L` is at most this.
 OPTIMUM_PATHS = 64
-#: Verifiers of the zoo beside which block efficiency is shown.
+#: Verifiers of the registry beside which block efficiency is shown.
 BESIDE = {False: ("naive", "block"), True: ("naive_tree", "specinfer", "traversal")}
-#: Negative controls of the zoo that a wrong function may be.
+#: Negative controls of the registry that a wrong function may be.
 CONTROLS = {
     "traversal_insertion_order": ("order of leaves", "traversal verification in the order of insertion"),
     "naive_from_target": ("correction from p", "token-by-token verification that corrects from p"),
@@ -119,7 +119,7 @@ def _evidence(report: Report, refuted: Finding) -> Evidence:
 
 
 def announced(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
-    """Seconds of computing that the verdict takes: calls of the function, and of the zoo and the optimum beside it.
+    """Seconds of computing that the verdict takes: calls of the function, other verifiers and the optimum.
 
     Those are run on the first case, which is kept, and count by draft trees on the others. What follows a refutation,
     the smallest witness and what is tried on it, is not in it: nobody knows how far it shrinks.
@@ -142,7 +142,7 @@ def announced(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> floa
 
 
 def _beside(audit: Audit, case: Case) -> Beside | None:
-    """The zoo and the optimum on the same instance; None where they do not apply.
+    """Verifiers of the registry and the optimum on the same instance; None where they do not apply.
 
     Of a function that drafts by itself nobody knows how often it drafts, or how many blocks it puts out: there is
     nothing that it could exceed.
@@ -151,12 +151,12 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
     if audit.batch > 1 or isinstance(scheme, SelfDrafted):
         return None
     processed = audit.processing.instance(case.instance).converted(RATIONAL, scheme.depth)
-    zoo = {}
+    efficiencies = {}
     for name in BESIDE[audit.audited.interface.multi_path]:
         try:
             check = Evaluator(verifiers.make(name)).check(processed.target, processed.draft, scheme)
             if check.lossless:  # what a lossy one brings on this scheme says nothing
-                zoo[name] = check.block_efficiency
+                efficiencies[name] = check.block_efficiency
         except DraftproofError:  # not defined on this scheme
             continue
     best = None
@@ -164,7 +164,7 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
         from draftproof.lp_analysis import optimum
 
         best = optimum(processed.target, processed.draft, scheme).upper
-    return Beside(zoo, best)
+    return Beside(efficiencies, best)
 
 
 def _known() -> list[Suspect]:
@@ -180,12 +180,12 @@ def find_witness(report: Report) -> Witness | None:
     if finding is None or finding.check.lossless:
         return None
     audit = report.request.audit
-    as_found = Witness.of(finding.instance, finding.check, shrunk=False)
+    unshrunk = Witness.of(finding.instance, finding.check, shrunk=False)
     if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
-        return as_found
+        return unshrunk
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
-    remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
+    remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
     try:
         with quiet():
             return shrink(
@@ -198,4 +198,4 @@ def find_witness(report: Report) -> Witness | None:
     except NoFunction:
         raise
     except (DraftproofError, KeyboardInterrupt):
-        return as_found
+        return unshrunk

@@ -29,7 +29,8 @@ def check(
         int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
     ] = None,
     exhaustive: Annotated[
-        int | None, typer.Option(min=1, help="Check every instance in multiples of 1/D; the last target rows are held.")
+        int | None,
+        typer.Option(min=1, help="Check every instance in multiples of 1/D; the target rows at the leaves are fixed."),
     ] = None,
     arithmetic: opt.ArithmeticName = "rational",
     engine: opt.Engine = "auto",
@@ -44,7 +45,7 @@ def check(
     ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: by its own structure, no proof.
+    """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: by its structure only, no proof.
 
     Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
     Without an instance, on a scheme of yours: many small instances.
@@ -55,15 +56,15 @@ def check(
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)
-    own = shape.scheme is not None and PYTHON_FILE.search(shape.scheme) is not None
-    plain = opt.Shape(scheme=shape.scheme) if own else opt.Shape()
-    if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), plain):
+    user_scheme = shape.scheme is not None and PYTHON_FILE.search(shape.scheme) is not None
+    same_scheme = opt.Shape(scheme=shape.scheme) if user_scheme else opt.Shape()
+    if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), same_scheme):
         settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
-        scheme = shape.build() if own else None
+        scheme = shape.build() if user_scheme else None
         return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target, scheme)
     if seconds is not None:
         raise InvalidInput("--seconds is the time of the standard check; leave it out, or the instance and the scheme")
-    coarse = given.denominator
+    chosen_denominator = given.denominator
     if instances is not None and given.denominator is None and given.instance is None:
         given = replace(given, denominator=20)
     problem = choose_problem(given)
@@ -71,7 +72,7 @@ def check(
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     if not isinstance(named.verifier, Planned):
         choose_engine(named.verifier, scheme, engine)
-    if exhaustive is not None and (given.family or given.seed or coarse):
+    if exhaustive is not None and (given.family or given.seed or chosen_denominator):
         raise InvalidInput(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
         )

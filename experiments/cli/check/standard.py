@@ -42,9 +42,9 @@ def check_standard(
     json_target: str | None,
     scheme: DraftScheme | None = None,
 ) -> int:
-    """Check, show the verdict and write what was asked for; the exit code. scheme: of the user, the only one.
+    """Check, show the verdict and write what was asked for; the exit code. scheme: the only one, if given.
 
-    Raises `TooLarge` where the time was over before the core of the set was done: that is no verdict.
+    Raises `TooLarge` if the time ends before all instances that a verdict needs are checked.
     """
     only = "" if scheme is None else f" on {scheme}"
     remark(f"standard check of {named.label}{only}: up to {seconds:g} s, until refuted")
@@ -55,8 +55,10 @@ def check_standard(
         planned = isinstance(named.verifier, Planned)
         judge = _judge(named, settings)
         try:
-            late = lambda: time.monotonic() > ended  # noqa: E731
-            found = standard_check(named.verifier, judge, late, tick, facts=not planned, scheme=scheme, jobs=jobs)
+            out_of_time = lambda: time.monotonic() > ended  # noqa: E731
+            found = standard_check(
+                named.verifier, judge, out_of_time, tick, facts=not planned, scheme=scheme, jobs=jobs
+            )
         except KeyboardInterrupt:
             remark("interrupted before there was a verdict")
             return INTERRUPTED
@@ -113,7 +115,7 @@ def _show(console: Console, named: NamedVerifier, settings: Settings, found: Sta
 
 
 def _fields(named: NamedVerifier, settings: Settings, found: Standard) -> dict[str, Any]:
-    """The fields that programs read; block efficiencies of such a mixture of instances would say nothing."""
+    """The fields that programs read; without block efficiencies, as the instances have no common mean."""
     failed = None if found.failed is None else found.failed[1]
     return {
         "verifier": named.label,
@@ -136,19 +138,19 @@ def _fields(named: NamedVerifier, settings: Settings, found: Standard) -> dict[s
 
 
 def _witness(named: NamedVerifier, found: Standard) -> Witness:
-    """The smallest witness that is found, or the instance at hand; raises `NoFunction` where it fails no more."""
+    """The smallest witness that is found, or the unshrunk one; raises `NoFunction` if it holds now."""
     assert found.failed is not None
     instance, verdict = found.failed
-    at_hand = Witness.of(instance, verdict, shrunk=False)
+    unshrunk = Witness.of(instance, verdict, shrunk=False)
     if isinstance(named.verifier, Planned):
-        return at_hand
+        return unshrunk
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
-    remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
+    remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
     try:
         with quiet():
             return shrink(named.verifier, instance, verdict.scheme)
     except NoFunction as error:
         raise NoFunction(f"{named.label}: {error}") from error
     except (DraftproofError, KeyboardInterrupt):
-        return at_hand
+        return unshrunk

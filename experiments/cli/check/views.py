@@ -90,8 +90,8 @@ def show_report(console: Console, report: Report) -> None:
     )
     if report.rounding_decides:
         console.print(
-            "  NOT to rounding: E[tau+1] hangs on how rounding ranks tokens with (nearly) the same p/q; "
-            "--arithmetic rational ranks them as they are"
+            "  rounding decides: E[tau+1] depends on how rounding ranks tokens with (nearly) the same p/q; "
+            "--arithmetic rational ranks them exactly"
         )
 
 

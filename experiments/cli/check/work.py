@@ -61,7 +61,7 @@ def choose_stream(
             lambda: _numbered(grid(problem.vocab_size, depth, exhaustive)),
             lambda: list(_numbered(grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24))),
             f"every p and q with probabilities in multiples of 1/{exhaustive}, V = {problem.vocab_size}; "
-            f"the target after the last drafted token is held at {generic_text(problem.vocab_size)}",
+            f"the target after the last drafted token is fixed at {generic_text(problem.vocab_size)}",
         )
     assert instances is not None
     seeds = range(problem.seed, problem.seed + instances)
@@ -116,7 +116,7 @@ class Report:
         return largest(self.variations)
 
     def add(self, root: Case, found: Check) -> None:
-        """Take in the verdict on one instance."""
+        """Add the verdict on one instance."""
         self.instances += 1
         self.engine, self.assumed = found.engine, found.assumed
         self.deviations.append(found.max_deviation)
@@ -162,13 +162,13 @@ class Report:
 
 
 def generic_text(vocab_size: int) -> str:
-    """The row at which an exhaustive grid holds the leaves, for people."""
+    """The target row at the leaves of an exhaustive grid, as text."""
     return f"({', '.join(map(str, generic_row(vocab_size)))})"
 
 
 def _numbered(instances: Iterator[Instance]) -> Iterator[Case]:
-    for number, each in enumerate(instances, start=1):
-        yield Case(f"grid instance {number:,}", each.target, each.draft)
+    for number, instance in enumerate(instances, start=1):
+        yield Case(f"grid instance {number:,}", instance.target, instance.draft)
 
 
 def announce(report: Report) -> None:
@@ -223,26 +223,28 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
     assert report.failed is not None
     assert report.failed_check is not None
     verifier, scheme = report.named.verifier, report.scheme
-    as_found = None
+    unshrunk = None
     try:
         exact = report.failed.rows(scheme.depth)
-        as_found = Witness.of(exact, report.failed_check, shrunk=False)
+        unshrunk = Witness.of(exact, report.failed_check, shrunk=False)
         if isinstance(verifier, Planned):
-            return as_found
+            return unshrunk
         known = check(verifier, exact.target, exact.draft, scheme, engine=report.settings.engine)
         if known.lossless and report.failed_check.arithmetic == known.arithmetic:
-            raise NoFunction(f"{report.named.label}: it was refuted on {report.failed.name}, and held there once more")
+            raise NoFunction(
+                f"{report.named.label}: it was refuted on {report.failed.name}, but not when it was run on it again"
+            )
         if known.lossless:  # float64 rounding looked like a violation
-            return as_found
-        as_found = Witness.of(exact, known, shrunk=False)
+            return unshrunk
+        unshrunk = Witness.of(exact, known, shrunk=False)
         if isinstance(problem, FileProblem):
-            return as_found
+            return unshrunk
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
-        remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
+        remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
         with quiet():
             return shrink(verifier, exact, scheme)
     except NoFunction as error:
         raise NoFunction(f"{report.named.label}: {error}") from error
-    except (DraftproofError, KeyboardInterrupt):  # no exact run, or no patience
-        return as_found
+    except (DraftproofError, KeyboardInterrupt):  # no exact run is possible, or Ctrl-C
+        return unshrunk

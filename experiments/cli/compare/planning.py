@@ -23,17 +23,17 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import Card, DraftScheme
 
-#: Shapes of one comparison.
+#: Most shapes in one comparison.
 MOST_SHAPES = 100_000
-#: Bounds in comparisons.
+#: The gap that bounds of a comparison aim at.
 GOAL = Goal()
-#: Without being asked, bounds are computed for shapes of so many paths, if all of them take no longer than so.
+#: By default bounds are computed for shapes of at most this many paths, if all bounds together take at most this long.
 QUICK_PATHS, QUICK_SECONDS = 256, 120.0
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row: a verifier on a scheme, or, where there is none, the optimum of a delayed one; and what it costs."""
+    """One row and its expected cost: a verifier on a scheme, or without a verifier the optimum of a delayed tree."""
 
     verifier: NamedVerifier | None
     scheme: DraftScheme
@@ -41,9 +41,9 @@ class Cell:
     cost: Workload
 
     def task(self) -> Task[Cell]:
-        """The same for a grid."""
-        outside = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, UserScheme))
-        return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if outside else (self.strong_id,)))
+        """This row as a task of a grid."""
+        user_defined = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, UserScheme))
+        return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if user_defined else (self.strong_id,)))
 
 
 def shapes(
@@ -51,7 +51,7 @@ def shapes(
 ) -> list[DraftScheme]:
     """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
 
-    build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
+    build: makes a scheme from K, L1 and L2; ranges: the values of those of the three that are given.
     """
     size = prod(map(len, ranges.values()))
     if size > MOST_SHAPES:
@@ -59,7 +59,7 @@ def shapes(
     shapes = (dict(zip(ranges, values, strict=True)) for values in product(*ranges.values()))
     made = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
     kept = [scheme for scheme in made if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
-    if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
+    if budget is not None:  # at K = 1 every split into L1 and L2 is the same tree
         singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
         kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
     if not kept:
@@ -104,7 +104,7 @@ def law_cells(
         roots = roots_of(scheme.depth)
         identity = _identity(problem, roots, scheme)
         for named in chosen if chosen is not None else chosen_verifiers(None):
-            if chosen is None and is_for_others(named.verifier.card, scheme):
+            if chosen is None and declares_other_schemes(named.verifier.card, scheme):
                 refused.setdefault(named.label, []).append(scheme)
                 continue
             try:
@@ -134,8 +134,8 @@ def law_cells(
     return cells
 
 
-def is_for_others(card: Card, scheme: DraftScheme) -> bool:
-    """Whether it is lossless elsewhere and makes no claim here; those with a known bug are there to be refuted."""
+def declares_other_schemes(card: Card, scheme: DraftScheme) -> bool:
+    """Whether its card declares other schemes and not this one; negative controls are never left out."""
     ours = not isinstance(scheme, UserScheme) and scheme.name in SCHEMES
     return ours and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
 
@@ -143,7 +143,7 @@ def is_for_others(card: Card, scheme: DraftScheme) -> bool:
 def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
     """The optimum of every delayed shape; wanted: None for those that are quick, False for none.
 
-    Raises `InvalidInput` where it is wanted of other schemes.
+    Raises `InvalidInput` for other schemes if it is wanted.
     """
     cells = []
     for scheme in schemes if wanted is not False else ():

@@ -85,7 +85,7 @@ def wanted_policies(
     lossless = [each for each in named if _claims(each)]
     if not lossless:
         raise InvalidInput(
-            f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time are no merit; "
+            f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
             "leave out --policy or choose another verifier"
         )
     if left := [each.label for each in named if each not in lossless]:

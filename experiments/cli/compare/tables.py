@@ -20,9 +20,9 @@ _REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic
 
 #: Tables of more rows are not printed.
 LONGEST = 400
-#: Shapes of a policy that are named.
-NAMED = 3
-#: What rows may hold beside their law, with its heading.
+#: How many of the shapes that a policy uses are named.
+MOST_NAMED = 3
+#: Fields that only some rows have, with their headings.
 _EXTRA = {
     "optimum_float": "optimum",
     "at_most_float": "at most",
@@ -38,7 +38,7 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
-    """`proved`, `to rounding`, `NOT to rounding` or `NO`; `-` where nothing was checked.
+    """`proved`, `to rounding`, `rounding decides` or `NO`; `-` where nothing was checked.
 
     `by its structure` where `verify` was not run.
     """
@@ -49,7 +49,7 @@ def verdict_text(row: dict[str, Any]) -> Text:
     if row.get("assumed"):
         return Text("by its structure", style="yellow")
     if row.get("rounding_decides"):
-        return Text("NOT to rounding", style="bold yellow")
+        return Text("rounding decides", style="bold yellow")
     return Text("proved", style="green") if row["arithmetic"] == "rational" else Text("to rounding", style="green")
 
 
@@ -88,18 +88,18 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         )
         shape = current
     table.caption = (
-        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is no merit.\n"
+        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier does not count.\n"
         f"engine: {engines(rows)}"
     )
     if any(row.get("rounding_decides") for row in rows):
         table.caption += (
-            "\nNOT to rounding: E[tau+1] hangs on how rounding ranks tokens with (nearly) the same p/q; "
-            "--arithmetic rational ranks them as they are."
+            "\nrounding decides: E[tau+1] depends on how rounding ranks tokens with (nearly) the same p/q; "
+            "--arithmetic rational ranks them exactly."
         )
     if "at_most_float" in extra:
         table.caption += (
             "\noptimum, at most: the best lossless verifier of the whole vocabulary lies between; E[tau+1] is exact "
-            "for a verifier behind the cut."
+            "for a verifier on the vocabulary that is left after the cut."
         )
     return table
 
@@ -119,23 +119,23 @@ def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
             table.add_section()
         tokens = row["block_efficiency_float"] if row.get("steady_state_float") is None else row["steady_state_float"]
         gains = f"{row['over_static']:+.2%}", f"{row['regret']:.3%}", str(row["used"])
-        most = "; ".join(f"{shape}: {share:.0%}" for shape, share in list(row["actions"].items())[:NAMED])
+        most = "; ".join(f"{shape}: {share:.0%}" for shape, share in list(row["actions"].items())[:MOST_NAMED])
         numbers = short(tokens), *(_cell(row[key]) for key in extra)
         table.add_row(row["policy"] if begins else "", row["verifier"], *numbers, *gains, most)
     table.caption = (
-        f"over {rows[0]['over']}. over static: against the best shape of the verifier taken for ever; regret: share "
+        f"over {rows[0]['over']}. over static: against the best static shape of the verifier; regret: share "
         "lost to the best of all\npolicies."
     )
     return table
 
 
 def _deviation(value: float | None) -> str:
-    """What rounding leaves is shown."""
+    """Deviations as small as rounding are shown, too."""
     return _cell(value) if value is None or value == 0 else short(value, 4)
 
 
 def _cell(value: float | None) -> str:
-    """A number beside the law; `-` where there is none, 0 for what rounding leaves."""
+    """A number of a row; `-` where there is none, 0 for one as small as rounding."""
     if value is None:
         return "-"
     return "0" if abs(value) < 1e-12 else short(value, 4)
@@ -231,13 +231,13 @@ def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[li
     return shapes, lines
 
 
-def _other(shape: str) -> bool:
+def _is_other_scheme(shape: str) -> bool:
     """Whether a shape is not K, L1, L2."""
     return set(shape) - set("0123456789, ") != set()
 
 
-def _plain(shape: str) -> str:
-    return markdown_name(shape) if _other(shape) else shape
+def _shape_markdown(shape: str) -> str:
+    return markdown_name(shape) if _is_other_scheme(shape) else shape
 
 
 def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
@@ -260,7 +260,7 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     body = [[markdown_name(name) + mark, *cells] for name, mark, *cells in lines]
     if most := _optimum_cells(rows, shapes):
         body.append(["**optimum**", *most])
-    table: str = tabulate(body, ["K, L1, L2", *map(_plain, shapes)], tablefmt="github", disable_numparse=True)
+    table: str = tabulate(body, ["K, L1, L2", *map(_shape_markdown, shapes)], tablefmt="github", disable_numparse=True)
     return table + "\n"
 
 
@@ -272,7 +272,7 @@ def as_latex(rows: Sequence[dict[str, Any]]) -> str:
     body = [[latex_text(name) + mark, *cells] for name, mark, *cells in lines]
     if most := _optimum_cells(rows, shapes):
         body.append([r"\textbf{optimum}", *most])
-    headers = ["verifier", *(latex_text(shape) if _other(shape) else f"$({shape})$" for shape in shapes)]
+    headers = ["verifier", *(latex_text(shape) if _is_other_scheme(shape) else f"$({shape})$" for shape in shapes)]
     table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
     text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)
     last = text.rindex(r"\midrule")

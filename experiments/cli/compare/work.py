@@ -1,4 +1,4 @@
-"""`draftproof compare`: the exact law of every verifier on every shape, one row each, over the cores."""
+"""`draftproof compare`: the exact law of every verifier on every shape, one row each, on several processes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
 
-class Workplace:
-    """One problem with its settings: roots and evaluators are made once and serve all rows."""
+class RowBuilder:
+    """Computes the rows of one problem; its roots and evaluators are made once for all rows."""
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self._problem, self._source, self._settings = problem, problem.source, settings
@@ -48,7 +48,7 @@ class Workplace:
             return {**fields, "source": self._source, "versions": versions()}
         if named.spec not in self._evaluators:
             self._evaluators[named.spec] = self._settings.evaluator(named)
-        planned = isinstance(named.verifier, Planned)  # made from exact rows, whatever it then runs in
+        planned = isinstance(named.verifier, Planned)  # its plan is made from the exact rows, in either arithmetic
         roots = self._given(scheme.depth)
         checks = []
         for given, root in zip(roots, roots if planned else self._roots(scheme.depth), strict=True):
@@ -62,7 +62,7 @@ class Workplace:
         return {**fields, "seconds": round(time.perf_counter() - started, 3)}
 
     def _exact(self, found: Check, named: NamedVerifier, root: Case) -> Check:
-        """The same in rationals; what was found where the rows are floats, or too many."""
+        """The check once more in rationals; the given one where the rows are floats, or too many."""
         with suppress(InvalidInput, TooLarge):
             exact = replace(self._settings, arithmetic=RATIONAL.name, device=None).evaluator(named)
             return exact.check(root.target, root.draft, found.scheme)
@@ -78,7 +78,7 @@ class Workplace:
 def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks: Sequence[Check]) -> dict[str, Any]:
     weights = [root.weight for root in roots]
     average = [
-        mixture(weights, [each.metrics.depth_distribution[depth] for each in checks])
+        mixture(weights, [check.metrics.depth_distribution[depth] for check in checks])
         for depth in range(cell.scheme.depth + 1)
     ]
     fields = cell.scheme.as_dict()
@@ -92,42 +92,42 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
         "nodes": cell.scheme.nodes,
         **accepted_length(average),
         "control": named.verifier.card.control,
-        "lossless": all(each.lossless for each in checks),
-        "assumed": any(each.assumed for each in checks),
-        "rounding_decides": any(each.rounding_decides for each in checks),
-        **number_fields("max_deviation", max(each.max_deviation for each in checks)),
-        **number_fields("total_variation", largest([each.total_variation for each in checks])),
-        "roots": [_root_fields(root, each) for root, each in zip(roots, checks, strict=True)],
+        "lossless": all(check.lossless for check in checks),
+        "assumed": any(check.assumed for check in checks),
+        "rounding_decides": any(check.rounding_decides for check in checks),
+        **number_fields("max_deviation", max(check.max_deviation for check in checks)),
+        **number_fields("total_variation", largest([check.total_variation for check in checks])),
+        "roots": [_root_fields(root, check) for root, check in zip(roots, checks, strict=True)],
         "engine": checks[0].engine,
         "strong_id": cell.strong_id,
     }
 
 
 def compute_all(
-    problem: Problem, cells: Sequence[Cell], settings: Settings, kept: Store, options: Sequence[str]
+    problem: Problem, cells: Sequence[Cell], settings: Settings, store: Store, options: Sequence[str]
 ) -> bool:
-    """Compute the missing rows into `kept`, cheapest first, with a bar; False if Ctrl-C ended it early.
+    """Compute the missing rows into the store, cheapest first, with a bar; False if Ctrl-C ended it early.
 
-    options: of the command line, which chose the problem; they stand in the rows.
+    options: those of the command line that chose the problem; every row has them.
     """
-    missing = [cell for cell in cells if cell.strong_id not in kept]
+    missing = [cell for cell in cells if cell.strong_id not in store]
     tasks = [cell.task() for cell in sorted(cells, key=lambda cell: cell.cost.seconds)]
     return run(
-        tasks, kept, Executor(_row, settings.jobs, _start, (problem, settings, list(options))), about=_steps(missing)
+        tasks, store, Executor(_row, settings.jobs, _start, (problem, settings, list(options))), about=_steps(missing)
     )
 
 
-_workplace: tuple[Workplace, list[str]]
+_builder: tuple[RowBuilder, list[str]]
 
 
 def _start(problem: Problem, settings: Settings, options: list[str]) -> None:
-    global _workplace  # noqa: PLW0603 - one problem for the life of a process, sent once
-    _workplace = Workplace(problem, settings), options
+    global _builder  # noqa: PLW0603 - a process works on one problem only
+    _builder = RowBuilder(problem, settings), options
 
 
 def _row(cell: Cell) -> dict[str, Any]:
-    workplace, options = _workplace
-    return {**workplace.row(cell), "options": options}
+    builder, options = _builder
+    return {**builder.row(cell), "options": options}
 
 
 def _steps(cells: Sequence[Cell]) -> str:

@@ -106,13 +106,13 @@ def gallery(
     found, differing = {}, []
     today = datetime.now(UTC).date().isoformat()
     for entry in entries:
-        folder = work.place_of(entry, checkout)
+        folder = work.project_folder(entry, checkout)
         if folder is None:
             remark(f"{entry.name}: no {entry.path} of {entry.repository} below {checkout}")
             continue
         outcome = found[entry.name] = work.run(entry, folder, today)
         before = known.get(entry.name)
-        same = before is not None and outcome.says_the_same(before)
+        same = before is not None and outcome.agrees_with(before)
         told = "as recorded" if same else "nothing was recorded" if before is None else f"recorded: {before.verdict}"
         numbers = f"{outcome.refuted} of {outcome.instances} refuted, largest imbalance {outcome.deviation:.6g}"
         console.print(f"{entry.name}: {outcome.verdict}; {numbers} ({told})", soft_wrap=True, markup=False)

@@ -21,10 +21,10 @@ MEASURED = Path(__file__).with_name("measured.json")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one audit of an entry says.
+    """The result of one audit of an entry.
 
-    source: hash of the file, or the version of the package. verdict: in words. deviation: the largest one. place: the
-    first imbalance. hypothesis: what is wrong, "" if nothing of the catalogue fits. day: when it was measured.
+    source: hash of the file, or the version of the package. verdict: in words. deviation: the largest one. place: where
+    the balance equation fails first. hypothesis: the known bug that fits, "" if none does. day: when it was measured.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Outcome:
     hypothesis: str
     day: str
 
-    def says_the_same(self, other: Outcome) -> bool:
+    def agrees_with(self, other: Outcome) -> bool:
         """Whether both give the same verdict with the same numbers, up to the rounding of another machine."""
         alike = (self.verdict, self.instances, self.refuted) == (other.verdict, other.instances, other.refuted)
         return alike and abs(self.deviation - other.deviation) <= 1e-9 + 1e-6 * abs(other.deviation)
@@ -57,14 +57,14 @@ def measured() -> dict[str, Outcome]:
 
 
 def record(outcomes: Mapping[str, Outcome]) -> None:
-    """Write outcomes in the order of the entries; the others stay."""
+    """Write these outcomes, and keep the recorded ones of other entries."""
     kept = {**(measured() if MEASURED.exists() else {}), **outcomes}
     rows = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
     MEASURED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def place_of(entry: Entry, checkout: Path) -> Path | None:
-    """The folder of the entry's project: the checkout itself, or one of its name in it. None if it is not there."""
+def project_folder(entry: Entry, checkout: Path) -> Path | None:
+    """The folder of the entry's project: the checkout, or a folder in it of that name; None if there is none."""
     if entry.is_installed:
         return checkout
     owner, _, name = entry.repository.partition("/")

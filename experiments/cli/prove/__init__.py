@@ -18,8 +18,8 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 _CORES = os.cpu_count() or 1
-#: The vocabulary of which points are looked at, too, where none is asked for: some bugs need a third token.
-LARGER = 3
+#: Where no vocabulary is given, random points of this larger one are tried, too: some bugs need a third token.
+LARGER_VOCABULARY = 3
 _ABOUT = "What the theorem is about"
 
 Vocab = Annotated[
@@ -30,7 +30,7 @@ Zeros = Annotated[bool, typer.Option("--zeros", help="Also p and q with probabil
 Free = Annotated[
     list[str] | None,
     typer.Option(
-        help="A parameter (may be repeated); or `solver`: whatever a solver inside may choose; or `weights` of races.",
+        help="A parameter (may be repeated); or `solver`: every result of the solver inside; or `weights` of races.",
         rich_help_panel=_ABOUT,
     ),
 ]
@@ -43,9 +43,11 @@ Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
 Verify = Annotated[str | None, typer.Option(help="Check this certificate, without a search; exit 1 if it is rejected.")]
 Resume = Annotated[
-    str | None, typer.Option(help="Store of rows: a theorem that stands there, or a step of one, is not proved again.")
+    str | None, typer.Option(help="Store of rows: a stored theorem, or step of one, is not proved again.")
 ]
-MaxTrees = Annotated[int, typer.Option(min=1, help="Refuse more draft trees.", rich_help_panel="How to compute")]
+MaxTrees = Annotated[
+    int, typer.Option(min=1, help="Most draft trees; more are refused.", rich_help_panel="How to compute")
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
 WitnessFile = Annotated[
     str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
@@ -86,22 +88,24 @@ def prove(
     console = console_for(json_target)
     if verify is not None:
         if (equals and dominates) or certificate or resume or formula or latex:
-            raise InvalidInput("--verify checks one file; beside it only what it is about and --json have a meaning")
+            raise InvalidInput(
+                "--verify checks one certificate; give beside it only the options of its theorem and --json"
+            )
         if equals or dominates:
             kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
             found = relating.verify_relation(request, kind, find_verifier(str(other)), verify)
             return views.deliver_relation_verdict(console, found, json_target)
         return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
-        larger = work.tried_at(request, LARGER) if vocab is None and not free else None
+        larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not free else None
         if larger is not None and not larger.holds:
-            request = replace(request, vocab_size=LARGER)
-        kept = Store(resume, work.KINDS)
-        known = work.known_row(request, kept)
+            request = replace(request, vocab_size=LARGER_VOCABULARY)
+        store = Store(resume, work.KINDS)
+        known = work.known_row(request, store)
         if known is not None and certificate is None:
             return views.deliver_row(console, known, json_target, larger)
-        report = work.conduct(request, formula or latex, certificate, jobs, kept)
-        work.keep_row(report, kept)
+        report = work.conduct(request, formula or latex, certificate, jobs, store)
+        work.keep_row(report, store)
         return views.deliver(console, replace(report, larger=larger), witness, json_target, latex)
     if (equals and dominates) or formula or latex or free:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")

@@ -92,8 +92,8 @@ def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
 
 
 def deliver_row(console: Console, row: dict[str, Any], json_target: str | None, larger: Larger | None = None) -> int:
-    """A theorem that was proved before. larger: what was seen beside it."""
-    console.print(Text(f"{row['verifier']}: LOSSLESS, as the store has it", "bold green"))
+    """A theorem that was proved before. larger: the result at points of a larger vocabulary."""
+    console.print(Text(f"{row['verifier']}: LOSSLESS, from the store", "bold green"))
     console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
     if larger is not None:
         console.print(f"  {larger}", soft_wrap=True)
@@ -127,8 +127,8 @@ def deliver_relation_verdict(console: Console, verdict: RelationCheck, json_targ
     return 0 if verdict.valid else 1
 
 
-_SAYS = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
-_SAYS_NOT = {EQUALS: "has not the block efficiency of", DOMINATES: "falls below"}
+_RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
+_NEGATION = {EQUALS: "has not the block efficiency of", DOMINATES: "falls below"}
 
 
 def deliver_relation(console: Console, related: Related, witness_file: str | None, json_target: str | None) -> int:
@@ -138,7 +138,7 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
     about = _about(relation.shape, 0)
     if related.verdict == "proved":
         law = ", and the same law" if relation.same_law else ""
-        console.print(Text(f"{one} {_SAYS[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
+        console.print(Text(f"{one} {_RELATION[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
         console.print(f"  by {relation.by}: {relation.cells} cells, ties included, {related.seconds:.1f} s")
         if relation.kind == DOMINATES:
             equal = relation.cells - relation.certified - relation.solved
@@ -149,22 +149,22 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
     elif relation.counterexample is not None:
         found = relation.counterexample
         values = [str(value) for value in found.values]
-        console.print(Text(f"{one} {_SAYS_NOT[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
+        console.print(Text(f"{one} {_NEGATION[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
         text = found.instance.dumps()
-        file = _kept(text, witness_file)
+        file = _save_counterexample(text, witness_file)
         if file:
             again = shlex.join(["draftproof", "compare", related.request.named.spec, related.other.spec])
             again += f" --instance {file}{scheme_flag(found.instance.scheme)}"
             console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
         fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
     else:
-        console.print(Text(f"{one} {_SAYS[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
+        console.print(Text(f"{one} {_RELATION[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
         console.print(f"  {len(relation.open_cells)} cells are not known")
     write_json(json_target, fields)
     return CODES[related.verdict]
 
 
-def _kept(text: str, path: str | None) -> str | None:
+def _save_counterexample(text: str, path: str | None) -> str | None:
     """Write a counterexample and return the name; None where none was named and none can be written."""
     file = path or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
     try:
@@ -180,12 +180,15 @@ def _kept(text: str, path: str | None) -> str | None:
 def _deliver_refutation(
     console: Console, report: Report, found: Refutation, witness_file: str | None
 ) -> dict[str, Any]:
-    """The polynomial and its cell, then the instance as everywhere."""
+    """Show the polynomial and its cell, then the witness; the fields for JSON."""
     place = found.violation
     if found.polynomial is not None:
         console.print(f"  the balance after {place.context}, token {place.token} has the numerator")
         console.print(f"    {found.polynomial}", soft_wrap=True)
-        cell = ", ".join(condition_text(polynomial, mask) for polynomial, mask in found.cell) or "p and q are rows"
+        cell = (
+            ", ".join(condition_text(polynomial, mask) for polynomial, mask in found.cell)
+            or "p and q are distributions"
+        )
         console.print(f"  which is not zero where {cell}", soft_wrap=True)
     witness = Witness(report.request.named.verifier.card.name, found.instance, place, shrunk=True)
     file = save_witness(witness, witness_file)

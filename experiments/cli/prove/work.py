@@ -68,7 +68,7 @@ def announce(shape: Shape, trees: int) -> None:
 #: Probabilities of p and q after the longest contexts: with more of them no theorem ends.
 MOST_NUMBERS = 1_000
 #: Draft trees up to which points of a larger vocabulary are looked at.
-MOST_LOOKED_AT = 200
+MOST_TREES_TRIED = 200
 #: Rows that a proof keeps.
 KINDS = ("theorem", "step")
 
@@ -165,9 +165,9 @@ class Report:
         }
 
 
-def tried_at(request: Request, size: int) -> Larger | None:
+def try_points(request: Request, size: int) -> Larger | None:
     """What points of another vocabulary show; None where there are too many draft trees for a look, or none."""
-    request = replace(request, vocab_size=size, max_trees=MOST_LOOKED_AT)
+    request = replace(request, vocab_size=size, max_trees=MOST_TREES_TRIED)
     try:
         subject = subject_of(request.named, request.free, size, request.scheme)
         shape, _ = shape_of(request, (request.named,), subject.parameters)

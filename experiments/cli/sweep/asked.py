@@ -1,4 +1,4 @@
-"""What a sweep is asked: a TOML file, validated with the line that is wrong.
+"""The TOML file of a sweep; an error names the line that is wrong.
 
 [sweep]
 verifiers = ["naive", "block", "traversal"]
@@ -74,7 +74,7 @@ MOST_ROWS = 5_000_000
 
 @dataclass(frozen=True)
 class World:
-    """One problem, by what makes it again in another process. source: everything that defines it."""
+    """One problem, in a form that can be sent to another process. source: all that defines it."""
 
     given: Given
     source: Mapping[str, Any]
@@ -91,11 +91,11 @@ def _problem(given: Given) -> Problem:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A sweep: worlds, verifiers and schemes, each with each, but for what is above its limits.
+class Sweep:
+    """A sweep: all combinations of worlds, verifiers and schemes; those above its limits are left out.
 
     most_runs: of an enumeration; most_steps: of a structured engine; most_paths: `V^L` of the program of a bound. None:
-    there work that would not be begun is an error.
+    no limit, and work too large to begin is an error.
     """
 
     verifiers: tuple[NamedVerifier, ...]
@@ -109,7 +109,7 @@ class Asked:
 
 
 class _Lines:
-    """Where in a text each table and key stands."""
+    """The line of each table and key of a text."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._lines = path, text.splitlines()
@@ -133,7 +133,7 @@ class _Lines:
         return start
 
 
-def read(path: str, allow_code: bool = False) -> Asked:
+def read(path: str, allow_code: bool = False) -> Sweep:
     """The sweep of a file; raises `InvalidInput` naming the line.
 
     allow_code: whether Python files that it names are run; otherwise they are refused.
@@ -154,12 +154,12 @@ def read(path: str, allow_code: bool = False) -> Asked:
     head = _table(lines, ("sweep", 0), fields.get("sweep", {}), _SWEEP)
     verifiers, questions = _verifiers(lines, head, allow_code), _questions(lines, head)
     schemes = tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes"), allow_code)))
-    each = len(schemes) * (len(verifiers) * ("check" in questions) + ("bound" in questions))
-    return Asked(
+    rows_a_world = len(schemes) * (len(verifiers) * ("check" in questions) + ("bound" in questions))
+    return Sweep(
         verifiers,
-        _named(lines, head, "arithmetic", "float64", lambda name: arithmetic_named(name).name),
+        _checked_name(lines, head, "arithmetic", "float64", lambda name: arithmetic_named(name).name),
         questions,
-        tuple(_worlds(lines, _listed(lines, fields, "worlds"), each)),
+        tuple(_worlds(lines, _listed(lines, fields, "worlds"), rows_a_world)),
         schemes,
         head.get("most_runs"),
         head.get("most_steps"),
@@ -185,9 +185,9 @@ def _table(lines: _Lines, place: tuple[str, int], table: Any, kinds: Mapping[str
     return table
 
 
-def _named(lines: _Lines, head: Mapping[str, Any], key: str, usual: str, of: Callable[[str], str]) -> str:
+def _checked_name(lines: _Lines, head: Mapping[str, Any], key: str, default: str, parse: Callable[[str], str]) -> str:
     with _at(lines, ("sweep", 0), key):
-        return of(head.get(key, usual))
+        return parse(head.get(key, default))
 
 
 def _verifiers(lines: _Lines, head: Mapping[str, Any], allow_code: bool) -> tuple[NamedVerifier, ...]:
@@ -214,8 +214,8 @@ def _questions(lines: _Lines, head: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def _worlds(lines: _Lines, tables: list[Any], each: int) -> Iterator[World]:
-    """The worlds; each: rows of one."""
+def _worlds(lines: _Lines, tables: list[Any], rows_a_world: int) -> Iterator[World]:
+    """The worlds. rows_a_world: how many rows each has."""
     rows = 0
     for number, table in enumerate(tables):
         place = ("worlds", number)
@@ -227,19 +227,19 @@ def _worlds(lines: _Lines, tables: list[Any], each: int) -> Iterator[World]:
         sizes = _range(lines, place, fields, "vocab", kinds[0])
         seeds = _range(lines, place, fields, "seeds", kinds[0])
         samplings = _samplings(lines, place, fields)
-        rows += len(samplings) * len(sizes) * len(seeds) * each
+        rows += len(samplings) * len(sizes) * len(seeds) * rows_a_world
         if rows > MOST_ROWS:
             raise lines.wrong(place, "seeds", f"{rows:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
         for sampling, size in product(samplings, sizes):
             with _at(lines, place, kinds[0]):
                 given = Given(**{**fields, "sampling": sampling, "vocab": size, "seed": seeds[0] or 0})
                 source = _problem(given).source
-            for seed in seeds:  # they differ in nothing else
+            for seed in seeds:  # the seed is the only difference
                 yield World(replace(given, seed=seed or 0), {**source, **({"seed": seed} if seed is not None else {})})
 
 
 def _samplings(lines: _Lines, place: tuple[str, int], fields: dict[str, Any]) -> list[str | None]:
-    """Each a world of its own."""
+    """The sampling settings; each makes a world of its own."""
     value = fields.pop("sampling", None)
     samplings = value if isinstance(value, list) else [value]
     if not samplings or not all(each is None or isinstance(each, str) for each in samplings):
@@ -282,7 +282,7 @@ def _schemes(lines: _Lines, tables: list[Any], allow_code: bool) -> Iterator[Dra
 
 @contextmanager
 def _at(lines: _Lines, place: tuple[str, int], key: str) -> Iterator[None]:
-    """Errors on the way get the line of a key before them."""
+    """Errors inside get the line of this key."""
     try:
         yield
     except DraftproofError as error:

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof.experiments.cli.compare.planning import Cell, is_for_others
-from draftproof.experiments.cli.compare.work import Workplace
-from draftproof.experiments.cli.sweep.asked import Asked, World
+from draftproof.experiments.cli.compare.planning import Cell, declares_other_schemes
+from draftproof.experiments.cli.compare.work import RowBuilder
+from draftproof.experiments.cli.sweep.asked import Sweep, World
 from draftproof.experiments.grid.bounds import expected_seconds
 from draftproof.experiments.grid.cost import Workload, check_runs, expected_cost
 from draftproof.experiments.grid.rows import strong_id, versions
@@ -21,9 +21,9 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge, UnsupportedTree
 from draftproof.simulator.instances.processes import context_count
 
-#: What of a row depends on the clock; the rest is the same wherever it is computed.
+#: Fields that differ from run to run, or that a sweep does not keep.
 _TIMED = ("seconds", "history", "roots", "versions", "method")
-_FREE = Workload("", "", 0.0, 0.0)
+_NO_COST = Workload("", "", 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Group:
     asked: tuple[tuple[str, str | None], ...]
 
     def task(self, seconds: float) -> Task[Group]:
-        """The same for a grid."""
-        own = frozenset(name for name, spec in self.asked if not from_file(f"{spec or ''} {self.scheme}"))
-        return Task(tuple(name for name, _ in self.asked), self, seconds, own)
+        """This group as a task of a grid."""
+        from_library = frozenset(name for name, spec in self.asked if not from_file(f"{spec or ''} {self.scheme}"))
+        return Task(tuple(name for name, _ in self.asked), self, seconds, from_library)
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,24 @@ class Plan:
         return sum(len(task.ids) for task in self.tasks)
 
 
-def plan(asked: Asked) -> Plan:
-    """The groups of a sweep; raises `TooLarge` for rows that would not be begun, where the sweep has no limits."""
-    costs = _Costs(asked)
+def plan(sweep: Sweep) -> Plan:
+    """The groups of a sweep; raises `TooLarge` for rows too large to begin, where the sweep has no limits."""
+    costs = _Costs(sweep)
     tasks, left_out = [], dict[str, None]()
-    for world in asked.worlds:
-        base = {"world": dict(world.source), "arithmetic": asked.arithmetic, **versions()}
-        for scheme in asked.schemes:
+    for world in sweep.worlds:
+        base = {"world": dict(world.source), "arithmetic": sweep.arithmetic, **versions()}
+        for scheme in sweep.schemes:
             about = {**base, "scheme": scheme.as_dict()}
             rows, seconds = list[tuple[str, str | None]](), 0.0
-            for named in asked.verifiers if "check" in asked.questions else ():
-                cost = None if is_for_others(named.verifier.card, scheme) else costs.of(world, named.spec, scheme)
+            for named in sweep.verifiers if "check" in sweep.questions else ():
+                is_left_out = declares_other_schemes(named.verifier.card, scheme)
+                cost = None if is_left_out else costs.of(world, named.spec, scheme)
                 if cost is None:
-                    left_out[f"{named.label} on {scheme}"] = None  # its card does not speak of it, or it is too large
+                    left_out[f"{named.label} on {scheme}"] = None  # not declared on its card, or too large
                     continue
                 rows.append((strong_id({**about, "verifier": named.identity}), named.spec))
                 seconds += cost
-            if "bound" in asked.questions and isinstance(scheme, Delayed):
+            if "bound" in sweep.questions and isinstance(scheme, Delayed):
                 cost = costs.bound(world, scheme)
                 if cost is None:
                     left_out[f"the optimum of {scheme}"] = None
@@ -78,19 +79,19 @@ def plan(asked: Asked) -> Plan:
                     rows.append((strong_id({**about, "question": "bound"}), None))
                     seconds += cost
             if rows:
-                tasks.append(Group(world, scheme_spec(scheme), asked.arithmetic, tuple(rows)).task(seconds))
+                tasks.append(Group(world, scheme_spec(scheme), sweep.arithmetic, tuple(rows)).task(seconds))
     return Plan(tuple(tasks), tuple(left_out))
 
 
 class _Costs:
     """Expected seconds by verifier, scheme and kind of world: seeds and temperatures of one family cost the same.
 
-    None: the verifier refuses the trees, or the sweep leaves out what takes so long.
+    None: the verifier refuses the trees, or the cost is above a limit of the sweep.
     """
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self._settings = Settings(asked.arithmetic, "auto")
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        self._settings = Settings(sweep.arithmetic, "auto")
         self._known: dict[object, float | None] = {}
         self._trials: dict[int, dict[str, dict[Any, float]]] = {}
 
@@ -103,7 +104,7 @@ class _Costs:
             except UnsupportedTree:
                 self._known[kind] = None
             except TooLarge:
-                if self._asked.most_runs is None and self._asked.most_steps is None:
+                if self._sweep.most_runs is None and self._sweep.most_steps is None:
                     raise
                 self._known[kind] = None
         return self._known[kind]
@@ -113,7 +114,7 @@ class _Costs:
         trials = self._trials.setdefault(world.problem.vocab_size, {})
         cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], trials)
         enumerated = cost.engine == "enumerate"
-        most = self._asked.most_runs if enumerated else self._asked.most_steps
+        most = self._sweep.most_runs if enumerated else self._sweep.most_steps
         if most is not None and cost.steps * len(roots) > most:
             return None
         if enumerated:
@@ -128,7 +129,7 @@ class _Costs:
         return self._known[kind]
 
     def _bound(self, world: World, scheme: Delayed) -> float | None:
-        size, most = world.problem.vocab_size, self._asked.most_paths
+        size, most = world.problem.vocab_size, self._sweep.most_paths
         if most is not None and context_count(size, scheme.depth) > most and scheme.K > 1:
             return None
         roots = len(self._roots(world, scheme)) if world.given.text else 1
@@ -148,13 +149,13 @@ def _kind(world: World) -> str:
 
 
 def compute(group: Group) -> list[Row]:
-    """The rows of a group; the same wherever they are computed, but for their seconds."""
+    """The rows of a group; they depend on the process in their seconds only."""
     scheme = find_scheme(group.scheme)
-    workplace = Workplace(group.world.problem, Settings(group.arithmetic, "auto"))
+    builder = RowBuilder(group.world.problem, Settings(group.arithmetic, "auto"))
     rows = []
     for name, spec in group.asked:
         started = time.perf_counter()
-        found = workplace.row(Cell(None if spec is None else find_verifier(spec), scheme, name, _FREE))
+        found = builder.row(Cell(None if spec is None else find_verifier(spec), scheme, name, _NO_COST))
         kept = {key: value for key, value in found.items() if key not in _TIMED}
         kept |= {"kind": f"swept {kept['kind']}", "options": group.world.given.options}
         rows.append({**kept, "seconds": round(time.perf_counter() - started, 4)})

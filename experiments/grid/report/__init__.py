@@ -52,8 +52,8 @@ _LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
     }),
 )  # fmt: skip
 _REFUTED = (
-    "On schemes of this kind they stand in no other table: what a lossy verifier brings is no merit. Controls are "
-    "wrong on purpose; draftproof check says where, if no row here does."
+    "On schemes of this kind they stand in no other table: block efficiency of a lossy verifier does not count. "
+    "Controls are wrong on purpose; draftproof check says where, if no row here does."
 )
 #: Lines of a table at most, and of one whose cells say more on hover.
 LONGEST, HOVERED = 120, 40

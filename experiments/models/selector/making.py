@@ -81,7 +81,7 @@ def planned(
     if named.from_file or "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(
             f"{named.label} is no verifier of the list that is declared lossless on delayed trees, so its tokens per "
-            "time are no merit; choose another"
+            "time do not count; choose another"
         )
     if roots < FEWEST:
         raise InvalidInput(f"{roots} roots cannot be shared out; --roots takes at least {FEWEST}")

@@ -27,7 +27,7 @@ def test_lossless_function_exits_zero_with_its_efficiency_beside_the_zoo(draftpr
     assert ran.json["instances"] == len(ran.json["cases"]) >= 8
     for case in ran.json["cases"]:
         # Both are block verification, one of them in floats.
-        assert case["block_efficiency"] == pytest.approx(case["zoo"]["block"], abs=1e-12)
+        assert case["block_efficiency"] == pytest.approx(case["verifiers"]["block"], abs=1e-12)
     assert "draft trees, about" in ran.err  # the size before the work
 
 

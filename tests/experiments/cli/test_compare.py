@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from draftproof.experiments.cli.compare.planning import law_cells
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
-from draftproof.experiments.cli.compare.work import Workplace
+from draftproof.experiments.cli.compare.work import RowBuilder
 from draftproof.experiments.grid import figures as picture
 from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, telling
 from draftproof.experiments.grid.store import stored_rows
@@ -55,9 +55,9 @@ def test_rows_of_a_verifier_that_ranks_quotients_are_exact_where_rounding_would_
     floats = {key: [repr(float(Fraction(x))) for x in values] for key, values in tied.items()}
     Path("floats.json").write_text(json.dumps({**fields, "arithmetic": "float64", "target": floats}))
     shown = draftproof("compare", *given[:1], "--instance", "floats.json", *given[3:-2], "--no-optimum")
-    assert "NOT to rounding" in shown.out
+    assert "rounding decides" in shown.out
     checked = draftproof("check", *given[:1], "--instance", "floats.json", *given[3:-2], "--arithmetic", "float64")
-    assert "NOT to rounding" in checked.out
+    assert "rounding decides" in checked.out
 
 
 def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):
@@ -252,7 +252,7 @@ def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monk
 
     def conversions(*names):
         tasks = law_cells(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
-        place = Workplace(problem, settings)
+        place = RowBuilder(problem, settings)
         converted.clear()
         rows = [place.row(task) for task in tasks]
         assert all(row["lossless"] for row in rows)

@@ -143,5 +143,5 @@ def test_recording_keeps_the_others(tmp_path, monkeypatch):
     work.record({first.name: first})
     assert list(work.measured().values()) == [first, second]
     assert json.loads(work.MEASURED.read_text())[0]["name"] == first.name
-    assert first.says_the_same(replace(first, deviation=1e-12, day="2027-01-01"))
-    assert not first.says_the_same(replace(first, deviation=1e-3))
+    assert first.agrees_with(replace(first, deviation=1e-12, day="2027-01-01"))
+    assert not first.agrees_with(replace(first, deviation=1e-3))
