@@ -10,7 +10,7 @@ from rich.table import Table
 
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.options import JsonTarget
+from draftproof.experiments.inputs.options import Draft, JsonTarget, Samplings, Target
 from draftproof.experiments.inputs.policies import shapes_of
 from draftproof.experiments.inputs.text import EMBEDDED, text_files, text_label
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -99,14 +99,14 @@ def train_selector(
     chosen: Annotated[str, typer.Argument(metavar="[VERIFIER]")] = "specinfer",
     *,
     folder: Folder = None,
-    target: opt.Target = None,
-    draft: opt.Draft = None,
+    target: Target = None,
+    draft: Draft = None,
     out: Out = None,
     K: BranchRange = "1..4",
     L1: TrunkRange = "0..2",
     L2: LengthRange = "0..2",
     max_nodes: MaxNodes = None,
-    sampling: opt.Samplings = None,
+    sampling: Samplings = None,
     cost: Times = None,
     text: opt.TextName = EMBEDDED,
     device: opt.Device = "auto",

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from draftproof.experiments.inputs.options import BOS_HELP, CONTEXT_HELP, PROMPTS_HELP, Shape, grouped
+from draftproof.experiments.inputs.options import (
+    Beginning,
+    ContextLength,
+    Draft,
+    PairFolder,
+    PromptFile,
+    Sampling,
+    Shape,
+    Target,
+    grouped,
+)
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem, sampled
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_spec
@@ -21,7 +31,6 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 
 _WHERE = "Instance"
-_MODELS = "Instance from a pair of models"
 
 InstanceFile = Annotated[str | None, typer.Option("--instance", help="An instance file.", rich_help_panel=_WHERE)]
 TextFile = Annotated[
@@ -66,28 +75,6 @@ Denominator = Annotated[
     typer.Option(
         help="Common denominator of all probabilities (default 65536; 20 with --instances, audits 16; 2^52 of models).",
         rich_help_panel=_WHERE,
-    ),
-]
-PairFolder = Annotated[str | None, typer.Option("--pair", help="Folder that `train` made.", rich_help_panel=_MODELS)]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", help="A causal model of transformers: path or name.", rich_help_panel=_MODELS),
-]
-Draft = Annotated[
-    str | None,
-    typer.Option(
-        "--draft",
-        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER.",
-        rich_help_panel=_MODELS,
-    ),
-]
-PromptFile = Annotated[str | None, typer.Option("--prompts", help=PROMPTS_HELP, rich_help_panel=_MODELS)]
-Beginning = Annotated[str, typer.Option("--bos", help=BOS_HELP, rich_help_panel=_MODELS)]
-ContextLength = Annotated[int | None, typer.Option("--context", min=1, help=CONTEXT_HELP, rich_help_panel=_MODELS)]
-Sampling = Annotated[
-    str | None,
-    typer.Option(
-        help="How tokens are drawn from both: temperature=.7; of models top_k=40,top_p=.9 too.", rich_help_panel=_WHERE
     ),
 ]
 

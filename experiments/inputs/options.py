@@ -88,12 +88,51 @@ Backend = Annotated[str, typer.Option(help="numpy, torch or cuda (float64, struc
 JsonTarget = Annotated[
     str | None, typer.Option("--json", help="JSON to a file, or - for stdout.", rich_help_panel=_OUT)
 ]
-
-
-#: What commands say of where the roots of models come from.
-PROMPTS_HELP = 'JSONL of prompts, in place of roots of a text: {"text": ..} or {"messages": [..]}, and maybe "group".'
-BOS_HELP = "The token for the beginning of a text stands first: auto (as the tokenizer says), yes or no."
-CONTEXT_HELP = "Tokens of a root of a text (default 16); of a prompt the last so many (default: all)."
+_PAIR = "Pair of models"
+PairFolder = Annotated[
+    str | None, typer.Option("--pair", help="Folder of `train`; measurements make it first.", rich_help_panel=_PAIR)
+]
+Target = Annotated[
+    str | None, typer.Option("--target", help="A causal model of transformers: path or name.", rich_help_panel=_PAIR)
+]
+Draft = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER.",
+        rich_help_panel=_PAIR,
+    ),
+]
+PromptFile = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        help='JSONL of prompts, in place of roots of a text: {"text": ..} or {"messages": [..]}, and maybe "group".',
+        rich_help_panel=_PAIR,
+    ),
+]
+Beginning = Annotated[
+    str,
+    typer.Option(
+        "--bos",
+        help="The token for the beginning of a text stands first: auto (as the tokenizer says), yes or no.",
+        rich_help_panel=_PAIR,
+    ),
+]
+ContextLength = Annotated[
+    int | None,
+    typer.Option(
+        "--context",
+        min=1,
+        help="Tokens of a root of a text (default 16); of a prompt the last so many (default: all).",
+        rich_help_panel=_PAIR,
+    ),
+]
+_DRAWN = "How tokens are drawn from both: temperature=.7,top_k=40,top_p=.9"
+Sampling = Annotated[
+    str | None, typer.Option(help=f"{_DRAWN} (without models temperature alone); temperature=0 is greedy.")
+]
+Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAWN}; may be repeated.")]
 
 #: The numbers of `--sampling` and of what is written like it.
 SAMPLING: dict[str, type] = {"temperature": float, "top_k": int, "top_p": float}

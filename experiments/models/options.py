@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from draftproof.experiments.grid.store import check_store
-from draftproof.experiments.inputs.options import BOS_HELP, CONTEXT_HELP, PROMPTS_HELP, JsonTarget
+from draftproof.experiments.inputs.options import (
+    Beginning,
+    ContextLength,
+    Draft,
+    JsonTarget,
+    PairFolder,
+    PromptFile,
+    Sampling,
+    Target,
+)
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, text_files
 from draftproof.experiments.inputs.verifiers import parse_range
@@ -32,34 +41,13 @@ Clock = Annotated[
     str,
     typer.Option(help="wall, or processor: what else the machine does is left out (models on one thread of a CPU)."),
 ]
-Sampling = Annotated[
-    str | None,
-    typer.Option(help="How tokens are drawn from both: temperature=.7,top_k=40,top_p=.9; temperature=0 is greedy."),
-]
-Samplings = Annotated[
-    list[str] | None,
-    typer.Option("--sampling", help="How tokens are drawn from both: temperature=.7; may be repeated."),
-]
 Seed = Annotated[int, typer.Option(min=0, help="Of training and of every run.")]
 
-Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`: used, or made first.", **_PAIR)]
-Target = Annotated[str | None, typer.Option("--target", help="A causal model of transformers: path or name.", **_PAIR)]
-Draft = Annotated[
-    str | None,
-    typer.Option(
-        "--draft",
-        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER.",
-        **_PAIR,
-    ),
-]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", **_PAIR)]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.", **_PAIR)]
 Vocab = Annotated[int | None, typer.Option("--vocab", help="V of a pair that is trained (default 8).", **_PAIR)]
 Tokenizer = Annotated[str, typer.Option(help="Of a pair that is trained: letters, digits or bpe.", **_PAIR)]
 TextName = Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).", **_PAIR)]
-PromptFile = Annotated[str | None, typer.Option("--prompts", help=PROMPTS_HELP, **_PAIR)]
-Beginning = Annotated[str, typer.Option("--bos", help=BOS_HELP, **_PAIR)]
-ContextLength = Annotated[int | None, typer.Option("--context", min=1, help=CONTEXT_HELP, **_PAIR)]
 BranchRange = Annotated[str | None, typer.Option("--K", help="Branches of delayed trees, as 2 or 1..4.", **_SHAPE)]
 Schemes = Annotated[
     list[str] | None,
@@ -81,7 +69,7 @@ Times = Annotated[
 class PairOptions:
     """Which models; without any of them a small pair is trained, and gone afterwards."""
 
-    folder: Folder = None
+    folder: PairFolder = None
     target: Target = None
     draft: Draft = None
     device: Device = "auto"

@@ -20,7 +20,7 @@ from rich.table import Table
 from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.options import grouped
+from draftproof.experiments.inputs.options import Samplings, grouped
 from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import write_json, write_whole
@@ -299,7 +299,7 @@ def choose_study(
 def main(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: five of them.")] = None,
     *,
-    sampling: opt.Samplings = None,
+    sampling: Samplings = None,
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     roots: Annotated[int, typer.Option(min=1, help="Texts: root contexts that are continued.")] = 4,

@@ -256,8 +256,8 @@ def joint(tables: Sequence[Any]) -> Any:
 class Monitor:
     """Tests on the way whether the texts that it is told of have the target's law.
 
-    level: the probability of a false alarm, ever. tokens: how many were counted. largest: the logarithm of the most
-    that the e-process ever was. Raises `InvalidInput` for a level outside (0, 1).
+    level: the probability of a false alarm, ever, is at most `level`. tokens: how many were counted. largest: the
+    logarithm of the most that the e-process ever was. Raises `InvalidInput` for a level outside (0, 1).
     """
 
     level: float = 1e-3
@@ -268,7 +268,7 @@ class Monitor:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise InvalidInput(f"level {self.level} must lie between 0 and 1: it is the probability of a false alarm")
+            raise InvalidInput(f"level {self.level} must lie between 0 and 1: false alarms are at most as probable")
 
     @property
     def log_value(self) -> float:
@@ -276,7 +276,7 @@ class Monitor:
 
     @property
     def refuted(self) -> bool:
-        """Whether the e-process ever reached `1 / level`: for the target's law that has probability `level` at most."""
+        """Whether the e-process ever reached `1 / level`; with the target's law the probability is at most `level`."""
         return refutes(self.largest, self.level)
 
     def observe(self, p: Any, q: Any, token: int) -> None:
@@ -316,15 +316,6 @@ class Monitor:
         said = "NOT lossless" if self.refuted else "no sign of a loss"
         most = self.largest / log(10)
         return f"{said}: e-process 10^{most:.2f} at most in {self.tokens} tokens, alarm at {1 / self.level:g}"
-
-
-def tokens_needed(growth: float, level: float = 1e-3) -> float:
-    """About how many tokens an alarm takes, from the first one on, where one of the laws gains `growth` a token.
-
-    growth: the mean of the logarithm of its ratio at a token of the faulty texts, above 0. To that comes what the
-    average over several laws costs, and weight that has not entered yet (a factor of e^2, by experience).
-    """
-    return (-log(level) + log(len(LEANINGS) + len(POWERS)) + 2) / growth
 
 
 def sure_rows(scheme: DraftScheme) -> int:
