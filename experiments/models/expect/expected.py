@@ -80,7 +80,7 @@ class Budget:
     seconds: float = inf
     top_down: bool = False
     sums: int = 300_000
-    reading: float = 60.0
+    reading: float = 20.0
 
     def tables(self, vocab_size: int, depth: int) -> bool:
         """Whether tables for trees of this depth are made."""
@@ -466,8 +466,17 @@ class SharedTrees:
 
     @property
     def reading(self) -> float:
-        """Seconds of the rows for sums, as far as they were asked for."""
+        """Seconds of the rows for sums that are not read yet, as far as `seconds` was asked."""
         return sum(seconds for seconds in self._reading.values() if seconds <= self.budget.reading)
+
+    def read(self, progress: Tick) -> None:
+        """Read these rows now; progress: told of every context."""
+        deepest = max((depth for depth, seconds in self._reading.items() if seconds <= self.budget.reading), default=-1)
+        for rows in self._rows:
+            if deepest >= 0:
+                rows.level(deepest)
+            progress(1)
+        self._reading |= {depth: 0.0 for depth in self._reading if depth <= deepest}
 
     def trial(self) -> None:
         """Draw one tree of every scheme, after the first context."""

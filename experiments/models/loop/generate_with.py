@@ -27,6 +27,7 @@ from draftproof.simulator.protocol import DraftScheme, Verifier
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Ends, Piece
     from draftproof.experiments.models.loop.sequential import Monitor
+    from draftproof.experiments.models.loop.switching import SwitchingLoop, Trials
 
 
 #: Settings of a generation that are another way of writing or drafting: the name, and what it is where nobody asks.
@@ -44,6 +45,14 @@ _OTHER_WAYS: dict[str, tuple[Any, ...]] = {
 _CACHES = (None, "dynamic", "static", "sliding_window", "hybrid")
 #: What a dictionary of results would hold, row by row.
 _ROWS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+#: Who tries with "auto": paths, a tree, and the target alone.
+AUTO = (
+    ("block", "delayed:K=1,L1=0,L2=2"),
+    ("block", "delayed:K=1,L1=0,L2=4"),
+    ("block", "delayed:K=1,L1=0,L2=8"),
+    ("traversal", "delayed:K=3,L1=0,L2=2"),
+    ("block", "delayed:K=1,L1=0,L2=0"),
+)
 #: What the loop reads by itself, or makes itself: its own masks, positions and caches.
 _READ = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
 
@@ -161,6 +170,7 @@ class Generating:
     vectors: str
     each_block: Callable[[Piece], object] | None
     monitor: Monitor | None
+    trials: Trials | None = None
 
     def __call__(
         self,
@@ -179,6 +189,7 @@ class Generating:
         """
         from draftproof.experiments.models.loop.generation import pieces
         from draftproof.experiments.models.loop.loop import Loop
+        from draftproof.experiments.models.loop.switching import SwitchingLoop
         from draftproof.experiments.models.loop.vectors import coins_for
 
         draft = _handed("assistant_model") if assistant_model is None else assistant_model
@@ -189,12 +200,17 @@ class Generating:
         pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        keep = self.monitor is not None
-        loop = Loop(pair, self.verifier, self.scheme, warp if sampling else Warp(0), self.vectors, keep_rows=keep)
+        used, keep = warp if sampling else Warp(0), self.monitor is not None
+        loop: Loop | SwitchingLoop
+        if self.trials is None:
+            loop = Loop(pair, self.verifier, self.scheme, used, self.vectors, keep_rows=keep)
+        else:
+            self.trials.begun((id(model), id(draft), len(prompts), used))
+            loop = SwitchingLoop(pair, self.trials, used, self.vectors)
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
         told: list[Callable[[Piece], object]] = []
-        if self.monitor is not None:
+        if self.monitor is not None and isinstance(loop, Loop):
             told += [self.monitor.watching(loop, coins if sampling else ())]  # greedy texts draw nothing
         told += [self.each_block] if self.each_block is not None else []
         for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
@@ -231,15 +247,20 @@ def generate_with(
 ) -> Generating:
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
-    verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
-    `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
-    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: tests
-    whether what is written is lossless (`Monitor`); one watches any number of calls, each with its own random numbers.
+    verifier, scheme: objects, or text as on the command line. With the verifier "auto" the first blocks are made by
+    several in turn (`AUTO`; or traversal on the schemes that are given, a list) and the others by the fastest, which
+    one object remembers from call to call: the law of texts is the same, but not the text of a seed.
+    seed: text `i` of a batch has the seed `seed + i`, or the `i`-th of several, and does not hang on its neighbours;
+    None takes torch's, as `generate` does. vectors: "numpy" or "torch", what the verifier gets. each_block: told every
+    block of every text as it comes (`Piece`). monitor: tests whether what is written is lossless (`Monitor`); one
+    watches any number of calls, each with its own random numbers.
     lossy: whether a verifier of the library may write that is not declared lossless on this scheme, so that texts are
     not those of the target. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go
     together.
     """
     _check_seed(seed)
+    if isinstance(verifier, str) and verifier == "auto":
+        return _automatic(scheme, seed, vectors, each_block, monitor)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours, known = any(card is entry.card for entry in zoo.REGISTRY.values()), lossless_for(card)
@@ -251,6 +272,27 @@ def generate_with(
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
     return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
+
+
+def _automatic(
+    scheme: Any,
+    seed: int | Sequence[int] | None,
+    vectors: str,
+    each_block: Callable[[Piece], object] | None,
+    monitor: Monitor | None,
+) -> Generating:
+    from draftproof.experiments.models.loop.switching import Trials
+
+    if monitor is not None:
+        raise InvalidInput("a monitor watches one verifier on one scheme; name them, not auto")
+    given = AUTO if isinstance(scheme, str) and scheme == SCHEME else [("traversal", each) for each in _listed(scheme)]
+    each = [generate_with(*both) for both in given]
+    candidates = [(made.verifier, made.scheme) for made in each]
+    return Generating(*candidates[0], seed, vectors, each_block, None, Trials(candidates))
+
+
+def _listed(scheme: Any) -> list[Any]:
+    return list(scheme) if isinstance(scheme, Sequence) and not isinstance(scheme, str) else [scheme]
 
 
 def _check_seed(seed: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
@@ -23,6 +23,9 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
+
+if TYPE_CHECKING:
+    from draftproof.experiments.models.loop.switching import SwitchingLoop
 
 #: Whether a text ends after the last of its tokens; given its place among the prompts and its tokens, prompt left out.
 Ends: TypeAlias = Callable[[int, Sequence[int]], bool]
@@ -48,7 +51,7 @@ def ending(most: int, stop: Collection[int] = ()) -> Ends:
 
 
 def pieces(
-    loop: Loop, prompts: Sequence[Sequence[int]], coin: Coin | Sequence[Coin], more: int, ends: Ends
+    loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], coin: Coin | Sequence[Coin], more: int, ends: Ends
 ) -> Iterator[Piece]:
     """The texts after these prompts in pieces, block after block and in each block text after text, until all end.
 
@@ -71,7 +74,7 @@ def pieces(
         going = [going[place] for place in left]
 
 
-def _begun(loop: Loop, prompts: Sequence[Sequence[int]], more: int) -> State:
+def _begun(loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], more: int) -> State:
     """Where the texts stand before their first block; a prompt that several have is read once."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
     state = State.joined([loop.start(prompt, more) for prompt in places])

@@ -316,11 +316,11 @@ class Forecast:
             remark(f"{about}: {duration(seconds)} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
         self.said.append((round(passed, 1), round(total, 1)))
 
-    def on_the_way(self, tick: Tick, most: int, expected: float, after: float) -> Tick:
+    def on_the_way(self, tick: Tick, most: int, expected: float, after: float, parts: str) -> Tick:
         """What is told of the parts of a stage, `most` of them at the most, and corrects its time as they come.
 
-        expected: seconds of the stage; after: of what follows. The quick parts come first: so at least as much is left
-        as was expected, and what the parts still to come take at the pace of those that came.
+        expected: seconds of the stage; after: of what follows; parts: their name. The quick parts come first: at least
+        as much is left as was expected, and what the parts still to come take at the pace of those that came.
         """
         began, last, done = self.passed, self.passed, 0
 
@@ -332,7 +332,7 @@ class Forecast:
             if self.passed - last >= NOTED and done < most:
                 last = self.passed
                 left = max(spent / done * (most - done), expected - spent)
-                self.rest(left + after, f"{done} of at most {most} expectations")
+                self.rest(left + after, f"{done} of at most {most} {parts}")
 
         return told
 
@@ -541,11 +541,18 @@ class Search:
             if len(some) < len(candidates):
                 notes.append(f"for want of time {len(some)} of {len(candidates)} candidates were weighed, by a guess")
         after = self._rounds_seconds(near(some))
-        expecting = expecting_seconds(some, self._expectations)
+        expecting, contexts = expecting_seconds(some, self._expectations), len(self._expectations.contexts)
         forecast.rest(expecting + after, "after the pilot texts")
-        most = len(some) * len(self._expectations.contexts)
+        reading = self._expectations.reading
+        expecting -= reading
+        if reading > NOTED:
+            with bar("rows after contexts", contexts) as tick:
+                self._expectations.read(
+                    forecast.on_the_way(tick, contexts, reading, expecting + after, "contexts are read")
+                )
+        most = len(some) * contexts
         with bar("tokens a block (contexts, at most)", most) as tick:
-            told = forecast.on_the_way(tick, most, expecting, after)
+            told = forecast.on_the_way(tick, most, expecting, after, "expectations")
             known = {each.player: each for each in weighed(some, self._expectations, progress=told)}
         candidates = [known.get(each.player, each) for each in candidates]
         worth, _ = split(candidates)

@@ -147,7 +147,7 @@ def test_a_long_stage_corrects_what_was_announced_as_it_goes(
     monkeypatch.setattr(choose, "perf_counter", lambda: now[0])
     forecast = choose.Forecast(started=0.0)
     forecast.rest(100.0, "2 candidates")
-    told = forecast.on_the_way(ticks.append, 10, 40.0, 60.0)
+    told = forecast.on_the_way(ticks.append, 10, 40.0, 60.0, "expectations")
     now[0] = 1.0
     told(1)  # 10 s of 10 parts: what was expected of the stage is not less for its quick parts
     now[0] = 100.0
