@@ -2,138 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from itertools import product
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from draftproof.experiments.cli.compare import planning, tables, work
+from draftproof.experiments.cli.compare.policies import policy_rows, wanted_policies
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.latency import TimeModel, time_model
+from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.policies import Own, own_policy, shapes_of, world_of
 from draftproof.experiments.inputs.sources import Problem
-from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers, from_file
-from draftproof.experiments.models.policies.fitted import state_scalars
-from draftproof.experiments.models.policies.rivals import RIVALS, Rival, choices
-from draftproof.experiments.shared.output import check_files, number_fields, short, write_json
-from draftproof.experiments.shared.progress import bar, console_for, named_errors, remark
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers, from_file
+from draftproof.experiments.models.policies.rivals import RIVALS, Rival
+from draftproof.experiments.models.policies.roots import AT_ROOTS
+from draftproof.experiments.models.policies.values import tables_of, valued_rows
+from draftproof.experiments.shared.output import check_files, short, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, named_errors, remark
 from draftproof.simulator.arithmetic import arithmetic_named
-from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
-from draftproof.simulator.policies.optimal import best_static, policy_iteration
-from draftproof.simulator.policies.policy import Action, ByState, Policy
-from draftproof.simulator.policies.several import SeveralBlocks, several_blocks
-from draftproof.simulator.policies.value import Value, value
-from draftproof.simulator.protocol import DraftScheme, Progress
-
-
-def tables_of(
-    world: MarkovPair, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
-) -> Tables:
-    """What each verifier does on each shape; raises `InvalidInput` for one that does not claim to be lossless there."""
-    actions = []
-    for each, scheme in product(named, schemes):
-        card = each.verifier.card
-        if scheme.name not in lossless_for(card):
-            raise InvalidInput(
-                f"{each.label} does not claim to be lossless on {scheme}, so its tokens per time do not count; "
-                "leave it out"
-            )
-        actions.append(Action(scheme, each.verifier))
-    model = times.exact() if world.arithmetic.exact else times
-    return world.tables(actions, lambda action: model.time(action.scheme.as_dict()), tick)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A policy in a world. found: None for one that is refuted. held_out: the rate where no state was seen in fitting.
-
-    checked: its first blocks.
-    """
-
-    name: str
-    found: Value | None
-    choice: Any
-    held_out: float | None = None
-    checked: SeveralBlocks | None = None
-
-
-def judged(tables: Tables, policies: Sequence[Rival | Own], overhead: float, blocks: int) -> list[Judged]:
-    """Every policy, valued exactly. overhead: time a block for all that look at anything. blocks: that are checked.
-
-    A policy of one's own that takes other actions than those given cannot be valued; it is checked first.
-    """
-    X = state_scalars(tables.pair) if any(isinstance(each, Rival) and each.learner for each in policies) else None
-    return [_judged(tables, each, X, overhead, blocks) for each in policies]
-
-
-def _judged(tables: Tables, policy: Rival | Own, X: Any, overhead: float, blocks: int) -> Judged:
-    world = tables.pair
-    spent = 0 if policy.name == "static" else Fraction(repr(overhead))
-    if isinstance(policy, Own):
-        checked = first_blocks(world, policy.bound(tables.actions), blocks)
-        if checked is not None and not checked.lossless:
-            return Judged(policy.name, None, (), None, checked)
-        choice = world.choices(policy.bound(tables.actions), tables.actions)
-        return Judged(policy.name, value(tables, choice, policy.name, spent), choice, None, checked)
-    choice, unseen = choices(policy, tables, X)
-    held_out = None if unseen is None else float(value(tables, unseen, policy.name, spent).rate)
-    table = ByState(tables.actions, tuple(map(int, choice)), world.vocab_size, world.window, policy.name)
-    checked = first_blocks(world, table, blocks)
-    return Judged(policy.name, value(tables, choice, policy.name, spent), choice, held_out, checked)
-
-
-def first_blocks(world: MarkovPair, policy: Policy, blocks: int) -> SeveralBlocks | None:
-    """The first blocks from the world's first state, exactly in its arithmetic; None where none are asked for."""
-    if blocks == 0:
-        return None
-    target, draft = world.processes(0)
-    before = (0,) * (world.window - world.order)
-    return several_blocks(policy, target, draft, blocks, world.arithmetic.name, start=before)
-
-
-def row(name: str, tables: Tables, each: Judged, static: Any, best: Any) -> dict[str, Any]:
-    """A policy as programs read it: rates, what it gains over the best static action and loses to the best policy."""
-    found, checked = each.found, each.checked
-    return {
-        "verifier": name,
-        "policy": each.name,
-        **number_fields("tokens_per_time", None if found is None else found.rate),
-        **number_fields("block_efficiency", None if found is None else found.tokens),
-        **number_fields("time", None if found is None else found.time),
-        "over_static": None if found is None else float(found.rate / static - 1),
-        "regret": None if found is None else float(1 - found.rate / best),
-        "held_out": each.held_out,
-        "held_out_regret": None if each.held_out is None else 1 - each.held_out / float(best),
-        "used": None if found is None else found.used,
-        "actions": None if found is None else _shares(tables, each.choice, found),
-        "blocks_checked": None if checked is None else checked.blocks,
-        "lossless": None if checked is None else checked.lossless,
-        "violation": None if checked is None or checked.violation is None else str(checked.violation),
-    }
-
-
-def _shares(tables: Tables, choice: Any, found: Value) -> dict[str, float]:
-    """The share of the blocks that each action takes, the largest first."""
-    shares: dict[str, float] = {}
-    for state, position in enumerate(choice):
-        action = str(tables.actions[position])
-        shares[action] = shares.get(action, 0.0) + float(found.starts[state])
-    return {action: share for action, share in sorted(shares.items(), key=lambda item: -item[1]) if share > 0}
-
-
-def valued_rows(
-    name: str, tables: Tables, policies: Sequence[Rival | Own], overhead: float = 0.0, blocks: int = 0
-) -> list[dict[str, Any]]:
-    """One row a policy."""
-    static, best = value(tables, best_static(tables)).rate, value(tables, policy_iteration(tables).choice).rate
-    return [row(name, tables, each, static, best) for each in judged(tables, policies, overhead, blocks)]
-
+from draftproof.simulator.protocol import DraftScheme
 
 #: Most used actions that are named.
 NAMED = 3
@@ -200,7 +92,11 @@ USUAL = ["specinfer", "block", "traversal"]
 
 Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help=f"Default: {', '.join(USUAL)}.")]
 Wanted = Annotated[
-    list[str] | None, typer.Option("--policy", help=f"{', '.join(RIVALS)} or FILE.py:NAME; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help=f"{', '.join(RIVALS)} or FILE.py:NAME; of models {', '.join(AT_ROOTS)}, selector. May be repeated.",
+    ),
 ]
 BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
@@ -229,10 +125,17 @@ def policies(
     arithmetic: opt.ArithmeticName = "float64",
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Exact tokens per time of policies that choose a shape for every block, beside the best one there is."""
+    """Exact tokens per time of policies that choose a shape for every block, beside the best one there is.
 
-    check_files((given.instance, given.text), {"--json": json_target})
+    Of models they are valued at the roots of a text, or after prompts: one block after each.
+    """
+    check_files(given.inputs, {"--json": json_target})
     named = chosen_verifiers(chosen or USUAL)
+    if given.models:
+        others = {"--together": together, "--check": blocks, "--overhead": overhead}
+        if wrong := [flag for flag, value in others.items() if value]:
+            raise InvalidInput(f"{wrong[0]} is for blocks that follow each other; with models leave it out")
+        return _at_roots(named, wanted, given, shapes_of(K, L1, L2, max_nodes), cost, arithmetic, json_target)
     rivals = _rivals(wanted, arithmetic)
     problem = choose_problem(given)
     world = world_of(problem, arithmetic_named(arithmetic))
@@ -250,14 +153,46 @@ def policies(
     with bar("tables", sum(len(group) for _, group in groups) * len(schemes)) as tick:
         for label, group in groups:
             with named_errors(label):
-                tables = tables_of(world, group, schemes, times, tick)
-                rows += valued_rows(label, tables, rivals, overhead, blocks)
+                valued = tables_of(world, group, schemes, times, tick)
+                rows += valued_rows(label, valued, rivals, overhead, blocks)
     write_json(json_target, {"rows": rows})
     console = console_for(json_target)
     console.print(table(rows, f"{_named(problem)}, {arithmetic}, {len(schemes)} shapes, {cost}"))
     refuted = [row for row in rows if row["lossless"] is False]
     for row in refuted:
         console.print(f"{row['policy']} with {row['verifier']}: REFUTED, {row['violation']}")
+    return 1 if refuted else 0
+
+
+def _at_roots(
+    named: Sequence[NamedVerifier],
+    wanted: Sequence[str] | None,
+    given: Given,
+    schemes: Sequence[DraftScheme],
+    cost: str,
+    arithmetic: str,
+    json_target: str | None,
+) -> int:
+    """Policies of a pair of models: what `compare --policy` says of these shapes."""
+    times, problem = time_model(cost), choose_problem(given)
+    times.check(schemes)
+    policies = wanted_policies(wanted or list(AT_ROOTS), problem, given.pair, named, schemes, arithmetic, times)
+    assert policies is not None
+    settings = Settings(arithmetic, "auto", jobs=os.cpu_count() or 1)
+    cells = planning.all_cells(problem, policies.named, policies.schemes, settings, False)
+    kept = Store(None, ("law",))
+    if not work.compute_all(problem, cells, settings, kept, given.options):
+        return INTERRUPTED
+    rows = policy_rows(policies, [kept[cell.strong_id] for cell in cells])
+    write_json(json_target, {"rows": rows})
+    console = console_for(json_target)
+    console.print(f"{problem}, {arithmetic}, {len(policies.schemes)} shapes, {cost}", soft_wrap=True)
+    console.print(tables.policies_table(rows))
+    if "groups" in rows[0]:
+        console.print(tables.groups_table(rows))
+    refuted = list(dict.fromkeys(row["verifier"] for row in rows if not row["lossless"]))
+    for label in refuted:
+        console.print(f"{label}: REFUTED; draftproof check {label} has the witness")
     return 1 if refuted else 0
 
 

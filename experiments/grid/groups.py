@@ -26,14 +26,21 @@ def positions_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
     return {ALL: list(range(len(groups))), **found} if len(found) > 1 else {ALL: list(range(len(groups)))}
 
 
-def mean_by_group(groups: Sequence[str], values: Sequence[float]) -> list[dict[str, Any]]:
-    """The mean of a number a prompt, by group. low, high: 95 % over prompts, None of fewer than `FEWEST` prompts."""
+def mean_by_group(
+    groups: Sequence[str], values: Sequence[float], per: Sequence[float] | None = None
+) -> list[dict[str, Any]]:
+    """The mean of a number a prompt, by group. low, high: 95 % over prompts, None of fewer than `FEWEST` prompts.
+
+    per: of what the mean is over that of the values; the interval is then that of a ratio of means.
+    """
     found = []
     for group, positions in positions_by_group(groups).items():
         own = np.array([values[position] for position in positions], dtype=float)
-        mean, low, high = float(own.mean()), None, None
+        below = np.array([1.0 if per is None else per[position] for position in positions])
+        mean, low, high = float(own.mean() / below.mean()), None, None
         if len(own) >= FEWEST:
-            half = float(t.ppf(0.975, len(own) - 1)) * float(own.std(ddof=1)) / sqrt(len(own))
+            deviation = float((own - mean * below).std(ddof=1) / below.mean())
+            half = float(t.ppf(0.975, len(own) - 1)) * deviation / sqrt(len(own))
             low, high = mean - half, mean + half
         found.append({"group": group, "prompts": len(own), "mean": mean, "low": low, "high": high})
     return found

@@ -79,9 +79,8 @@ def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
         context = problem.pair.frequent_roots(1)[0][0]
         target, draft = problem.pair.processes(context)
     elif not isinstance(problem, (FileProblem, FamilyProblem)):
-        models = "; draftproof compare --policy values policies at the roots of models" * (problem.flag == "--pair")
         raise InvalidInput(
-            f"{problem} has no states that come again; use --text or --family in place of {problem.flag}{models}"
+            f"{problem} has no states that come again; use --text or --family in place of {problem.flag}"
         )
     else:
         depth = max(problem.instance.depth, 1) if isinstance(problem, FileProblem) else 2

@@ -218,6 +218,8 @@ def _show(
         console.print(tables.policies_table(policies))
     if "groups" in rows[0] and short:
         console.print(tables.groups_table(rows))
+        if policies:
+            console.print(tables.groups_table(policies))
     if by_root:
         console.print(tables.roots_table(rows))
 

@@ -12,13 +12,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.policies import tables_of, valued_rows
+from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import distinct, own_policy, world_of
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.models.policies.rivals import RIVALS
 from draftproof.experiments.models.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
+from draftproof.experiments.models.policies.values import tables_of, valued_rows
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.arithmetic import arithmetic_named
@@ -175,6 +176,8 @@ def _at_roots(given: Wanted, rows: Sequence[dict[str, Any]]) -> list[dict[str, A
             if choice is not None:
                 found.append(_row_at_roots(given, spec, named, table, choice, whole))
     if not found:
+        if SELECTOR not in given.specs:
+            raise InvalidInput(f"{given.named[0].label} has no row for each shape; choose another verifier")
         raise InvalidInput(
             f"{given.folder} has no selector for {given.named[0].label}; make one: "
             f"draftproof train-selector {given.named[0].label} --pair {given.folder}"
@@ -220,8 +223,11 @@ def _row_at_roots(
         shares[shape] = shares.get(shape, 0.0) + float(weight)
     rate, best = table.rate(choice), table.rate(AT_ROOTS["greedy"](table))
     deviation = max((_number(part["max_deviation"]) for part in parts), key=float)
+    groups = getattr(given.problem, "groups", ())  # of prompts
+    times = [float(table.times[action]) for action in choice]
     return {
         **_fields(given, spec, named, shares, rate, table.time(choice)),
+        **({"groups": mean_by_group(groups, list(map(float, means)), times)} if groups else {}),
         **number_fields("block_efficiency", mean),
         **number_fields("variance", variance),
         "depth_distribution": [

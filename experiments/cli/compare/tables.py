@@ -191,9 +191,12 @@ def root_efficiencies(row: dict[str, Any]) -> list[float]:
 
 
 def groups_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Block efficiency by group of prompts, one column a group."""
-    table = Table(title="E[tau+1] by group of prompts", title_justify="left", caption_justify="left")
-    table.add_column("K, L1, L2")
+    """Block efficiency by group of prompts, one column a group; of policies with times tokens per time."""
+    what, heading = "E[tau+1]", "K, L1, L2"
+    if "policy" in rows[0]:
+        what, heading = "tokens per time" if "speedup" in rows[0] else "tokens a block", "policy"
+    table = Table(title=f"{what} by group of prompts", title_justify="left", caption_justify="left")
+    table.add_column(heading)
     table.add_column("verifier")
     group_columns(table, rows[0]["groups"])
     for row in rows:

@@ -246,3 +246,46 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
         "code\n4 prompts",
     ]
     assert f"{np.mean([by_root['measured'][number] for number in (0, 3)]):.4f}" in next(iter(shown.columns[4].cells))
+
+
+def test_policies_of_models_that_others_trained_are_those_of_their_prompts(
+    draftproof: Callable[..., Any], models: tuple[object, ...]
+) -> None:
+    Path("own.py").write_text("def mine(known, actions):\n    return actions[known.context[-1] % len(actions)]\n")
+    shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", "draft=1,target=3", "--arithmetic", "rational")
+    given = (*models, "--prompts", file_of(*GROUPS), *shapes, "--policy", "greedy", "--policy", "own.py:mine")
+    ran = draftproof("policies", "specinfer", *given, "--json", "p.json")
+    assert ran.code == 0
+    beside = draftproof("compare", "specinfer", *given, "--no-optimum", "--jobs", 1, "--json", "c.json")
+    rows, compared = (json.loads(Path(name).read_text()) for name in ("p.json", "c.json"))
+    assert (rows["rows"], beside.code) == (compared["policies"], 0)
+    greedy, _ = rows["rows"]
+    laws = [[root["block_efficiency_float"] for root in row["roots"]] for row in compared["rows"]]
+    times = [row["time"] for row in compared["rows"]]
+    rate = greedy["tokens_per_time_float"]
+    best = [max((0, 1), key=lambda action: laws[action][root] - rate * times[action]) for root in range(6)]
+    groups = {each["group"]: each for each in greedy["groups"]}
+    assert groups["all"]["mean"] == pytest.approx(rate)
+    chat = sum(laws[best[root]][root] for root in (0, 3)) / sum(times[best[root]] for root in (0, 3))
+    assert groups["chat"]["mean"] == pytest.approx(chat)
+    assert groups["code"]["low"] < groups["code"]["mean"] < groups["code"]["high"]
+    assert "tokens per time by group of prompts" in ran.out
+
+
+def test_the_interval_of_a_ratio_is_that_of_a_mean_where_all_weigh_alike() -> None:
+    values = [1.0, 2.0, 4.0, 3.0]
+    (mean,) = mean_by_group([""] * 4, values)
+    (ratio,) = mean_by_group([""] * 4, values, [2.0] * 4)
+    assert [ratio[name] for name in ("mean", "low", "high")] == pytest.approx(
+        [mean[n] / 2 for n in ("mean", "low", "high")]
+    )
+    (even,) = mean_by_group([""] * 4, values, values)
+    assert (even["mean"], even["low"], even["high"]) == pytest.approx((1.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize("option", [("--together",), ("--check", 2), ("--overhead", 0.1)])
+def test_what_needs_blocks_that_follow_each_other_is_refused_of_models(
+    draftproof: Callable[..., Any], option: tuple[object, ...]
+) -> None:
+    ran = draftproof("policies", "--target", "a", "--draft", "b", *option)
+    assert (ran.code, f"{option[0]} is for blocks that follow each other" in ran.err) == (2, True)
