@@ -133,12 +133,12 @@ def train_selector(
 
     libraries()
     from draftproof.experiments.models.pair.opened import Wanted
-    from draftproof.experiments.models.pair.warp import parse_warp
     from draftproof.experiments.models.selector.making import train
+    from draftproof.simulator.instances.sampling import Sampling
 
     wanted, named = Wanted(folder, target, draft, device, text=text), find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)
-    warps = list(dict.fromkeys(map(parse_warp, sampling or [""])))
+    warps = list(dict.fromkeys(map(Sampling.parse, sampling or [""])))
     if any(warp.top_k is not None for warp in warps):
         raise InvalidInput("--sampling: networks know temperature and top_p; leave out top_k")
     times = None if cost is None else time_model(cost)

@@ -97,7 +97,8 @@ def scheme(value: Any) -> bool:
     return True
 
 
-_SAMPLING = some(named(some(number)))
+_SAMPLING = some(named(lambda value: value is None or number(value) or text(value)))
+_SAMPLINGS = ("sampling", "draft_sampling", "told", "warp")
 _SIZES = {"vocab_size": count, "denominator": count}
 
 
@@ -105,15 +106,14 @@ def source(value: Any) -> bool:
     """The source of instances, as `Problem.source` has it."""
     if not isinstance(value, dict):
         return False
+    sampled = all(_SAMPLING(value.get(key)) for key in _SAMPLINGS)
     if "family" in value:
-        parameters = {key: each for key, each in value.items() if key != "sampling"}
-        return fields({**_SIZES, "family": text, "seed": count}, number)(parameters) and _SAMPLING(
-            value.get("sampling")
-        )
+        parameters = {key: each for key, each in value.items() if key not in _SAMPLINGS}
+        return fields({**_SIZES, "family": text, "seed": count}, number)(parameters) and sampled
     orders = {"target_order": count, "draft_order": count, "text": text, "root": text}
     tokens = {"vocab_size": count, "roots": many(many(count)), "warp": _SAMPLING}
     wanted = {**_SIZES, **orders} if "text" in value else tokens if "pair" in value else {}
-    return fields(wanted)(value) and all(_SAMPLING(value.get(key)) for key in ("sampling", "warp"))
+    return fields(wanted)(value) and sampled
 
 
 def _exact_fields(names: tuple[str, ...], kind: Callable[[Kind], Kind] = lambda each: each) -> dict[str, Kind]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,12 +20,13 @@ from draftproof.experiments.inputs.options import (
     Target,
     grouped,
 )
-from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem, sampled
+from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_spec
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances import sampling as chains
 from draftproof.simulator.instances.families import FAMILIES, family_named
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
@@ -113,6 +114,12 @@ class Given:
         return [word for name, value in given for word in ("--" + name.replace("_", "-"), str(value))]
 
     @property
+    def samplings(self) -> chains.Samplings:
+        """How tokens are drawn; raises `InvalidInput` for values out of range."""
+        chain = chains.Sampling.parse(self.sampling or "", "--sampling")
+        return chains.Samplings(chain, chain)
+
+    @property
     def models(self) -> bool:
         """Whether the instance comes from models."""
         return any((self.pair, self.target, self.draft))
@@ -135,21 +142,10 @@ def choose_problem(given: Given, small: bool = False) -> Problem:
         return _pair_problem(given, small)
     of_models = {"--prompts": given.prompts, "--bos": None if given.bos == "auto" else given.bos}
     _refuse({**of_models, "--context": given.context}, "is for models; add --pair, or --target and --draft")
-    problem = _written_problem(given)
-    return problem if given.sampling is None else sampled(problem, _temperature(given.sampling))
+    return replace(_written_problem(given), samplings=given.samplings)
 
 
-def _temperature(sampling: str) -> float:
-    """The temperature in `--sampling` for rows not from models; raises `InvalidInput` for other settings."""
-    from draftproof.experiments.models.pair.warp import Warp, parse_warp
-
-    warp = parse_warp(sampling)
-    if warp != Warp(warp.temperature):
-        raise InvalidInput(f"--sampling {sampling}: top_k and top_p belong to models; give temperature=.7 alone")
-    return warp.temperature
-
-
-def _written_problem(given: Given) -> Problem:
+def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
     sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
     named = [flag for flag, value in sources.items() if value]
     if len(named) > 1:
@@ -212,11 +208,10 @@ def _pair_problem(given: Given, small: bool) -> Problem:
         raise InvalidInput("--root gives one context, --prompts a file of them; give one of the two")
     from draftproof.experiments.models.expect.problem import fewest, pair_problem
     from draftproof.experiments.models.pair.opened import Wanted, load_wanted
-    from draftproof.experiments.models.pair.warp import parse_warp
 
     where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
     wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
-    warp = parse_warp(given.sampling or "")
+    warp = given.samplings.target
     opened = load_wanted(wanted)
     size = fewest(opened.pair.vocab_size) if small and given.vocab is None else given.vocab
     return pair_problem(opened, warp, size, given.roots, given.root, given.denominator)

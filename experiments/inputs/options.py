@@ -61,6 +61,9 @@ def _fields(group: Any, annotations: Mapping[str, Any]) -> list[Parameter]:
     ]
 
 
+#: How `--sampling` and options like it are written.
+SAMPLING = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2"
+
 _SHAPE = "Scheme"
 _HOW = "How to compute"
 _OUT = "Output"
@@ -128,28 +131,9 @@ ContextLength = Annotated[
         rich_help_panel=_PAIR,
     ),
 ]
-_DRAWN = "How tokens are drawn from both: temperature=.7,top_k=40,top_p=.9"
-Sampling = Annotated[
-    str | None, typer.Option(help=f"{_DRAWN} (without models temperature alone); temperature=0 is greedy.")
-]
+_DRAWN = f"How tokens are drawn from both: any of {SAMPLING}"
+Sampling = Annotated[str | None, typer.Option(help=f"{_DRAWN}; temperature=0 is greedy.")]
 Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAWN}; may be repeated.")]
-
-#: The numbers of `--sampling` and of what is written like it.
-SAMPLING: dict[str, type] = {"temperature": float, "top_k": int, "top_p": float}
-
-
-def parse_sampling(text: str, flag: str = "--sampling") -> dict[str, Any]:
-    """`temperature=.7,top_k=40,top_p=.9`, any of them, as numbers by name; raises `InvalidInput`."""
-    numbers: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, _, value = (word.strip() for word in part.partition("="))
-        if name not in SAMPLING or name in numbers:
-            raise InvalidInput(f"{flag} {part!r}: write temperature=.7,top_k=40,top_p=.9, each at most once")
-        try:
-            numbers[name] = SAMPLING[name](value)
-        except ValueError:
-            raise InvalidInput(f"{flag} {part!r}: {value!r} is no number of that kind") from None
-    return numbers
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem, tempered
+from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import loaded, parse_range
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.processes import MarkovProcess, rationalise
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.policies.markov_pair import MarkovPair
 from draftproof.simulator.policies.policy import Action, Known, Policy
 
@@ -76,8 +76,10 @@ def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
     the longest contexts that both processes have. Where states are few they tell the rows at the previous token, too.
     """
     if isinstance(problem, TextProblem):
-        context = problem.pair.frequent_roots(1)[0][0]
-        target, draft = problem.pair.processes(context)
+        case = problem.roots(1, RATIONAL)[0]
+        if not (isinstance(case.target, MarkovProcess) and isinstance(case.draft, MarkovProcess)):
+            raise InvalidInput(f"{problem}: rows that depend on the whole text have no states that come again")
+        target, draft = case.target, case.draft
     elif not isinstance(problem, (FileProblem, FamilyProblem)):
         raise InvalidInput(
             f"{problem} has no states that come again; use --text or --family in place of {problem.flag}"
@@ -94,11 +96,3 @@ def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
 
 def _chain(process: Any, name: str, order: int) -> MarkovProcess:
     return MarkovProcess(process.tables[order], (0,) * order, name)
-
-
-def at_temperature(process: MarkovProcess, temperature: float, denominator: int = 2**16) -> MarkovProcess:
-    """The process with its rows taken to the power `1/temperature`, as multiples of one over `denominator`."""
-    if temperature == 1:
-        return process
-    floats = tempered(FLOAT64.vector(process.states), temperature)
-    return MarkovProcess(rationalise(floats, denominator, arithmetic_of(process.states)), process.root, process.name)

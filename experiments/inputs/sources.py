@@ -1,26 +1,28 @@
 """Where instances come from: an instance file, a member of a synthetic family, or a text with its root contexts.
 
-Families and texts can be sampled at a temperature: rows of both models to the power `1/T`.
+All of them can be sampled: `Samplings` says how tokens are drawn from their rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.exact import FLOAT_UNIT
 from draftproof.simulator.instances.families import family_named
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, table_entries
-from draftproof.simulator.protocol import TokenProcess
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 
+#: No sampling but the given rows themselves.
+AS_THEY_ARE = Samplings(Sampling(), Sampling())
 #: Instances of a family are exact up to so many table entries; beyond, a float64 run draws them as floats at once.
 EXACT_ENTRIES = 200_000
 
@@ -52,6 +54,7 @@ class FileProblem:
 
     path: str
     instance: Instance
+    samplings: Samplings = AS_THEY_ARE
 
     flag: ClassVar[str] = "--instance"
 
@@ -62,15 +65,15 @@ class FileProblem:
     @property
     def source(self) -> dict[str, Any]:
         """See `Problem`: the hash of the rows, so that a renamed file is the same problem."""
-        return {"instance": self.instance.digest()}
+        return {"instance": self.instance.digest(), **self.samplings.source}
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         exact = self.instance.target.arithmetic.exact
         cut = self.instance.converted(RATIONAL if exact else arithmetic, depth)
-        return [Case(self.path, cut.target, cut.draft)]
+        return self.samplings.cases([Case(self.path, cut.target, cut.draft)], depth, FLOAT_UNIT)
 
     def __str__(self) -> str:
-        return f"instance {self.path}, V = {self.vocab_size}"
+        return f"instance {self.path}, V = {self.vocab_size}{_said(self.samplings, FLOAT_UNIT)}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class FamilyProblem:
     seed: int
     denominator: int
     parameters: Mapping[str, float] = field(default_factory=dict)
+    samplings: Samplings = AS_THEY_ARE
 
     flag: ClassVar[str] = "--family"
 
@@ -93,6 +97,7 @@ class FamilyProblem:
             "seed": self.seed,
             "denominator": self.denominator,
             **self.parameters,
+            **self.samplings.source,
         }
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
@@ -105,11 +110,12 @@ class FamilyProblem:
         made = family.instance(
             self.vocab_size, depth, np.random.default_rng(seed), self.denominator, numbers, **self.parameters
         )
-        return Case(f"seed {seed}", made.target, made.draft)
+        return self.samplings.cases([Case(f"seed {seed}", made.target, made.draft)], depth, self.denominator)[0]
 
     def __str__(self) -> str:
         given = "".join(f", {key} = {value:g}" for key, value in self.parameters.items())
-        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}"
+        said = _said(self.samplings, self.denominator)
+        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}{said}"
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,7 @@ class TextProblem:
     pair: TextPair
     root: str | None = None
     count: int = 8
+    samplings: Samplings = AS_THEY_ARE
 
     flag: ClassVar[str] = "--text"
 
@@ -138,6 +145,7 @@ class TextProblem:
             "draft_order": self.pair.draft_order,
             "denominator": self.pair.denominator,
             "root": self.root if self.root is not None else f"{self.count} most frequent",
+            **self.samplings.source,
         }
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
@@ -145,73 +153,18 @@ class TextProblem:
             contexts = [(self.pair.root_of(self.root), Fraction(1))]
         else:
             contexts = self.pair.frequent_roots(self.count)
-        return [Case(self.pair.show(context), *self.pair.processes(context), weight) for context, weight in contexts]
+        made = [Case(self.pair.show(context), *self.pair.processes(context), weight) for context, weight in contexts]
+        return self.samplings.cases(made, depth, self.pair.denominator)
 
     def __str__(self) -> str:
         return (
             f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
             f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "
             + (f"root {self.root!r}" if self.root is not None else f"{self.count} most frequent roots")
+            + _said(self.samplings, self.pair.denominator)
         )
 
 
-@dataclass(frozen=True)
-class SampledProblem:
-    """A family or a text at a temperature of both models, at least 0: its rows to the power `1/temperature`.
-
-    They are multiples of one over the problem's own denominator again. At 0 all mass is on the largest entry, on the
-    lowest token where several are.
-    """
-
-    problem: FamilyProblem | TextProblem
-    temperature: float
-
-    @property
-    def flag(self) -> str:
-        return "--sampling"
-
-    @property
-    def vocab_size(self) -> int:
-        return self.problem.vocab_size
-
-    @property
-    def source(self) -> dict[str, Any]:
-        return {**self.problem.source, "sampling": {"temperature": self.temperature}}
-
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        return [
-            replace(case, target=self._sampled(case.target), draft=self._sampled(case.draft))
-            for case in self.problem.roots(depth, arithmetic)
-        ]
-
-    def _sampled(self, process: TokenProcess) -> TokenProcess:
-        if isinstance(process, MarkovProcess):
-            return MarkovProcess(self._rows(process.states), process.root, process.name)
-        assert isinstance(process, TableProcess)
-        return TableProcess([self._rows(table) for table in process.tables], process.name)
-
-    def _rows(self, rows: Any) -> Any:
-        own = self.problem
-        grain = own.denominator if isinstance(own, FamilyProblem) else own.pair.denominator
-        return rationalise(tempered(FLOAT64.vector(rows), self.temperature), grain, arithmetic_of(rows))
-
-    def __str__(self) -> str:
-        return f"{self.problem}, temperature {self.temperature:g}"
-
-
-def tempered(rows: Any, temperature: float) -> Any:
-    """Rows of floats, shape `(n, V)`, at a temperature of at least 0."""
-    largest = rows.max(axis=1, keepdims=True)
-    if temperature == 0:
-        return np.eye(rows.shape[1])[rows.argmax(axis=1)]
-    powers = (rows / largest) ** (1 / temperature)
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def sampled(problem: Problem, temperature: float) -> Problem:
-    """The problem at a temperature; itself at 1. Raises `InvalidInput` for an instance file, which is as it is."""
-    if temperature == 1:
-        return problem
-    if not isinstance(problem, (FamilyProblem, TextProblem)):
-        raise InvalidInput(f"--sampling has no effect on {problem.flag}; leave it out")
-    return SampledProblem(problem, temperature)
+def _said(samplings: Samplings, denominator: int) -> str:
+    """What the name of a problem says of its sampling."""
+    return "" if samplings.nothing else f", {samplings.said(f', rows rounded to multiples of 1/{denominator}')}"

@@ -30,7 +30,7 @@ from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.pair.opened import Wanted
-    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.simulator.instances import sampling as chains
 
 _PAIR: Any = {"rich_help_panel": "Pair of models"}
 _SHAPE: Any = {"rich_help_panel": "Scheme"}
@@ -99,11 +99,11 @@ class SamplingOptions:
 
     sampling: Sampling = None
 
-    def warp(self) -> Warp:
+    def warp(self) -> chains.Sampling:
         """The same for the loop; raises `InvalidInput` for values outside their ranges."""
-        from draftproof.experiments.models.pair.warp import parse_warp
+        from draftproof.simulator.instances.sampling import Sampling
 
-        return parse_warp(self.sampling or "")
+        return Sampling.parse(self.sampling or "", "--sampling")
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def trained_instances(folder: str, vocab_size: int, depth: int, roots: int) -> I
     """The instances of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
     from draftproof.experiments.models.expect.problem import pair_problem
     from draftproof.experiments.models.pair.opened import Wanted, load_wanted
-    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.simulator.instances.sampling import Sampling
 
     opened = load_wanted(Wanted(folder))
     if opened.pair.vocab_size != vocab_size:
@@ -96,7 +96,7 @@ def trained_instances(folder: str, vocab_size: int, depth: int, roots: int) -> I
             f"{folder} has {opened.pair.vocab_size} tokens, the instances of the map {vocab_size}; "
             f"draftproof train --vocab {vocab_size} --out FOLDER makes such a pair"
         )
-    cases = pair_problem(opened, Warp(), vocab_size, roots).roots(depth, FLOAT64)
+    cases = pair_problem(opened, Sampling(), vocab_size, roots).roots(depth, FLOAT64)
     for number, case in enumerate(cases):
         rows = Instance.of(case.target, case.draft, depth, FLOAT64)
         yield from (MapInstance(TRAINED, number, t, 0, vocab_size, depth, rows) for t in TEMPERATURES)

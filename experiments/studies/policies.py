@@ -20,7 +20,7 @@ from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.options import grouped
-from draftproof.experiments.inputs.policies import at_temperature, shapes, world_of
+from draftproof.experiments.inputs.policies import shapes, world_of
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, topics_table
 from draftproof.experiments.models.policies.fitted import state_scalars
@@ -29,6 +29,7 @@ from draftproof.experiments.studies import StudyFiles, Views, conduct
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
@@ -167,9 +168,8 @@ class Place:
     def world(self) -> MarkovPair:
         """Its chains, in float64."""
         pair = TextPair(topics_table(), self.vocab_size, self.target_order, self.draft_order)
-        world = world_of(TextProblem(TOPICS, pair), FLOAT64)
-        sides = [at_temperature(side, self.temperature) for side in (world.target, world.draft)]
-        return MarkovPair(sides[0], sides[1], world.window)
+        chain = Sampling(self.temperature)
+        return world_of(TextProblem(TOPICS, pair, samplings=Samplings(chain, chain)), FLOAT64)
 
     def __str__(self) -> str:
         orders = f"orders {self.target_order} and {self.draft_order}"

@@ -312,10 +312,10 @@ def main(
     files.check(pair.inputs)
     from draftproof.experiments.models.measure.texts import Length, latency_of
     from draftproof.experiments.models.pair.opened import open_pair
-    from draftproof.experiments.models.pair.warp import parse_warp
+    from draftproof.simulator.instances.sampling import Sampling
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
-    warps = [parse_warp(text) for text in sampling or ("temperature=.5", "temperature=1")]
+    warps = [Sampling.parse(text, "--sampling") for text in sampling or ("temperature=.5", "temperature=1")]
     console, kept = console_for(files.json_target), Store(files.resume)
     try:
         with open_pair(pair.wanted(seed)) as opened:

@@ -15,7 +15,6 @@ from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit, Finding
-from draftproof.simulator.audit.processing import Processing
 from draftproof.simulator.audit.ragged import Ragged
 from draftproof.simulator.audit.rounding import Rounding, only_rounding
 from draftproof.simulator.audit.rows import RowForm, kind_named
@@ -31,7 +30,6 @@ __all__ = [
     "FunctionFailed",
     "Hypothesis",
     "Interface",
-    "Processing",
     "Ragged",
     "Rounding",
     "RowForm",

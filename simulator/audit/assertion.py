@@ -11,12 +11,12 @@ from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit
-from draftproof.simulator.audit.processing import Processing
 from draftproof.simulator.audit.rows import RowForm, kind_named
 from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.lazy import jax_module, torch_module
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
@@ -35,9 +35,7 @@ def make_audit(
     batch: int = 1,
     coins: str = "symbols",
     keywords: Mapping[str, Any] | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
+    processing: str | Sampling = "",
     name: str | None = None,
     typed: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
@@ -46,8 +44,8 @@ def make_audit(
 
     interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
     "numpy", "torch" or "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
-    rows of `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows
-    itself. typed, notes: see `Audited`.
+    rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself,
+    such as "temperature=.7,top_p=.9". typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
@@ -59,7 +57,8 @@ def make_audit(
     followed = Audited(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, coins, typed=typed or {}, notes=tuple(notes)
     )
-    return Audit(followed, Processing(temperature, top_k, top_p), batch)
+    sampling = Sampling.parse(processing, "processing") if isinstance(processing, str) else processing
+    return Audit(followed, sampling, batch)
 
 
 def assert_function_lossless(

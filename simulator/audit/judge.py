@@ -17,18 +17,18 @@ from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.batches import batch_law, requests_of
 from draftproof.simulator.audit.interfaces import SelfDrafted
-from draftproof.simulator.audit.processing import Processing
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_function, enumerate_law, estimate_size
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
 from draftproof.simulator.verdicts.lossless import Check
 
-_NOTHING = Processing()
+_NOTHING = Sampling()
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,17 @@ class Audit:
     """
 
     audited: Audited
-    processing: Processing = _NOTHING
+    processing: Sampling = _NOTHING
     batch: int = 1
     ragged: bool = True
 
     def __post_init__(self) -> None:
-        if not self.processing.nothing and self.audited.rows.kind.arithmetic.exact:
-            raise InvalidInput("temperature, top-k and top-p are computed in floats; use arithmetic float64")
+        if self.processing.rounded is not None and self.audited.rows.kind.arithmetic.exact:
+            raise InvalidInput(f"processing {self.processing}: {self.processing.rounded}; use arithmetic float64")
         if self.batch < 1 or (self.batch > 1) != self.audited.batched:
             raise InvalidInput(f"a batch of {self.batch} requests; give 2 or more for a function that takes batches")
         if self.batch > 1 and not self.processing.nothing:
-            raise InvalidInput("temperature, top-k and top-p are for one request a call; leave out the batch")
+            raise InvalidInput("processed rows are for one request a call; leave out the batch")
 
     @property
     def name(self) -> str:

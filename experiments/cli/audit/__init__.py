@@ -11,6 +11,7 @@ from draftproof.experiments.inputs.given import Given, with_groups
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.audit.interfaces import INTERFACES
+from draftproof.simulator.instances.sampling import Sampling
 
 _HOW = "How the function is called"
 _PROCESSING = "Processing inside the function"
@@ -38,9 +39,7 @@ Cases = Annotated[
 ]
 Processing = Annotated[
     str | None,
-    typer.Option(
-        help="Processing of rows inside the function: temperature=.7,top_k=40,top_p=.9.", rich_help_panel=_PROCESSING
-    ),
+    typer.Option(help="Processing of rows inside the function, as --sampling.", rich_help_panel=_PROCESSING),
 ]
 Instances = Annotated[
     int | None, typer.Option(min=1, help="N random instances of the family.", rich_help_panel="Instance")
@@ -91,8 +90,8 @@ def audit(
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
-    called |= opt.parse_sampling(processing or "", "--processing")
-    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called)
+    chain = Sampling.parse(processing or "", "--processing")
+    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **called)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

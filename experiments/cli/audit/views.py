@@ -14,7 +14,6 @@ from rich.text import Text
 from draftproof.experiments.cli.audit.work import BESIDE, Beside, Report
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
 from draftproof.experiments.grid.rows import largest, versions
-from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.shared.output import EXACT, distinguishable, number_fields, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
@@ -179,9 +178,7 @@ def _flags(report: Report) -> list[str]:
     flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
     for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
         flags += ["--argument", f"{name}={text}"]
-    processing = {name: getattr(audit.processing, name) for name in opt.SAMPLING}
-    done = ",".join(f"{name}={value}" for name, value in processing.items() if value is not None)
-    return [*flags, "--processing", done] if done else flags
+    return flags if audit.processing.nothing else [*flags, "--processing", audit.processing.text]
 
 
 def show(console: Console, report: Report) -> None:

@@ -48,9 +48,11 @@ def _deliver_witness(
             "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
         )
         return None
-    given = isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme and not witness_file
-    file = problem.path if isinstance(problem, FileProblem) and given else save_witness(found, witness_file)
-    show_witness(console, found, file, report.named.spec, saved=file is not None and not given)
+    given = None
+    if isinstance(problem, FileProblem) and problem.samplings.nothing and problem.instance.scheme == report.scheme:
+        given = None if witness_file else problem.path
+    file = given or save_witness(found, witness_file)
+    show_witness(console, found, file, report.named.spec, saved=file is not None and given is None)
     return witness_fields(found, file)
 
 

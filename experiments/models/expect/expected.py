@@ -36,7 +36,6 @@ from draftproof.experiments.models.expect.truncated import Truncated, truncated_
 from draftproof.experiments.models.loop.sequential import joint, mean_interval
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
@@ -46,6 +45,7 @@ from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge,
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, table_entries
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import enumerate_law, estimate_size
 from draftproof.simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
 from draftproof.simulator.laws.law import BlockLaw
@@ -184,7 +184,7 @@ def expected(
     scheme: DraftScheme,
     contexts: Sequence[Context],
     budget: Budget,
-    warp: Warp,
+    warp: Sampling,
     generator: np.random.Generator,
     cases: Sequence[Case] | None = None,
 ) -> Expected:
@@ -256,7 +256,7 @@ def sampled(
     pair: Pair,
     verifier: Verifier,
     scheme: DraftScheme,
-    warp: Warp,
+    warp: Sampling,
     contexts: Sequence[Context],
     trees: int,
     generator: np.random.Generator,
@@ -277,7 +277,9 @@ def sampled(
     return Expected(means, squares.mean(axis=1) - means.mean(axis=1) ** 2, scheme.depth)
 
 
-def draw_trees(pair: Pair, scheme: DraftScheme, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
+def draw_trees(
+    pair: Pair, scheme: DraftScheme, warp: Sampling, root: Context, count: int, coin: Coin
+) -> list[DraftNode]:
     """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes, each computed once."""
     trees = RootTrees(pair, warp, root)
     return trees.roots(trees.drawn(scheme, count, coin))
@@ -541,7 +543,7 @@ def labels(
     pair: Pair,
     verifier: Verifier,
     actions: Sequence[Delayed],
-    warp: Warp,
+    warp: Sampling,
     root: Context,
     trees: int | None,
     generator: np.random.Generator,

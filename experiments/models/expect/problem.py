@@ -23,13 +23,13 @@ from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import Roots, context_of
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import FLOAT_UNIT
 from draftproof.simulator.instances.processes import TableProcess, rationalise, table_entries
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
 #: Tokens up to which a vocabulary is taken whole, and how many tokens tables have where it is larger.
@@ -56,7 +56,7 @@ class PairProblem:
     digest: str
     vocab_size: int
     whole: int
-    warp: Warp
+    warp: Sampling
     given: Roots
     words: tuple[str, ...]
     text_hash: str
@@ -181,7 +181,7 @@ def fewest(whole: int) -> int:
 
 def pair_problem(
     opened: Opened,
-    warp: Warp,
+    warp: Sampling,
     size: int | None = None,
     count: int | None = None,
     root: str | None = None,

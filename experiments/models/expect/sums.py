@@ -19,9 +19,9 @@ import numpy as np
 
 from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.top_down import advance, child_law_of, last_child_law_of
 from draftproof.simulator.origins import is_library
@@ -44,7 +44,7 @@ class RootRows:
         self._rows: list[tuple[Any, Any]] = []
 
     @classmethod
-    def of(cls, pair: Pair, warp: Warp, root: Context, entries: int) -> RootRows:
+    def of(cls, pair: Pair, warp: Sampling, root: Context, entries: int) -> RootRows:
         return cls(lambda which, contexts: continued_rows(pair, which, warp, root, contexts), pair.vocab_size, entries)
 
     def level(self, depth: int) -> tuple[Any, Any]:

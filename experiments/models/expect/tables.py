@@ -25,12 +25,12 @@ import numpy as np
 from draftproof.experiments.models.pair.devices import check_room, libraries, within_memory
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
+from draftproof.simulator.instances.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _digest(arrays: dict[str, Any]) -> bytes:
     return found.digest()
 
 
-def pair_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
+def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
     """Target tables for contexts of length 0..L and draft tables for 0..L-1 after the root, float64.
 
     root: the tokens of the text before the draft tree, at least one. depth: `L`; at 0 the row of each at the root.
@@ -125,12 +125,12 @@ def pair_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> tupl
     return tables[0], tables[1]
 
 
-def root_case(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> Case:
+def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
     """The tables of `pair_tables` with the root as their name; raises likewise."""
     return Case(str(root), *pair_tables(pair, warp, root, depth))
 
 
-def upper_case(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> Case:
+def upper_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
     """As `root_case`, but that the target's deepest rows are uniform: only corrections see them.
 
     depth: at least 1. It tells the depths that a verifier accepts if it goes from the top down.
@@ -154,7 +154,7 @@ def check_size(vocab_size: int, depth: int) -> None:
         )
 
 
-def continued_rows(pair: Pair, which: str, warp: Warp, root: Sequence[int], contexts: Any) -> Any:
+def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], contexts: Any) -> Any:
     """The rows after `root + context`, a float64 array of shape `(n, V)`, each divided by its sum.
 
     contexts: tokens since the root, shape `(n, length)`; raises `InvalidInput` where the root is empty.
@@ -177,7 +177,9 @@ def continued_rows(pair: Pair, which: str, warp: Warp, root: Sequence[int], cont
         for part in tokens.split(batch):
             cache = deepcopy(shared)
             cache.batch_repeat_interleave(len(part))
-            parts.append(warp.rows(model(part, past_key_values=cache, use_cache=True).logits[:, -1]))
+            logits = model(part, past_key_values=cache, use_cache=True).logits[:, -1]
+            texts = torch.cat([prefix.expand(len(part), -1), part], dim=1)
+            parts.append(warp.of_logits(logits, texts=texts))
     return _normalised(torch.cat(parts))
 
 

@@ -14,9 +14,9 @@ from typing import TypeAlias
 from draftproof.experiments.models.loop.drafting import advance, drawing, nodes_of
 from draftproof.experiments.models.loop.vectors import TreeRows
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme
 
 #: By trunk length the paths that go through the trunk so far and then apart; the first one is the trunk to its end.
@@ -26,7 +26,7 @@ Grown: TypeAlias = dict[int, list[Context]]
 class RootTrees:
     """Trees after the tokens of `root`, with the rows of both models. target, draft: the rows that are known."""
 
-    def __init__(self, pair: Pair, warp: Warp, root: Context) -> None:
+    def __init__(self, pair: Pair, warp: Sampling, root: Context) -> None:
         self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
         self._pair, self._warp, self._root = pair, warp, root
 

@@ -46,9 +46,9 @@ import numpy as np
 from draftproof.experiments.models.expect.tables import check_size, continued_rows
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.instances.sampling import Sampling
 
 #: Tokens of `below` that stand for what is not kept.
 REST = 4
@@ -74,7 +74,7 @@ class Truncated:
     outside_draft: tuple[float, ...]
 
 
-def truncated_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int, kept: int) -> Truncated:
+def truncated_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int, kept: int) -> Truncated:
     """The tables of the `kept` most probable tokens at each context of at most `depth` tokens after the root, float64.
 
     Raises `InvalidInput` for a depth below 1 or a number of tokens that the vocabulary does not have, and `TooLarge`.

@@ -19,9 +19,9 @@ from draftproof.experiments.api.arguments import as_scheme, as_verifier
 from draftproof.experiments.api.calls import SCHEME
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme, Verifier
 
 if TYPE_CHECKING:
@@ -76,27 +76,33 @@ def check_ways(config: Any, extra: dict[str, Any]) -> None:
         raise InvalidInput("past_key_values: the loop keeps caches of its own; give the whole text as input_ids")
 
 
-def warp_of(processors: Sequence[Any]) -> Warp:
+def warp_of(processors: Sequence[Any]) -> Sampling:
     """What these processors of logits do, for both models; raises `InvalidInput` for one that we cannot apply.
 
     They are those that `generate` made of its settings. Without sampling there are none, and the caller is greedy.
     """
-    fields = {"TemperatureLogitsWarper": "temperature", "TopKLogitsWarper": "top_k", "TopPLogitsWarper": "top_p"}
+    fields = {
+        "TemperatureLogitsWarper": "temperature",
+        "TopKLogitsWarper": "top_k",
+        "TopPLogitsWarper": "top_p",
+        "MinPLogitsWarper": "min_p",
+        "TypicalLogitsWarper": "typical_p",
+    }
     order = [*fields, "LogitNormalization"]  # the last one changes no probability
     names = [type(each).__name__ for each in processors]
     for name in names:
         if name not in order:
             raise InvalidInput(
-                f"generate asks for {name}; the loop applies temperature, top_k and top_p to both models and no more"
+                f"generate asks for {name}; the loop applies {', '.join(fields.values())} to both models and no more"
             )
     if names != [name for name in order if name in names]:
         raise InvalidInput(f"generate asks for {', '.join(names)}; the loop applies each once, temperature first")
     given = {
-        fields[name]: getattr(each, fields[name])
+        fields[name]: each.mass if name == "TypicalLogitsWarper" else getattr(each, fields[name])
         for name, each in zip(names, processors, strict=True)
         if name in fields
     }
-    return Warp(**given)
+    return Sampling(**given)
 
 
 def pair_of(target: Any, draft: Any) -> Pair:
@@ -200,7 +206,7 @@ class Generating:
         pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        used, keep = warp if sampling else Warp(0), self.monitor is not None
+        used, keep = warp if sampling else Sampling(0), self.monitor is not None
         loop: Loop | SwitchingLoop
         if self.trials is None:
             loop = Loop(pair, self.verifier, self.scheme, used, self.vectors, keep_rows=keep)

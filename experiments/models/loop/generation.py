@@ -20,8 +20,8 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def generate(
     verifier: Verifier,
     scheme: DraftScheme,
     prompt: Sequence[int],
-    warp: Warp,
+    warp: Sampling,
     coin: Coin,
     max_new_tokens: int | None = None,
     blocks: int | None = None,
@@ -158,7 +158,7 @@ def cut(tokens: Sequence[int], most: int, stop: Collection[int] = ()) -> Context
 def autoregressive(
     pair: Pair,
     prompt: Sequence[int],
-    warp: Warp,
+    warp: Sampling,
     coin: Coin,
     max_new_tokens: int,
     stop: Collection[int] = (),

@@ -23,7 +23,7 @@ from draftproof.experiments.models.loop.vectors import RowsOf, TreeRows, coin_of
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.hidden import features_of, reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
-from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Vector, Verdict, Verifier
@@ -116,7 +116,7 @@ class Loop:
     pair: Pair
     verifier: Verifier
     scheme: DraftScheme
-    warp: Warp
+    warp: Sampling
     vectors: str = "numpy"
     observe: bool = False
     keep_rows: bool = False

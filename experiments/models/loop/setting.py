@@ -14,9 +14,9 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import Roots
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftScheme
 
 
@@ -64,7 +64,7 @@ class Setting:
     """What all cells share. given: what stands before a draft tree; digest: hash of both models."""
 
     pair: Pair
-    warp: Warp
+    warp: Sampling
     given: Roots
     digest: str
     seed: int = 0
@@ -104,7 +104,7 @@ def seed_of(key: str) -> int:
     return int(key[:15], 16)
 
 
-def setting(pair: Pair, warp: Warp, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
+def setting(pair: Pair, warp: Sampling, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
     """A setting with the hash of the pair taken; raises `InvalidInput` where there is no root."""
     given = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
     if not given.contexts:

@@ -14,7 +14,7 @@ from typing import Any
 from draftproof.experiments.models.loop.loop import Block, Loop, State
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, DraftScheme, Verifier
 
 #: Blocks of each candidate that count before the fastest goes on; one more comes first, for what is prepared once.
@@ -59,7 +59,7 @@ class Trials:
 class SwitchingLoop:
     """What `pieces` asks of a loop, by the candidates of `trials`; raises as `Loop` does."""
 
-    def __init__(self, pair: Pair, trials: Trials, warp: Warp, vectors: str = "numpy") -> None:
+    def __init__(self, pair: Pair, trials: Trials, warp: Sampling, vectors: str = "numpy") -> None:
         self.trials = trials
         self._loops = [Loop(pair, verifier, scheme, warp, vectors) for verifier, scheme in trials.candidates]
         self._watch = Stopwatch(pair.device)

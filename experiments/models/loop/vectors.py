@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, Vector
 
 VECTORS = ("numpy", "torch")
@@ -44,16 +44,20 @@ class RowsOf:
     Raises `InvalidInput` for another kind.
     """
 
-    warp: Warp
+    warp: Sampling
     vocab_size: int
     kind: str = "numpy"
 
     def __post_init__(self) -> None:
         check_vectors(self.kind)
+        if self.warp.repetition_penalty is not None:
+            raise InvalidInput(
+                "repetition_penalty depends on the whole text, which the loop does not keep; leave it out"
+            )
 
     def numbers(self, logits: torch.Tensor) -> torch.Tensor:
         """The rows of logits of shape `(B, n, V)` or wider, in float64, where the models are."""
-        rows: torch.Tensor = self.warp.rows(logits[..., : self.vocab_size])
+        rows: torch.Tensor = self.warp.of_logits(logits[..., : self.vocab_size])
         return rows
 
     def vectors(self, numbers: torch.Tensor) -> Any:

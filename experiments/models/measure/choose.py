@@ -52,10 +52,10 @@ from draftproof.experiments.models.measure.writers import (
     sampling_of,
 )
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.progress import Tick, bar, duration, remark
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.estimator import closed_form
 from draftproof.simulator.protocol import Context, DraftScheme
 
@@ -350,7 +350,7 @@ class Chosen:
     plain: float
 
 
-def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) -> Setting:
+def setting_of(opened: Opened, warp: Sampling, roots: int, seed: int, vectors: str) -> Setting:
     """What all candidates share; raises `InvalidInput` for models that cannot be read as trees."""
     check_pair(opened.pair)
     return setting(opened.pair, warp, opened.roots(roots, roots), seed, vectors)
@@ -370,7 +370,7 @@ def choose(
     opened: Opened,
     named: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],
-    warp: Warp,
+    warp: Sampling,
     amount: Amount,
     seed: int,
     vectors: str,
@@ -660,7 +660,7 @@ def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) 
     return found
 
 
-def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Warp) -> str:
+def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Sampling) -> str:
     """The call that writes with the best."""
     first = best_of(rounds)
     asked = ", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())

@@ -24,8 +24,9 @@ from draftproof.experiments.models.measure.rounds import Turn
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import Narrow
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.progress import named_errors
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
 #: Ways of writing that are no candidates of ours.
@@ -49,12 +50,17 @@ def same_settings(setting: Setting) -> Iterator[None]:
         transformers.logging.set_verbosity(said)
 
 
-def sampling_of(warp: Warp) -> dict[str, Any]:
+def sampling_of(warp: Sampling) -> dict[str, Any]:
     """What `generate` is given for this sampling, nothing left to its defaults."""
+    if warp.bits is not None or warp.ties != "last":
+        raise InvalidInput(
+            f"generate of transformers, the baseline, does not sample with {warp}; leave out bits and ties"
+        )
     if warp.greedy:
         return {"do_sample": False}
     top_p = 1.0 if warp.top_p is None else warp.top_p
-    return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p}
+    others = {name: value for name in ("min_p", "typical_p") if (value := getattr(warp, name)) is not None}
+    return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p, **others}
 
 
 def written(setting: Setting, way: Way, tokens: int, seed: int, number: int) -> Turn:

@@ -16,8 +16,8 @@ import numpy as np
 
 from draftproof.experiments.inputs.text import read_text
 from draftproof.experiments.models.pair.devices import libraries, within_memory
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 
 #: Share of the text that is held out.
 HELD_OUT = 0.05
@@ -158,7 +158,7 @@ def model_bits(
     return total / log(2) / len(held_out)
 
 
-def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Warp) -> list[int]:
+def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Sampling) -> list[int]:
     """`count` tokens after the prompt, one at a time, drawn by a generator of its own."""
     torch, _ = libraries()
     generator = np.random.default_rng(seed)
@@ -167,7 +167,8 @@ def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Warp)
     with torch.no_grad(), within_memory("writing a sample", model.device):
         for _ in range(count):
             done = model(entered, past_key_values=cache, use_cache=True)
-            row = warp.rows(done.logits[0, -1]).cpu().numpy()
+            texts = torch.tensor([[*prompt, *tokens]], device=model.device)
+            row = warp.of_logits(done.logits[:, -1], texts=texts)[0].cpu().numpy()
             tokens.append(int(generator.choice(len(row), p=row / row.sum())))
             entered, cache = torch.tensor([tokens[-1:]], device=model.device), done.past_key_values
     return tokens

@@ -18,11 +18,11 @@ from draftproof.experiments.models.pair.devices import model_versions, quiet_loa
 from draftproof.experiments.models.pair.pair import ROLES
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, Trained, grown, new_model, train
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import Tick, bar, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.instances.sampling import Sampling
 
 #: What can be done about a folder that holds something else.
 WAY_OUT = "choose another --out, or remove it first"
@@ -163,7 +163,7 @@ def _roles(recipe: Recipe) -> Sequence[tuple[str, Size, Plan]]:
 
 def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, seed: int) -> dict[str, str]:
     prompt = held_out[: max(1, round(PROMPT * share))]
-    written = sample(model, [int(token) for token in prompt], round(SAMPLE * share), seed, Warp())
+    written = sample(model, [int(token) for token in prompt], round(SAMPLE * share), seed, Sampling())
     return {"prompt": tokenizer.decode(prompt.tolist()), "text": tokenizer.decode(written)}
 
 

@@ -19,10 +19,10 @@ from draftproof.experiments.models.pair.folder import make_pair, recorded
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.roots import BOS, CONTEXT, Prompts, Roots, beginning, read_prompts, text_roots
 from draftproof.experiments.models.pair.training import choose_recipe
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 
 #: Training steps of the target for a glance.
 QUICK_STEPS = 150
@@ -185,7 +185,7 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
     check_room(pair.draft, "draft", window)
     training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
     quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW, pair.begins)
-    written = sample(pair.target, prompt, SAMPLE, 0, Warp())
+    written = sample(pair.target, prompt, SAMPLE, 0, Sampling())
     return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
 
 

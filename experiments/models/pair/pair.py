@@ -22,9 +22,9 @@ from draftproof.experiments.models.pair.drafts import HEAD, DraftSpec, parse_dra
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
+from draftproof.simulator.instances.sampling import Sampling
 
 #: How many tokens of the larger model may be padding: one in so many.
 PADDING = 32
@@ -139,9 +139,11 @@ class Pair:
                 parts = [model(part, use_cache=False).logits[:, -1] for part in tokens.split(batch)]
         return torch.cat(parts)
 
-    def rows(self, which: str, contexts: Any, warp: Warp | None = None, root: int | None = None) -> Any:
+    def rows(self, which: str, contexts: Any, warp: Sampling | None = None, root: int | None = None) -> Any:
         """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""
-        return (warp or Warp()).rows(self.logits(which, contexts, root))
+        torch, _ = libraries()
+        texts = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
+        return (warp or Sampling()).of_logits(self.logits(which, contexts, root), texts=texts)
 
     def _tokenizer(self) -> TextTokenizer:
         if self.tokenizer is None:

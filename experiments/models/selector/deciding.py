@@ -27,7 +27,6 @@ from draftproof.experiments.models.loop.vectors import TreeRows
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.hidden import Passes, TokenState, reads_features, watched
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.features import (
     SeenToken,
     View,
@@ -41,6 +40,7 @@ from draftproof.experiments.models.selector.network import Ready, SelectorNetwor
 from draftproof.experiments.models.selector.saved import Saved, load_selector
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Action, chosen
 from draftproof.simulator.protocol import Coin, Context, Verifier
 
@@ -56,7 +56,7 @@ class BySelector:
     """The most probable action of a network."""
 
     network: SelectorNetwork
-    warp: Warp
+    warp: Sampling
     ready: Ready = field(init=False)
 
     def __post_init__(self) -> None:
@@ -192,7 +192,7 @@ def deciding(
     verifier: Verifier,
     actions: Sequence[Delayed],
     chooser: Chooser,
-    warp: Warp,
+    warp: Sampling,
     times: TimeModel,
     vectors: str = "numpy",
 ) -> Iterator[PolicyLoop]:
@@ -211,7 +211,7 @@ NO_TIMES = TimeModel({1: 0.0, 2: 0.0}, {0: 0.0, 1: 0.0}, open_ended=True)
 
 @torch.inference_mode()
 def selector_choices(
-    path: Path, label: str, pair: Pair, warp: Warp, contexts: Sequence[Context], actions: Sequence[Delayed]
+    path: Path, label: str, pair: Pair, warp: Sampling, contexts: Sequence[Context], actions: Sequence[Delayed]
 ) -> list[int]:
     """The position among `actions` of what the selector of a file chooses after each context.
 
@@ -229,7 +229,7 @@ def own_choices(
     policy: Own,
     named: NamedVerifier,
     pair: Pair,
-    warp: Warp,
+    warp: Sampling,
     contexts: Sequence[Context],
     actions: Sequence[Delayed],
     times: TimeModel | None,
@@ -239,7 +239,7 @@ def own_choices(
     return [chooser(view) for view in views_of(pair, contexts, warp, times or NO_TIMES)]
 
 
-def check_sampling(path: Path, found: Saved, warp: Warp) -> int:
+def check_sampling(path: Path, found: Saved, warp: Sampling) -> int:
     """The number of this sampling among those that a selector was trained for; raises `InvalidInput`."""
     if warp.as_dict() not in found.settings:
         known = "; ".join(

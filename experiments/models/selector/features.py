@@ -16,7 +16,7 @@ import torch
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.pair.hidden import TokenState, watched
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Known, scalars
 from draftproof.simulator.protocol import Context
 
@@ -55,7 +55,7 @@ class Inputs:
         )
 
     @classmethod
-    def of(cls, views: Sequence[View], warps: Sequence[Warp], widths: tuple[int, int]) -> Inputs:
+    def of(cls, views: Sequence[View], warps: Sequence[Sampling], widths: tuple[int, int]) -> Inputs:
         """In float32 on the host; warps: one a view; widths: `H_p` and `H_q`."""
 
         def stacked(hidden: Sequence[torch.Tensor | None], width: int) -> torch.Tensor:
@@ -70,7 +70,7 @@ class Inputs:
         )
 
 
-def numbers(known: Known, warp: Warp) -> list[float]:
+def numbers(known: Known, warp: Sampling) -> list[float]:
     """The numbers of `SCALARS`."""
     root, _, *others = scalars(known)
     settings = [float(len(known.context)), warp.temperature, 1.0 if warp.top_p is None else warp.top_p]
@@ -96,18 +96,18 @@ class SeenToken:
     row: Any
 
 
-def seen(glimpse: TokenState, warp: Warp, vocab_size: int) -> SeenToken:
+def seen(glimpse: TokenState, warp: Sampling, vocab_size: int) -> SeenToken:
     """The same from logits."""
-    return SeenToken(glimpse.hidden, warp.rows(glimpse.logits[:vocab_size]).cpu().numpy())
+    return SeenToken(glimpse.hidden, warp.of_logits(glimpse.logits[:vocab_size]).cpu().numpy())
 
 
 @torch.inference_mode()
-def views_of(pair: Pair, contexts: Sequence[Context], warp: Warp, times: TimeModel) -> list[View]:
+def views_of(pair: Pair, contexts: Sequence[Context], warp: Sampling, times: TimeModel) -> list[View]:
     """What is known after each context, from one plain pass of each model over it."""
     return [_view(pair, context, warp, times) for context in contexts]
 
 
-def _view(pair: Pair, context: Context, warp: Warp, times: TimeModel) -> View:
+def _view(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> View:
     tokens = torch.tensor([list(context)], device=pair.device)
     with watched(pair.target) as target, watched(pair.draft) as draft:
         if len(context) > 1:

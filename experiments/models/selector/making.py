@@ -23,7 +23,6 @@ from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import CONTEXT, spread_roots
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
 from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
 from draftproof.experiments.models.selector.saved import save_selector, times_fields
@@ -42,6 +41,7 @@ from draftproof.experiments.models.selector.training import (
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, Verifier
 
 #: Shares of the text, from its beginning: roots to train on, to choose the network by; the rest is held out.
@@ -56,7 +56,7 @@ class Plan:
 
     verifier: NamedVerifier
     actions: tuple[Delayed, ...]
-    warps: tuple[Warp, ...]
+    warps: tuple[Sampling, ...]
     times: TimeModel
     roots: int
     trees: int | None
@@ -67,7 +67,7 @@ def planned(
     pair: Pair,
     named: NamedVerifier,
     actions: Sequence[Delayed],
-    warps: Sequence[Warp],
+    warps: Sequence[Sampling],
     times: TimeModel,
     roots: int,
     trees: int,
@@ -162,7 +162,13 @@ def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept
 
 
 def label_row(
-    key: str, pair: Pair, verifier: Verifier, actions: Sequence[Delayed], warp: Warp, root: Context, trees: int | None
+    key: str,
+    pair: Pair,
+    verifier: Verifier,
+    actions: Sequence[Delayed],
+    warp: Sampling,
+    root: Context,
+    trees: int | None,
 ) -> dict[str, Any]:
     """One root, as a row that is kept. trees: None for exact labels; their seed follows from the key."""
     started = time.perf_counter()
@@ -200,7 +206,7 @@ def train(
     folder: str,
     named: NamedVerifier,
     actions: Sequence[Delayed],
-    warps: Sequence[Warp],
+    warps: Sequence[Sampling],
     times: TimeModel | None,
     amount: tuple[int, int, int],
     exact: bool | None,

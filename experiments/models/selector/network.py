@@ -20,8 +20,8 @@ import torch
 from scipy.special import erf
 from torch import nn
 
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.features import SCALARS, Inputs, View, numbers
+from draftproof.simulator.instances.sampling import Sampling
 
 #: Numbers that a hidden state becomes, and the hidden layers.
 PROJECTED, HIDDEN = 128, (512, 32)
@@ -113,7 +113,7 @@ class Ready:
         self._layers += [(_single(_exact(each.weight)), _single(_exact(each.bias))) for each in rest]
         self._first = np.empty(weight.shape[1], np.float32)
 
-    def logits(self, view: View, warp: Warp) -> Any:
+    def logits(self, view: View, warp: Sampling) -> Any:
         """The logits of `pi` after one root, shape `(A,)`."""
         states, place = (view.target_before, view.draft_before, view.draft_root), 0
         for (weight, bias), state in zip(self._maps, states, strict=True):

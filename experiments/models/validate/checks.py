@@ -17,7 +17,7 @@ from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.devices import quiet_loading
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme, Verifier
 
 #: What rounding may change of a logit or of a remembered number, relative to the largest: passes of other shapes sum in
@@ -132,7 +132,7 @@ def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt
     """Where the loop at temperature 0 leaves this greedy text; None where it writes the same."""
     coin = coin_for("numpy", 0)
     stop = _ends(pair.target)
-    written = generate(pair, verifier, scheme, prompt, Warp(0), coin, len(text), stop=stop).tokens
+    written = generate(pair, verifier, scheme, prompt, Sampling(0), coin, len(text), stop=stop).tokens
     pairs = enumerate(zip(written, text, strict=False))
     return next((place for place, (ours, theirs) in pairs if ours != theirs), None if len(written) == len(text) else 0)
 

@@ -31,7 +31,6 @@ from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.roots import CONTEXT
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.deciding import (
     ByFunction,
     BySelector,
@@ -48,6 +47,7 @@ from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.protocol import Coin, Context, Verifier
 
@@ -214,7 +214,7 @@ def validate_policy(
     named: NamedVerifier,
     pair: PairOptions,
     shape: ShapeOptions,
-    warp: Warp,
+    warp: Sampling,
     amount: Amount,
     seed: int,
     vectors: str,

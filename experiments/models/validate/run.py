@@ -26,7 +26,6 @@ from draftproof.experiments.models.loop.setting import Setting, UnderTest, devic
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import checks, views
 from draftproof.experiments.models.validate.cells import (
     GOAL,
@@ -44,6 +43,7 @@ from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 
 #: Trees whose logits are compared, and blocks after which caches are.
@@ -280,7 +280,7 @@ def make_validation(
     named: Sequence[NamedVerifier],
     replaced: dict[str, NamedVerifier],
     schemes: Sequence[DraftScheme],
-    warp: Warp,
+    warp: Sampling,
     amount: Amount,
     seed: int,
     vectors: str,

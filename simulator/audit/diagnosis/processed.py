@@ -14,8 +14,8 @@ import numpy as np
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive, TokenWise
 from draftproof.simulator.audit.judge import Finding
-from draftproof.simulator.audit.processing import Processing
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
 from draftproof.simulator.user_code import NodeView
 
@@ -49,7 +49,7 @@ class Reprocessed:
         return target, self.rows.draft.row(node.context) if drafts else node.draft
 
 
-def meets(finding: Finding, processing: Processing) -> bool:
+def meets(finding: Finding, processing: Sampling) -> bool:
     """Whether the block has the law of `p` processed like this, to so many digits as a fit has."""
     target = processing.instance(finding.instance).target
     for depth, correction in enumerate(finding.law.correction):
@@ -65,7 +65,7 @@ def meets(finding: Finding, processing: Processing) -> bool:
     return True
 
 
-def processings(finding: Finding) -> Iterator[Processing]:
+def processings(finding: Finding) -> Iterator[Sampling]:
     """Processings of `p` that the law of the first token may be the result of."""
     raw = [float(x) for x in finding.instance.target.row(())]
     emitted = np.array(finding.law.correction[0][0], dtype=object).astype(float)
@@ -76,11 +76,11 @@ def processings(finding: Finding) -> Iterator[Processing]:
     for a, b in telling[:1]:
         temperature = log(raw[a] / raw[b]) / log(emitted[a] / emitted[b])
         if temperature > 0:
-            yield Processing(temperature=_short(temperature))
+            yield Sampling(temperature=_short(temperature))
     for kept in range(1, len(raw)):
-        yield Processing(top_k=kept)
+        yield Sampling(top_k=kept)
     for mass in NUCLEI:
-        yield Processing(top_p=mass)
+        yield Sampling(top_p=mass)
 
 
 def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
@@ -137,7 +137,7 @@ def processed_target(evidence: Evidence) -> str | None:
         return None
     for processing in processings(evidence.finding):
         if all(meets(item, processing) for item in evidence.compared):
-            return f"the whole block has the law of p with {_words(processing)}"
+            return f"the whole block has the law of p with {processing}"
     return None
 
 
@@ -155,7 +155,7 @@ def judged_otherwise(evidence: Evidence) -> str | None:
     if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
         return None
     for temperature in draft_temperatures(evidence.finding, draft) if draft is not None else ():
-        rows = partial(_tempered, evidence, Processing(temperature=temperature))
+        rows = partial(_tempered, evidence, Sampling(temperature=temperature))
         if evidence.behaves_like(_shown(TokenWise(), ("draft",), rows)):
             return (
                 "its law is, number by number, that of token-by-token verification with q at temperature "
@@ -174,10 +174,5 @@ def _raw(evidence: Evidence, finding: Finding) -> Instance:
     return finding.instance.converted(evidence.audit.audited.rows.kind.arithmetic, finding.scheme.depth)
 
 
-def _tempered(evidence: Evidence, processing: Processing, finding: Finding) -> Instance:
+def _tempered(evidence: Evidence, processing: Sampling, finding: Finding) -> Instance:
     return _raw(evidence, replace(finding, instance=processing.instance(finding.instance)))
-
-
-def _words(processing: Processing) -> str:
-    names = {"temperature": processing.temperature, "top-k": processing.top_k, "top-p": processing.top_p}
-    return ", ".join(f"{name} {value:.6g}" for name, value in names.items() if value is not None)

@@ -10,7 +10,6 @@ import pytest
 from draftproof.experiments.cli.audit import work
 from draftproof.experiments.cli.gallery.entries import Entry
 from draftproof.experiments.cli.gallery.work import run as audit_entry
-from draftproof.experiments.inputs.options import SAMPLING
 from draftproof.simulator import assert_lossless
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.symbolic import load
@@ -44,7 +43,7 @@ PLANTED = [
         ("paths_for_depth", {"interface": "posterior", "batch": 2}, ("many_paths",)),
         ("uniforms_multiplied", _NUMPY, _HALF),
         ("draft_row_late", _NUMPY, _HALF),
-        ("processing_differs", {**_NUMPY, "temperature": 0.5}, ("context",)),
+        ("processing_differs", {**_NUMPY, "processing": "temperature=0.5"}, ("context",)),
         ("longest_of_paths", {"interface": "paths"}, ("wide",)),
     )
     for name, answer in (("wrong", "refuted"), ("right", "lossless"))
@@ -62,9 +61,7 @@ def test_{file}_{name}():
 
 
 def by_command(draftproof, file, name, options, cases) -> str:
-    processing = {key: value for key, value in options.items() if key in SAMPLING}
-    flags = [text for key, value in options.items() if key not in SAMPLING for text in (f"--{key}", str(value))]
-    flags += ["--processing", ",".join(f"{key}={value}" for key, value in processing.items())] if processing else []
+    flags = [text for key, value in options.items() for text in (f"--{key}", str(value))]
     ran = draftproof("audit", f"{AUDITED / file}.py:{name}", *flags, "--cases", ",".join(cases))
     return {0: "lossless", 1: "refuted", 2: "refused"}[ran.code]
 

@@ -1,46 +1,71 @@
-"""Families and texts at a temperature: the rows to the power 1/T, in every command that takes an instance."""
+"""Families, texts and instance files that are sampled, in every command that takes them."""
+
+import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.given import Given, choose_problem
-from draftproof.experiments.inputs.sources import SampledProblem, tempered
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.instances.processes import MarkovProcess
 
-ROWS = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
-
-
-def test_a_temperature_is_a_power_of_the_rows():
-    assert tempered(ROWS, 0.5).tolist() == [[2 / 3, 1 / 6, 1 / 6], [0, 1, 0], [1 / 6, 1 / 6, 2 / 3]]
-    assert tempered(ROWS, 0).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    assert tempered(np.array([[0.5, 0.5]]), 0).tolist() == [[1, 0]]
-    assert tempered(ROWS, 1e-300).tolist() == tempered(ROWS, 0).tolist()  # no overflow on the way
+SOURCES = [{"family": "dirichlet"}, {"text": "topics", "vocab": 4, "roots": 2}]
 
 
-@pytest.mark.parametrize("given", [{"family": "dirichlet"}, {"text": "topics", "vocab": 4, "roots": 2}])
+@pytest.mark.parametrize("given", SOURCES)
 @pytest.mark.parametrize("arithmetic", [RATIONAL, FLOAT64])
-def test_both_models_are_sampled_so(given, arithmetic):
+@pytest.mark.parametrize(("temperature", "exact"), [("1/2", True), ("2", False)])
+def test_both_models_are_sampled_so(given, arithmetic, temperature, exact):
     before = choose_problem(Given(**given, denominator=1000)).roots(2, arithmetic)
-    after = choose_problem(Given(**given, denominator=1000, sampling="temperature=.5")).roots(2, arithmetic)
+    after = choose_problem(Given(**given, denominator=1000, sampling=f"temperature={temperature}")).roots(2, arithmetic)
     assert [case.weight for case in after] == [case.weight for case in before]
     for old, new in zip(before, after, strict=True):
         for one, other in ((old.target, new.target), (old.draft, new.draft)):
             row, found = one.row(()), other.row(())
-            squares = [float(value) ** 2 for value in row]
+            powers = [float(value) ** (1 / float(Fraction(temperature))) for value in row]
             assert sum(found) == (1 if arithmetic.exact else pytest.approx(1, abs=1e-12))
-            assert np.allclose([float(v) for v in found], np.array(squares) / sum(squares), atol=3 / 1000)
+            near = 1e-12 if exact else 3 / 1000  # rounding of floats; of the rows to their denominator
+            assert np.allclose([float(v) for v in found], np.array(powers) / sum(powers), atol=near)
 
 
-def test_a_temperature_of_one_is_the_problem_itself():
+def test_rational_chains_are_exact_and_roots_of_a_text_share_their_tables():
+    plain, other = (
+        choose_problem(Given(text="topics", vocab=4, sampling=text)).roots(2, RATIONAL) for text in (None, "top_p=.9")
+    )
+    for before, after in zip(plain, other, strict=True):
+        row, found = before.target.row(()), after.target.row(())
+        kept = [token for token in range(4) if found[token]]
+        assert [found[token] for token in kept] == [row[token] / sum(row[kept]) for token in kept]
+    assert len({id(case.target.states) for case in other}) == 1
+
+
+def test_a_penalty_knows_the_root_and_what_was_drafted():
+    plain, case = (
+        choose_problem(Given(text="topics", vocab=4, root="the", sampling=text)).roots(2, RATIONAL)[0]
+        for text in (None, "repetition_penalty=2")
+    )
+    assert isinstance(plain.target, MarkovProcess)
+    for side, given in ((case.target, plain.target), (case.draft, plain.draft)):
+        for context in ((), (0,)):
+            raw, seen = given.row(context), {*plain.target.root, *context}
+            powers = [value**2 if token in seen else value for token, value in enumerate(raw)]
+            assert side.row(context).tolist() == [value / sum(powers) for value in powers]
+
+
+def test_a_chain_that_changes_nothing_is_the_problem_itself():
     plain = choose_problem(Given(family="dirichlet"))
     assert choose_problem(Given(family="dirichlet", sampling="temperature=1")) == plain
     other = choose_problem(Given(family="dirichlet", sampling="temperature=2"))
-    assert isinstance(other, SampledProblem)
     assert other.source == {**plain.source, "sampling": {"temperature": 2.0}}
-    assert str(other).endswith("temperature 2")
+    why = "p^(1/2) is irrational: powers in float64, rows rounded to multiples of 1/65536"
+    assert str(other) == f"{plain}, temperature 2 ({why})"
+    assert str(choose_problem(Given(family="dirichlet", sampling="temperature=.5,top_p=.9"))).endswith(
+        ", temperature 0.5, top-p 0.9"
+    )
 
 
-def test_commands_take_it_and_say_no(draftproof, tmp_path):
+def test_commands_take_it(draftproof, tmp_path):
     family = ("--family", "perturbed:s=1", "--vocab", 2)
     means = [
         draftproof("compare", "block", *family, "--sampling", f"temperature={t}", "--json", "-").json["rows"][0]
@@ -48,9 +73,22 @@ def test_commands_take_it_and_say_no(draftproof, tmp_path):
     ]
     assert len({row["block_efficiency_float"] for row in means}) == 3
     assert means[0]["block_efficiency_float"] in (1, 2, 3)  # every row is one token: all drafts agree, or none
-    refused = draftproof("check", "block", *family, "--sampling", "temperature=.5", "--instances", 3)
-    assert (refused.code, "--instances makes its own instances; leave out --sampling" in refused.err) == (2, True)
-    ran = draftproof("check", "naive_from_target", *family, "--witness", "w.json")
+    many = draftproof("check", "block", *family, "--sampling", "temperature=.5", "--instances", 3, "--json", "-").json
+    assert (many["lossless"], many["instances"]) == (True, 3)
+    refused = draftproof("check", "block", *family, "--sampling", "top_p=0")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "--sampling top_p=0: top_p 0.0 must be above 0 and at most 1" in refused.err
+
+
+def test_an_instance_file_is_sampled_and_its_witness_holds_the_sampled_rows(draftproof, tmp_path):
+    rows = {"vocab_size": 3, "depth": 1, "target": {"": ["1/2", "3/10", "1/5"]}, "draft": {"": ["1/5", "1/5", "3/5"]}}
+    rows["target"] |= {f"{token}": ["1/2", "3/10", "1/5"] for token in range(3)}
+    (tmp_path / "i.json").write_text(json.dumps(rows))
+    at = ("--instance", tmp_path / "i.json", "--sampling", "top_k=2", "--K", 1, "--L2", 1)
+    assert draftproof("check", "naive", *at).code == 0
+    ran = draftproof("check", "naive_from_target", *at, "--witness", tmp_path / "w.json")
     assert ran.code == 1
-    kept = draftproof("check", "naive", "--instance", "w.json", "--sampling", "temperature=.5")
-    assert (kept.code, "--sampling has no effect on --instance; leave it out" in kept.err) == (2, True)
+    saved = json.loads((tmp_path / "w.json").read_text())
+    assert saved["target"][""] == ["5/8", "3/8", "0"]
+    assert saved["draft"][""] == ["1/5", "1/5", "3/5"]  # both that equal the second
+    assert draftproof("check", "naive_from_target", "--instance", tmp_path / "w.json").code == 1

@@ -10,7 +10,6 @@ from draftproof.experiments.models.loop.caches import Remembered, prompt_read
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Coin, Delayed, DraftNode, TokenProcess, Verdict
 from draftproof.simulator.drafts import (
     Adaptive,
@@ -30,6 +29,7 @@ from draftproof.simulator.drafts import (
     WithoutReplacement,
     lossless_for,
 )
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import STANDALONE, make
 
@@ -103,7 +103,7 @@ class Watched:
     """A loop over some prompts at once: texts so far, the state, and every tree with the text that it grew after."""
 
     def __init__(
-        self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], warp: Warp
+        self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], warp: Sampling
     ) -> None:
         self.recorder = Recorder(name)
         self.loop = Loop(pair, self.recorder, scheme, warp)

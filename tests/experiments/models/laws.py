@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 
 SIZE = 3
@@ -19,7 +19,7 @@ ROOT = [1, 2, 0]
 LEVEL = 0.001 / 50
 
 
-def tables(pair: Any, which: str, depth: int, warp: Warp) -> TableProcess:
+def tables(pair: Any, which: str, depth: int, warp: Sampling) -> TableProcess:
     """The rows of every context after the root, by plain passes."""
     rows = []
     for length in range(depth + 1):
@@ -39,7 +39,7 @@ def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -
     return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
 
 
-def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, warp: Warp) -> dict[tuple[Any, int], float]:
+def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, warp: Sampling) -> dict[tuple[Any, int], float]:
     target, draft = tables(pair, "target", scheme.depth, warp), tables(pair, "draft", max(scheme.depth - 1, 0), warp)
     law = block_law(verifier, target, draft, scheme, "float64")
     return {
@@ -50,7 +50,7 @@ def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, warp: Warp) -> 
     }
 
 
-def law_of_texts(pair: Any, length: int, warp: Warp) -> dict[tuple[int, ...], float]:
+def law_of_texts(pair: Any, length: int, warp: Sampling) -> dict[tuple[int, ...], float]:
     """The target's law of the first tokens after the root."""
     process = tables(pair, "target", length - 1, warp)
     return {

@@ -18,7 +18,7 @@ from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import spread_roots
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
-from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.instances.sampling import Sampling
 
 LETTERS, BEGIN = 8, 8
 
@@ -46,13 +46,13 @@ def test_a_text_begins_as_the_tokenizer_says(pair: Pair, corpus: Corpus) -> None
 
 def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpus) -> None:
     opened, plain = Opened(pair, corpus), pair.encode(corpus.held_out)
-    roots = setting_of(opened, Warp(), 2, 0, "numpy").roots
+    roots = setting_of(opened, Sampling(), 2, 0, "numpy").roots
     assert roots == ((BEGIN, *plain[:16]), (BEGIN, *plain[len(plain) // 2 :][:16]))
-    problem = pair_problem(opened, Warp(), count=2)
+    problem = pair_problem(opened, Sampling(), count=2)
     assert problem.contexts == roots
     assert "<s>" not in problem.words[0]
     assert "2 roots of Python's documentation (pydoc_data.topics)" in str(problem)
-    given = pair_problem(opened, Warp(), root=pair.decode(plain[:3]))
+    given = pair_problem(opened, Sampling(), root=pair.decode(plain[:3]))
     assert given.contexts == ((BEGIN, *plain[:3]),)
     assert [root[0] for root in spread_roots(plain, 4, pair.begins)] == [BEGIN] * 4
     assert list(map(len, spread_roots(plain, 4, pair.begins))) == [9, 17, 33, 49]

@@ -31,10 +31,10 @@ from draftproof.experiments.models.measure.halving import (
 )
 from draftproof.experiments.models.measure.writers import same_settings
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 
 NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
@@ -50,7 +50,7 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
 
 @pytest.fixture
 def where(tiny_pair: Pair) -> Setting:
-    return setting(tiny_pair, Warp(), CONTEXTS, 0)
+    return setting(tiny_pair, Sampling(), CONTEXTS, 0)
 
 
 @pytest.mark.heavy

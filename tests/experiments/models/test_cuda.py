@@ -11,8 +11,8 @@ from draftproof.experiments.models.loop.generation import autoregressive, genera
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.measure.passes import fit_latency
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; torch finds none here")
@@ -32,12 +32,12 @@ def test_greedy_text_is_that_of_generate(pair: Any, name: str, vectors: str) -> 
     expected = pair.target.generate(ids, do_sample=False, max_new_tokens=200)[0, 3:].tolist()
     shape = Delayed(1, 0, 4) if name == "block" else Delayed(3, 1, 2)
     coin = coin_for(vectors, 0, "cuda")
-    assert list(generate(pair, make(name), shape, PROMPT, Warp(0), coin, 200, vectors=vectors).tokens) == expected
-    assert list(autoregressive(pair, PROMPT, Warp(0), coin, 200, vectors=vectors).tokens) == expected
+    assert list(generate(pair, make(name), shape, PROMPT, Sampling(0), coin, 200, vectors=vectors).tokens) == expected
+    assert list(autoregressive(pair, PROMPT, Sampling(0), coin, 200, vectors=vectors).tokens) == expected
 
 
 def depths(pair: Any, vectors: str) -> Any:
-    loop = Loop(pair, make("traversal"), Delayed(3, 1, 2), Warp(), vectors)
+    loop = Loop(pair, make("traversal"), Delayed(3, 1, 2), Sampling(), vectors)
     blocks = many_blocks(loop, PROMPT, 2000, coin_for(vectors, 0, pair.device))
     return np.array([block.depth for block in blocks])
 
@@ -50,6 +50,6 @@ def test_blocks_bring_as_many_tokens_as_on_the_host(pair: Any, random_pair: Call
 
 
 def test_seconds_wait_for_the_device(pair: Any) -> None:
-    made = generate(pair, make("naive"), Delayed(1, 0, 2), PROMPT, Warp(), coin_for("numpy", 0), 20)
+    made = generate(pair, make("naive"), Delayed(1, 0, 2), PROMPT, Sampling(), coin_for("numpy", 0), 20)
     assert made.seconds["target"] > 0
     assert all(each.seconds > 0 for each in fit_latency(pair, (4, 40), (1, 4), (1, 8), 2).target.passes)

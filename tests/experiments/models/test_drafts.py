@@ -18,16 +18,16 @@ from draftproof.experiments.models.pair.corpus import ngram_bits
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.pair import Pair, load_pair
 from draftproof.experiments.models.pair.text_drafts import count_ngrams, seen_last
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
 from tests.quick import quick
 
-WARM = Warp(temperature=1.3)
+WARM = Sampling(temperature=1.3)
 SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "early:layers=1")
 #: The first by default, the others with the heavy tests.
 ONE_QUICKLY = quick(SPECS, SPECS[2:])
@@ -154,7 +154,7 @@ def test_rows_that_are_not_those_drafted_from_are_noticed(
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: Callable[..., Pair], spec: str) -> None:
     pair = drafted_by(random_pair(vocab=3, dtype=torch.float64), spec)
-    loop = Loop(pair, make("block"), Delayed(3, 1, 2), Warp())
+    loop = Loop(pair, make("block"), Delayed(3, 1, 2), Sampling())
     state, text, compared = loop.start(ROOT), list(ROOT), 0
     for seed in range(5):
         known = loop.drafted(state, coin_for("numpy", seed)).rows[0].known

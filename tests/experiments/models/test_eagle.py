@@ -21,20 +21,20 @@ from draftproof.experiments.models.loop.reading import FeatureReading
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.eagle import new_head
 from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
 from tests.quick import quick
 
-WARM = Warp(temperature=1.3)
+WARM = Sampling(temperature=1.3)
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +94,11 @@ def test_texts_of_several_blocks_have_the_law_of_the_target_unless_rows_are_not_
 
 @pytest.mark.parametrize("scheme", [Delayed(3, 1, 2), DySpec(4), Delayed(1, 0, 0)])
 def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: DraftScheme) -> None:
-    loop = Loop(pair, make("traversal"), scheme, Warp())
+    loop = Loop(pair, make("traversal"), scheme, Sampling())
     state, text = loop.start(ROOT), list(ROOT)
     for seed in range(6):
         for context, row in loop.drafted(state, coin_for("numpy", seed)).rows[0].known.items():
-            expected = continued_rows(pair, "draft", Warp(), text, [context])[0]
+            expected = continued_rows(pair, "draft", Sampling(), text, [context])[0]
             # What is left of rounding: passes of other shapes sum in another order.
             assert row == pytest.approx(expected, abs=1e-9)
         (block,), state = loop.step(state, coin_for("numpy", seed))
@@ -109,7 +109,7 @@ def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: D
 
 
 def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
-    loop = Loop(pair, make("block"), Delayed(1, 0, 1), Warp())
+    loop = Loop(pair, make("block"), Delayed(1, 0, 1), Sampling())
     states = [loop.start(ROOT), loop.start(ROOT[:1])]
     together = State.joined(states)
     wanted: list[list[Context]] = [[(), (1,), (1, 0), (2,)], [(), (0,)]]
@@ -164,7 +164,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
 
     def distance(drafting: Pair) -> float:
         rows = [
-            [continued_rows(drafting, which, Warp(), root, [[]]) for which in ("target", "draft")] for root in roots
+            [continued_rows(drafting, which, Sampling(), root, [[]]) for which in ("target", "draft")] for root in roots
         ]
         return float(sum(abs(p - q).sum() for p, q in rows)) / len(roots)
 
@@ -210,6 +210,6 @@ def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_
     times = TimeModel({1: 1.0}, {0: 1.0}, open_ended=False)
     with (
         pytest.raises(InvalidInput, match="an EAGLE head reads the target's features"),
-        deciding(pair, make("block"), [Delayed(1, 0, 1)], lambda view: 0, Warp(), times),
+        deciding(pair, make("block"), [Delayed(1, 0, 1)], lambda view: 0, Sampling(), times),
     ):
         pass

@@ -9,8 +9,8 @@ import torch
 
 from draftproof.experiments.models.loop.loop import Loop, many_texts
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched, claims
 from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts
@@ -20,7 +20,7 @@ NAMES = [f"{scheme}, {verifier}" for scheme, verifier in PAIRS]
 BATCHES = (1, 8)
 #: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.
 TOLERANCE = 1e-10
-WARM = Warp(1.3)
+WARM = Sampling(1.3)
 #: Runs of a law, tokens of a greedy text and blocks of a cache, in batches of 1 and of 8.
 RUNS, TOKENS, STEPS = {1: 120, 8: 400}, 10, {1: 8, 8: 5}
 #: Twice as many laws as there are pairs, which shall be wrong by chance once in a thousand times in all.
@@ -66,7 +66,7 @@ def test_first_tokens_have_the_law_of_the_target(pair: Any, law: Any, scheme: st
 def test_greedy_texts_are_those_of_generate(
     pair: Any, greedy_texts: list[list[int]], scheme: str, verifier: str, batch: int
 ) -> None:
-    seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Warp(0)).run(TOKENS)
+    seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling(0)).run(TOKENS)
     for text, expected in zip(seen.texts, greedy_texts[-batch:], strict=True):
         assert text[: len(expected)] == expected
 
@@ -75,7 +75,7 @@ def test_greedy_texts_are_those_of_generate(
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids=NAMES)
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, scheme: str, verifier: str, batch: int) -> None:
-    seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Warp()).run(STEPS[batch])
+    seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling()).run(STEPS[batch])
     assert seen.rows_off() <= TOLERANCE
     assert seen.caches_off() <= TOLERANCE
 

@@ -18,10 +18,10 @@ from draftproof.experiments.models.expect.tables import Tables, cache_folder, ke
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.pair.warp import Warp, parse_warp
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.exact import exact_instance
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 
 
@@ -38,14 +38,14 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
 
 @pytest.fixture
 def problem(tiny_pair: Pair, tiny_recipe: Any) -> PairProblem:
-    return pair_problem(Opened(tiny_pair, tiny_recipe.corpus), Warp(0.7), count=2)
+    return pair_problem(Opened(tiny_pair, tiny_recipe.corpus), Sampling(0.7), count=2)
 
 
 def test_rows_are_those_of_the_models_in_rationals(problem: PairProblem, tiny_pair: Pair) -> None:
     roots = problem.roots(2, RATIONAL)
     assert [root.weight for root in roots] == [Fraction(1, 2)] * 2
     for root, context in zip(roots, problem.contexts, strict=True):
-        tables = pair_tables(tiny_pair, Warp(0.7), context, 2)
+        tables = pair_tables(tiny_pair, Sampling(0.7), context, 2)
         assert root.rows(2).digest() == exact_instance(*tables, 2).digest()
         assert root.name == tiny_pair.decode(context)
 
@@ -54,7 +54,7 @@ def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[obj
     ran = draftproof("check", "traversal", *models, "--roots", 2, "--K", 2, "--L2", 2, "--json", "-")
     assert (ran.code, ran.json["lossless"], ran.json["max_deviation"]) == (0, True, "0")
     held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
-    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Warp(), count=2)  # type: ignore[arg-type]
+    problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Sampling(), count=2)  # type: ignore[arg-type]
     assert problem.contexts == tuple(roots_of(held_out, 2))
     predicted = predict(make("traversal"), problem.roots(2, FLOAT64), Delayed(2, 0, 2)).mean
     assert ran.json["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
@@ -169,7 +169,7 @@ def test_what_another_device_computes_has_tables_of_its_own(problem: PairProblem
     assert problem.pair is not None
     elsewhere = replace(problem.pair, device=torch.device("meta"))
     again, moved = (
-        pair_problem(Opened(each, tiny_recipe.corpus), Warp(0.7), count=2) for each in (problem.pair, elsewhere)
+        pair_problem(Opened(each, tiny_recipe.corpus), Sampling(0.7), count=2) for each in (problem.pair, elsewhere)
     )
     assert again.digest == problem.digest != moved.digest
 
@@ -217,7 +217,7 @@ def test_another_process_has_the_tables_without_the_models(problem: PairProblem)
     ("options", "words"),
     [
         (("--family", "dirichlet"), "--family has no effect on an instance from models"),
-        (("--sampling", "heat=2"), "write temperature=.7,top_k=40,top_p=.9"),
+        (("--sampling", "heat=2"), "write temperature=.7,top_k=50,top_p=.9"),
         (("--sampling", "top_k=many"), "'many' is no number of that kind"),
         (("--sampling", "temperature=-1"), "temperature -1.0 must be a number of at least 0"),
         (("--vocab", 9), "--vocab 9: the pair has 8 tokens"),
@@ -232,9 +232,3 @@ def test_what_fits_no_models_is_one_line(
     ran = draftproof("check", "naive", *models, *options)
     assert ran.code == 2
     assert words in ran.err.strip().splitlines()[-1]
-
-
-def test_the_most_probable_tokens_belong_to_models(draftproof: Any) -> None:
-    ran = draftproof("check", "naive", "--sampling", "top_k=2")
-    assert (ran.code, "top_k and top_p belong to models" in ran.err) == (2, True)
-    assert parse_warp("temperature=.5, top_p=.9") == Warp(0.5, None, 0.9)

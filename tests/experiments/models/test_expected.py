@@ -12,12 +12,12 @@ from draftproof.experiments.models.expect.expected import AlongText, Budget, Sha
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.lp_analysis import optimum
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.sampling import Sampling
 
 CONTEXTS = [(0, 1, 2, 3), (3, 1, 0)]
 
@@ -52,9 +52,9 @@ NAMED = [find_verifier(name) for name in ("specinfer", "traversal", "block")]
 
 
 def test_exact_expectations_are_laws(exact_pair: Pair) -> None:
-    where, shapes = setting(exact_pair, Warp(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(1, 0, 2)]
+    where, shapes = setting(exact_pair, Sampling(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(1, 0, 2)]
     players = [(named, shape) for named in NAMED for shape in shapes]
-    cases = [Case("", *pair_tables(exact_pair, Warp(), context, 2)) for context in CONTEXTS]
+    cases = [Case("", *pair_tables(exact_pair, Sampling(), context, 2)) for context in CONTEXTS]
     for (named, shape), found in zip(players, SharedTrees(where, CONTEXTS, shapes).of(players), strict=True):
         assert found.error == 0
         means = [float(law.block_efficiency) for law in predict(named.verifier, cases, shape).laws]
@@ -63,7 +63,7 @@ def test_exact_expectations_are_laws(exact_pair: Pair) -> None:
 
 
 def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(exact_pair: Pair) -> None:
-    where, shapes = setting(exact_pair, Warp(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(1, 0, 2)]
+    where, shapes = setting(exact_pair, Sampling(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(1, 0, 2)]
     schemes = [*shapes, find_scheme("dyspec:nodes=2")]
     players = [(named, scheme) for named in NAMED[:2] for scheme in schemes if scheme in shapes or named is NAMED[1]]
     laws = SharedTrees(where, CONTEXTS, schemes).of(players)

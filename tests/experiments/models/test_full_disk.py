@@ -10,10 +10,10 @@ import torch
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.training import Plan, Recipe
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 
 resource = pytest.importorskip("resource", reason="a system without limits on files")
 CPU = torch.device("cpu")
@@ -37,7 +37,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_recipe: Recipe, tmp_pat
 def test_a_full_disk_leaves_the_older_selector(tmp_path: Path, most: int) -> None:
     fields = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
     fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": times_fields(time_model("draft=1,target=4"))}
-    fields |= {"settings": [Warp().as_dict()], "base": [[2, 0, 1]]}
+    fields |= {"settings": [Sampling().as_dict()], "base": [[2, 0, 1]]}
     path = save_selector(tmp_path, SelectorNetwork((32, 16), 2), {**fields, "seed": 1})
     older, before = sorted(tmp_path.iterdir()), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))

@@ -15,8 +15,8 @@ from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, 
 from draftproof import Delayed, InvalidInput, generate_with
 from draftproof.experiments.models.loop.generation import Piece
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
@@ -77,25 +77,25 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
 @pytest.mark.parametrize(
     ("verifier", "scheme", "vectors", "asked", "warp"),
     [
-        ("layer_transport", Delayed(2, 0, 2), "numpy", {"temperature": 1.3}, Warp(1.3)),
-        ("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Warp(0.8, 2)),
-        ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Warp(top_p=0.8)),
+        ("layer_transport", Delayed(2, 0, 2), "numpy", {"temperature": 1.3}, Sampling(1.3)),
+        ("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Sampling(0.8, 2)),
+        ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Sampling(top_p=0.8)),
     ],
     ids=str,
 )
 def test_sampled_texts_have_the_law_of_the_target(
-    random_pair: Callable[..., Any], verifier: str, scheme: Any, vectors: str, asked: dict[str, Any], warp: Warp
+    random_pair: Callable[..., Any], verifier: str, scheme: Any, vectors: str, asked: dict[str, Any], warp: Sampling
 ) -> None:
     pair = random_pair(vocab=SIZE)
     seen = sampled(pair, generate_with(verifier, scheme, vectors=vectors), **{"top_k": 0, **asked})
     assert agrees(seen, law_of_texts(pair, 3, warp))
-    assert not agrees(seen, law_of_texts(pair, 3, Warp(3)))
+    assert not agrees(seen, law_of_texts(pair, 3, Sampling(3)))
 
 
 def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=SIZE, noise=0.3)
     seen = sampled(pair, generate_with("naive_from_target", Delayed(1, 0, 2), lossy=True), top_k=0)
-    assert not agrees(seen, law_of_texts(pair, 3, Warp()))
+    assert not agrees(seen, law_of_texts(pair, 3, Sampling()))
 
 
 def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
@@ -187,7 +187,7 @@ class Nothing(LogitsProcessor):
         ({"num_beams": 2}, "generate with num_beams=2 is another way"),
         ({"prompt_lookup_num_tokens": 2}, "generate with prompt_lookup_num_tokens=2 is another way"),
         ({"repetition_penalty": 1.1}, "generate asks for RepetitionPenaltyLogitsProcessor; the loop applies"),
-        ({"do_sample": True, "min_p": 0.1}, "generate asks for MinPLogitsWarper"),
+        ({"do_sample": True, "epsilon_cutoff": 0.1}, "generate asks for EpsilonLogitsWarper"),
         ({"logits_processor": [Nothing()]}, "generate asks for Nothing"),
         (
             {"do_sample": True, "temperature": 2.0, "logits_processor": [transformers.TopPLogitsWarper(0.5)]},

@@ -11,8 +11,8 @@ from draftproof.experiments.models.loop.generation import autoregressive, cut, g
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks, many_texts
 from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
 from draftproof.experiments.models.measure.texts import by_depth
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks
 from tests.quick import by_turns
@@ -25,7 +25,7 @@ from tests.quick import by_turns
 def test_blocks_of_the_loop_have_the_exact_law(
     random_pair: Callable[..., Any], name: str, shape: tuple[int, int, int]
 ) -> None:
-    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(*shape), Warp(temperature=1.3)
+    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(*shape), Sampling(temperature=1.3)
     blocks = many_blocks(Loop(pair, make(name), scheme, warp), ROOT, 4000, coin_for("numpy", 0))
     seen = Counter((block.accepted, block.correction) for block in blocks)
     assert agrees(seen, law_of_blocks(make(name), pair, scheme, warp))
@@ -33,21 +33,21 @@ def test_blocks_of_the_loop_have_the_exact_law(
 
 def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_pair: Callable[..., Any]) -> None:
     pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
-    blocks = many_blocks(Loop(pair, make("naive_from_target"), scheme, Warp()), ROOT, 4000, coin_for("numpy", 0))
+    blocks = many_blocks(Loop(pair, make("naive_from_target"), scheme, Sampling()), ROOT, 4000, coin_for("numpy", 0))
     seen = Counter((block.accepted, block.correction) for block in blocks)
-    assert not agrees(seen, law_of_blocks(make("naive"), pair, scheme, Warp()))
-    assert agrees(seen, law_of_blocks(make("naive_from_target"), pair, scheme, Warp()))
+    assert not agrees(seen, law_of_blocks(make("naive"), pair, scheme, Sampling()))
+    assert agrees(seen, law_of_blocks(make("naive_from_target"), pair, scheme, Sampling()))
 
 
 def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pair: Callable[..., Any]) -> None:
-    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(2, 1, 1), Warp(top_p=0.95)
+    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(2, 1, 1), Sampling(top_p=0.95)
     loop = Loop(pair, make("specinfer"), scheme, warp, vectors="torch")
     seen = Counter((block.accepted, block.correction) for block in many_blocks(loop, ROOT, 3000, coin_for("torch", 0)))
     assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, warp))
 
 
 def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Callable[..., Any]) -> None:
-    pair, warp = random_pair(dtype=torch.float64), Warp(temperature=0.8, top_k=5)
+    pair, warp = random_pair(dtype=torch.float64), Sampling(temperature=0.8, top_k=5)
     for draft in (False, True):
         coin, text = coin_for("numpy", 2), [1, 2]
         for _ in range(40):
@@ -57,8 +57,8 @@ def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Calla
 
 def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(dtype=torch.float64)
-    plain = autoregressive(pair, [1, 2], Warp(), coin_for("numpy", 4), 40)
-    blocks = generate(pair, make("naive"), Delayed(1, 0, 0), [1, 2], Warp(), coin_for("numpy", 4), 40)
+    plain = autoregressive(pair, [1, 2], Sampling(), coin_for("numpy", 4), 40)
+    blocks = generate(pair, make("naive"), Delayed(1, 0, 0), [1, 2], Sampling(), coin_for("numpy", 4), 40)
     assert blocks.tokens == plain.tokens
     assert blocks.block_efficiency == plain.block_efficiency == 1
 
@@ -71,7 +71,7 @@ def test_every_verifier_gives_the_same_blocks_on_numpy_and_torch_vectors(
 ) -> None:
     made = {}
     for vectors in ("numpy", "torch"):
-        loop = Loop(random_pair(vocab=4), make(name), Delayed(2, 1, 2), Warp(), vectors)
+        loop = Loop(random_pair(vocab=4), make(name), Delayed(2, 1, 2), Sampling(), vectors)
         made[vectors] = many_blocks(loop, [1, 2], 12, coin_for("numpy", 5))  # this coin takes both
     assert made["numpy"] == made["torch"]
     assert all(block.depth <= 3 for block in made["numpy"])
@@ -84,9 +84,9 @@ def test_greedy_text_with_and_without_drafts_is_that_of_generate(random_pair: Ca
     expected = tuple(ids[0, 3:].tolist())
     assert len(set(expected)) > 3
     coin = coin_for(vectors, 0)
-    assert autoregressive(pair, prompt, Warp(0), coin, tokens, vectors=vectors).tokens == expected
+    assert autoregressive(pair, prompt, Sampling(0), coin, tokens, vectors=vectors).tokens == expected
     for name, shape in (("gbv", (3, 1, 2)), ("block", (1, 3, 0))):
-        written = generate(pair, make(name), Delayed(*shape), prompt, Warp(0), coin, tokens, vectors=vectors)
+        written = generate(pair, make(name), Delayed(*shape), prompt, Sampling(0), coin, tokens, vectors=vectors)
         assert written.tokens == expected
         assert written.block_efficiency > 1.5  # drafts were accepted
 
@@ -114,7 +114,7 @@ def test_torch_coin_refuses_nonsense() -> None:
 
 def test_a_generation_ends_where_it_is_told(random_pair: Callable[..., Any]) -> None:
     pair, coin = random_pair(), coin_for("numpy", 0)
-    arguments = (pair, make("specinfer"), Delayed(2, 0, 3), [1, 2], Warp(), coin)
+    arguments = (pair, make("specinfer"), Delayed(2, 0, 3), [1, 2], Sampling(), coin)
     assert len(generate(*arguments, max_new_tokens=25).tokens) == 25
     some = generate(*arguments, blocks=6)
     assert len(some.blocks) == 6
@@ -122,14 +122,14 @@ def test_a_generation_ends_where_it_is_told(random_pair: Callable[..., Any]) -> 
     assert some.block_efficiency == len(some.tokens) / 6
     stopped = generate(*arguments, max_new_tokens=300, stop={4})
     assert stopped.tokens.index(4) == len(stopped.tokens) - 1
-    plain = autoregressive(pair, [1, 2], Warp(), coin, 300, stop={4})
+    plain = autoregressive(pair, [1, 2], Sampling(), coin, 300, stop={4})
     assert plain.tokens.index(4) == len(plain.tokens) - 1
     assert cut([1, 2, 3, 2], 3) == (1, 2, 3)
     assert cut([1, 2, 3, 2], 3, {2}) == (1, 2)
 
 
 def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[..., Any]) -> None:
-    made = generate(random_pair(), make("naive"), Delayed(1, 0, 2), [1], Warp(), coin_for("numpy", 0), 20)
+    made = generate(random_pair(), make("naive"), Delayed(1, 0, 2), [1], Sampling(), coin_for("numpy", 0), 20)
     assert all(seconds >= 0 for seconds in made.seconds.values())
     assert made.seconds["draft"] > 0
     assert made.seconds["target"] > 0
@@ -139,7 +139,7 @@ def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[
 
 def test_distances_and_acceptance_by_depth(random_pair: Callable[..., Any]) -> None:
     pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
-    loop = Loop(pair, make("naive"), scheme, Warp(), observe=True)
+    loop = Loop(pair, make("naive"), scheme, Sampling(), observe=True)
     blocks = many_blocks(loop, ROOT, 400, coin_for("numpy", 0))
     root = float((pair.rows("target", [ROOT]) - pair.rows("draft", [ROOT])).abs().sum())
     first, second = by_depth(blocks, scheme.depth)
@@ -180,32 +180,32 @@ class Loud(Wanderer):
 def test_a_verifier_that_breaks_its_contract_is_named(random_pair: Callable[..., Any]) -> None:
     for verifier, words in ((Wanderer(), "no node of the draft tree"), (Loud(), "no token")):
         with pytest.raises(InvalidVerifier, match=words):
-            generate(random_pair(), verifier, Delayed(1, 0, 1), [1], Warp(), coin_for("numpy", 0), 5)
+            generate(random_pair(), verifier, Delayed(1, 0, 1), [1], Sampling(), coin_for("numpy", 0), 5)
 
 
 def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
     pair, coin, naive, path = random_pair(), coin_for("numpy", 0), make("naive"), Delayed(1, 0, 2)
     with pytest.raises(InvalidInput, match="the prompt is empty"):
-        generate(pair, naive, path, [], Warp(), coin, 5)
+        generate(pair, naive, path, [], Sampling(), coin, 5)
     with pytest.raises(InvalidInput, match=r"token 8; tokens are 0\.\.7"):
-        generate(pair, naive, path, [1, 8], Warp(), coin, 5)
+        generate(pair, naive, path, [1, 8], Sampling(), coin, 5)
     with pytest.raises(InvalidInput, match="say when to end"):
-        generate(pair, naive, path, [1], Warp(), coin)
+        generate(pair, naive, path, [1], Sampling(), coin)
     with pytest.raises(InvalidInput, match="say when to end"):
-        generate(pair, naive, path, [1], Warp(), coin, max_new_tokens=0, blocks=3)
+        generate(pair, naive, path, [1], Sampling(), coin, max_new_tokens=0, blocks=3)
     with pytest.raises(InvalidInput, match="'delayed' is a name"):
-        generate(pair, naive, "delayed", [1], Warp(), coin, 5)  # type: ignore[arg-type]
+        generate(pair, naive, "delayed", [1], Sampling(), coin, 5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown vectors 'jax'"):
-        generate(pair, naive, path, [1], Warp(), coin, 5, vectors="jax")
+        generate(pair, naive, path, [1], Sampling(), coin, 5, vectors="jax")
     short = random_pair(family="GPT2")
     with pytest.raises(InvalidInput, match="reads 64 tokens at most"):
-        generate(short, naive, path, [1], Warp(), coin, 64)
-    assert len(generate(short, naive, path, [1], Warp(), coin, 61).tokens) == 61
+        generate(short, naive, path, [1], Sampling(), coin, 64)
+    assert len(generate(short, naive, path, [1], Sampling(), coin, 61).tokens) == 61
 
 
 def test_a_run_may_be_far_ahead_of_others_only_where_there_are_positions(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(family="GPT2", noise=0.05, fields={"n_positions": 40})
-    loop = Loop(pair, make("block"), Delayed(1, 0, 9), Warp())
+    loop = Loop(pair, make("block"), Delayed(1, 0, 9), Sampling())
     with pytest.raises(InvalidInput, match="reads 40 tokens at most"):
         many_texts(loop, ROOT, 256, 4, coin_for("numpy", 1))
     assert many_texts(loop, ROOT[:2], 256, 3, coin_for("numpy", 1)).shape == (256, 3)
@@ -213,7 +213,7 @@ def test_a_run_may_be_far_ahead_of_others_only_where_there_are_positions(random_
 
 def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     pair, other = random_pair(), random_pair()
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Warp())
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Sampling())
     state = loop.start([1, 2])
 
     def full(*_: Any, **__: Any) -> Any:
@@ -224,8 +224,8 @@ def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch
     for act in (
         lambda: loop.step(state, coin_for("numpy", 0)),
         lambda: loop.start([1, 2]),
-        lambda: Loop(other, make("naive"), Delayed(1, 0, 2), Warp()),  # one that was not tried yet
-        lambda: autoregressive(pair, [1, 2], Warp(), coin_for("numpy", 0), 2),
+        lambda: Loop(other, make("naive"), Delayed(1, 0, 2), Sampling()),  # one that was not tried yet
+        lambda: autoregressive(pair, [1, 2], Sampling(), coin_for("numpy", 0), 2),
     ):
         with pytest.raises(InvalidInput, match="no space on cpu") as caught:
             act()

@@ -27,8 +27,8 @@ from draftproof.experiments.models.measure.rounds import Turn, ratio
 from draftproof.experiments.models.measure.writers import ASSISTED, GENERATE, LOOP, plain_ways, same_settings, written
 from draftproof.experiments.models.pair.eagle import new_head
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 
 EXPECTED = AlongText(1.0, 0.0, 0.0, 1.0)
 NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
@@ -44,7 +44,7 @@ def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) 
     assert beside_plain("abc", [GENERATE, LOOP]) == [LOOP, GENERATE, *"abc"]
     assert beside_plain(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
     players = [(NAIVE, ONE)] * (PLAIN_EVERY + 1)
-    where = setting(exact_pair, Warp(), [(0,), (1,)], 0)
+    where = setting(exact_pair, Sampling(), [(0,), (1,)], 0)
     with same_settings(where):
         found = successive_halving(where, players, [EXPECTED] * len(players), [GENERATE, LOOP], Amount(2, 3, 2))
     # a text of three tokens after either root, twice at first
@@ -56,7 +56,7 @@ def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) 
 
 
 def test_rounds_that_are_kept_are_not_measured_again(exact_pair: Pair) -> None:
-    where, kept, made = setting(exact_pair, Warp(), [(0,), (1,)], 0), dict[str, Any](), list[int]()
+    where, kept, made = setting(exact_pair, Sampling(), [(0,), (1,)], 0), dict[str, Any](), list[int]()
 
     def step(about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if str(about) not in kept:
@@ -76,7 +76,7 @@ def test_rounds_that_are_kept_are_not_measured_again(exact_pair: Pair) -> None:
 def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_at(random_pair: Any) -> None:
     pair = random_pair()
     pair.target.generation_config.eos_token_id = list(range(8))  # so that `generate` would stop at once
-    where = setting(pair, Warp(), [(1, 2, 3)], 0)
+    where = setting(pair, Sampling(), [(1, 2, 3)], 0)
     with same_settings(where):
         seconds, why = plain_ways(where, 9)
         assert (set(seconds), why) == ({GENERATE, LOOP, ASSISTED}, "")
@@ -87,7 +87,9 @@ def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_a
 
 def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_generation(random_pair: Any) -> None:
     pair = random_pair()
-    where = setting(replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Warp(), [(1, 2, 3)], 0)
+    where = setting(
+        replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Sampling(), [(1, 2, 3)], 0
+    )
     with same_settings(where):
         seconds, why = plain_ways(where, 6)
         assert set(seconds) == {GENERATE, LOOP}
@@ -222,12 +224,12 @@ def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() ->
     plain = [10.0, 10.1, 9.9]
     slow = rounds_of(plain, [5.0, 5.1, 4.9])
     assert recommendation(slow, WORTH).startswith("no speculation: the best, naive on")
-    assert "generate_with" not in paste(slow, WORTH, Warp())
+    assert "generate_with" not in paste(slow, WORTH, Sampling())
     clear = rounds_of(plain, [20.0, 20.1, 19.9], [12.0, 12.1, 11.9])
     assert recommendation(clear, WORTH).startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
     assert "not told apart" not in recommendation(clear, WORTH)
     assert 'custom_generate=generate_with("naive", "delayed:K=1,L1=0,L2=1"), do_sample=True' in paste(
-        clear, WORTH, Warp()
+        clear, WORTH, Sampling()
     )
     level = rounds_of(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1])
     assert "not told apart from it: naive on" in recommendation(level, WORTH)
@@ -235,14 +237,14 @@ def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() ->
     assert unsure.endswith(f"; open, whether faster than generate: naive on {WORTH[0].scheme}")
     open_ = rounds_of(plain, [9.0, 12.0, 10.5])
     assert "is open" in recommendation(open_, WORTH)
-    assert "generate_with" in paste(open_, WORTH, Warp())
+    assert "generate_with" in paste(open_, WORTH, Sampling())
 
 
 def test_assisted_generation_of_transformers_is_a_candidate() -> None:
     made = rounds_of([10.0] * 3, [20.0] * 3)
     made.texts[ASSISTED] = [[Turn(1000, 1000, 1000 / 30, {}, 1000)] * 2] * 3
     assert recommendation(made, WORTH).startswith("assisted generation of transformers: 3.00 times")
-    assert paste(made, WORTH, Warp(0)) == (
+    assert paste(made, WORTH, Sampling(0)) == (
         "target.generate(**inputs, assistant_model=draft, do_sample=False, max_new_tokens=..)"
     )
 

@@ -6,10 +6,10 @@ import pytest
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import opened
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.studies.map_instances import TEMPERATURES, trained_instances
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 
 SIZE = 8  # of the small pair
 
@@ -28,7 +28,7 @@ def test_rows_are_those_of_the_models_at_the_temperature(corpus, tiny_folder, ti
     roots = roots_of(tiny_pair.encode(corpus.held_out), 2)
     for case in instances:
         found = case.instance().converted(FLOAT64, 2)
-        target, draft = pair_tables(tiny_pair, Warp(case.temperature), roots[int(case.value)], 2)
+        target, draft = pair_tables(tiny_pair, Sampling(case.temperature), roots[int(case.value)], 2)
         for mine, theirs in zip(found.target.tables, target.tables, strict=True):
             np.testing.assert_allclose(mine, theirs, atol=1e-4)  # multiples of 2^-16, and float32 logits
         np.testing.assert_allclose(found.draft.tables[1], draft.tables[1], atol=1e-4)

@@ -17,9 +17,9 @@ from draftproof.experiments.models.measure import texts
 from draftproof.experiments.models.measure.passes import Latency, fit_latency
 from draftproof.experiments.models.measure.texts import Length
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.studies import real_models
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
 CONTEXTS = [4, 24]
@@ -32,7 +32,7 @@ def latency(tiny_pair: Pair) -> Latency:
 
 @pytest.mark.parametrize("name", ["specinfer", "traversal"])
 def test_a_row_holds_measured_and_predicted(tiny_pair: Pair, latency: Latency, name: str) -> None:
-    made = setting(tiny_pair, Warp(), ROOTS, seed=0)
+    made = setting(tiny_pair, Sampling(), ROOTS, seed=0)
     row = texts.speculative_row(made, find_verifier(name), Delayed(2, 1, 1), Length(80, 12), latency)
     spread = (row["block_efficiency_error"] ** 2 + row["predicted_efficiency_error"] ** 2) ** 0.5
     assert abs(row["block_efficiency"] - row["predicted_efficiency"]) < 4 * spread
@@ -50,7 +50,7 @@ def test_a_row_holds_measured_and_predicted(tiny_pair: Pair, latency: Latency, n
 
 def test_large_vocabularies_are_predicted_at_their_own_block_starts(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=400)
-    made = setting(pair, Warp(), [(1, 2, 3)], seed=0)
+    made = setting(pair, Sampling(), [(1, 2, 3)], seed=0)
     row = texts.speculative_row(
         made, find_verifier("naive"), Delayed(2, 0, 2), Length(60, 10), fit_latency(pair, [2, 9], repetitions=1)
     )
@@ -59,14 +59,14 @@ def test_large_vocabularies_are_predicted_at_their_own_block_starts(random_pair:
 
 
 def test_plain_generation_is_the_yardstick(tiny_pair: Pair, latency: Latency) -> None:
-    made = setting(tiny_pair, Warp(), ROOTS, seed=0)
+    made = setting(tiny_pair, Sampling(), ROOTS, seed=0)
     row = texts.plain_row(made, Length(40), latency)
     assert row["tokens_per_second"] == pytest.approx(2 * 40 / row["seconds_by_part"]["all"])
     assert row["seconds_by_part"]["draft"] == 0
 
 
 def test_a_fit_survives_being_kept(tiny_pair: Pair) -> None:
-    made = setting(tiny_pair, Warp(), ROOTS, seed=0)
+    made = setting(tiny_pair, Sampling(), ROOTS, seed=0)
     row = texts.latency_row(made, CONTEXTS, [1, 4])
     again = texts.latency_of(json.loads(json.dumps(row)))
     assert again.draft.coefficients == row["draft"]["coefficients"]

@@ -14,8 +14,8 @@ from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Block, Loop
 from draftproof.experiments.models.loop.sequential import LEANINGS, POWERS, log_ratios, sure_rows
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import DySpec
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.laws import ROOT, SIZE
 from tests.quick import by_turns
@@ -79,7 +79,7 @@ def test_an_alarm_takes_about_as_many_tokens_as_stated(leaning: float) -> None:
 
 def watched(pair: Any, verifier: Any, scheme: Any, length: int, monitor: Monitor, seed: int = 0) -> Monitor:
     """Eight texts of this length."""
-    loop = Loop(pair, verifier, scheme, Warp(), keep_rows=True)
+    loop = Loop(pair, verifier, scheme, Sampling(), keep_rows=True)
     coin = coin_for("numpy", seed)
     told = monitor.watching(loop, [coin])
     for piece in pieces(loop, [ROOT] * 8, coin, length, ending(length)):
@@ -205,7 +205,7 @@ def test_the_same_seed_again_and_again_is_no_alarm_about_a_lossless_loop(pair: A
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])
 def test_a_generator_may_go_on_and_may_not_begin_again(pair: Any, vectors: str) -> None:
     monitor = Monitor()
-    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Warp(), vectors, keep_rows=True)
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Sampling(), vectors, keep_rows=True)
     coin = coin_for(vectors, 5)
     for _ in range(3):
         told = monitor.watching(loop, [coin])
@@ -231,8 +231,8 @@ def test_what_cannot_be_watched_is_one_clear_line(pair: Any) -> None:
     with pytest.raises(InvalidInput, match=r"level 1\.5 must lie between 0 and 1"):
         Monitor(1.5)
     with pytest.raises(InvalidInput, match="keep_rows=True"):
-        Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp()), ())
-    told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp(), keep_rows=True), ())
+        Monitor().watching(Loop(pair, make("nss"), DySpec(2), Sampling()), ())
+    told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Sampling(), keep_rows=True), ())
     with pytest.raises(InvalidInput, match="the draft's row is missing where a block begins"):
         told(Piece(0, (1,), Block((), 1, rows=((P, None),)), False))
     assert [sure_rows(scheme) for scheme in (Delayed(2, 1, 2), DySpec(4), Delayed(1, 0, 0))] == [3, 1, 0]

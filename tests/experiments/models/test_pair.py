@@ -17,8 +17,8 @@ from draftproof.experiments.models.pair import devices, loading
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.tokenizers import make_tokenizer
 from draftproof.experiments.models.pair.training import Size, new_model
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 
 ROOT = [0, 3, 1, 2, 5]
 
@@ -80,7 +80,7 @@ def test_other_architectures_are_pairs_too(tmp_path: Path) -> None:
         transformers.GPT2Config(vocab_size=8, n_positions=64, n_embd=8, n_layer=1, n_head=1)
     )
     pair = load_pair(saved(made, tmp_path / "gpt2"), saved(small(), tmp_path / "llama"), "cpu", "float64")
-    target, _ = pair_tables(pair, Warp(), ROOT, 2)
+    target, _ = pair_tables(pair, Sampling(), ROOT, 2)
     alone = pair.rows("target", [[*ROOT, 7, 6]])[0].numpy()
     assert abs(target.row((7, 6)) - alone).max() < 1e-12  # order of sums
 

@@ -9,7 +9,7 @@ import torch
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Preallocated, Remembered
 from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
 from tests.quick import by_turns
 
@@ -128,7 +128,7 @@ BUGS = [
 @pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy)])
 def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     scheme, verifier = CASES[name]
-    seen = Watched(pair, scheme, verifier, PROMPTS, Warp())
+    seen = Watched(pair, scheme, verifier, PROMPTS, Sampling())
     bug(monkeypatch)
     try:
         found = seen.run(8).rows_off() > NOTICED or seen.caches_off() > NOTICED

@@ -10,15 +10,15 @@ from draftproof.experiments.models.loop import caches
 from draftproof.experiments.models.loop.caches import Preallocated, Remembered, prompt_read, read
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS
 
 
 @pytest.fixture(scope="module")
 def loop(random_pair: Callable[..., Any]) -> Loop:
-    return Loop(random_pair(3, torch.float64, noise=0.05), make("traversal"), Delayed(3, 1, 2), Warp(1.3))
+    return Loop(random_pair(3, torch.float64, noise=0.05), make("traversal"), Delayed(3, 1, 2), Sampling(1.3))
 
 
 def went_on(loop: Loop, state: State, steps: int, seed: int) -> tuple[list[Any], State]:

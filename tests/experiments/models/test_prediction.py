@@ -10,7 +10,6 @@ from draftproof.experiments.models.expect.expected import draw_trees, joint, pre
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import (
     Card,
     Coin,
@@ -25,6 +24,7 @@ from draftproof.simulator import (
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.estimator import tree_efficiency_by_coins
 from draftproof.simulator.protocol import DraftScheme
@@ -35,7 +35,7 @@ ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
 
 @pytest.fixture(scope="module")
 def tables(tiny_pair: Pair) -> list[Case]:
-    return [Case(str(root), *pair_tables(tiny_pair, Warp(), root, 3)) for root in ROOTS]
+    return [Case(str(root), *pair_tables(tiny_pair, Sampling(), root, 3)) for root in ROOTS]
 
 
 def small_tables(seed: int) -> Case:
@@ -101,7 +101,7 @@ def test_the_joint_law_is_the_product_of_its_rows(tables: list[Case]) -> None:
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 2, 0), Delayed(3, 0, 1), Delayed(2, 1, 2)], ids=str)
 def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
-    tree = draw_trees(tiny_pair, scheme, Warp(), ROOTS[0], 1, SamplingCoin(np.random.default_rng(0)))[0]
+    tree = draw_trees(tiny_pair, scheme, Sampling(), ROOTS[0], 1, SamplingCoin(np.random.default_rng(0)))[0]
     node: Any = tree
     for depth in range(scheme.depth):
         assert len(node.children) == 1 if depth < scheme.L1 else len(node.children) >= 1
@@ -113,7 +113,7 @@ def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
 @pytest.mark.parametrize("name", ["specinfer", "naive_tree", "block", "traversal"])
 def test_moments_on_a_tree_are_those_of_the_whole_coin(tiny_pair: Pair, name: str) -> None:
     generator = np.random.default_rng(0)
-    for tree in draw_trees(tiny_pair, Delayed(2, 1, 2), Warp(), ROOTS[1], 5, SamplingCoin(generator)):
+    for tree in draw_trees(tiny_pair, Delayed(2, 1, 2), Sampling(), ROOTS[1], 5, SamplingCoin(generator)):
         mean, square = tree_moments(make(name), tree, generator)
         # the depth of these is decided by flips, so nothing is left to chance; floats are summed in another order
         assert mean == pytest.approx(float(tree_efficiency_by_coins(make(name), tree)), abs=1e-12)
@@ -126,7 +126,7 @@ def test_sampled_and_exact_predictions_agree_within_the_stated_error(
 ) -> None:
     scheme, generator = Delayed(2, 1, 2), np.random.default_rng(1)
     exact = predict(make(name), tables, scheme)
-    found = sampled(tiny_pair, make(name), scheme, Warp(), ROOTS, 192, generator)
+    found = sampled(tiny_pair, make(name), scheme, Sampling(), ROOTS, 192, generator)
     assert 0 < found.error < exact.standard_error(192)  # the mean over the coin is exact
     assert abs(found.mean - exact.mean) < 4 * found.error
     assert found.variance == pytest.approx(exact.variance, rel=0.25)  # of 384 trees
@@ -137,8 +137,10 @@ def test_sampled_and_exact_predictions_agree_within_the_stated_error(
     "scheme", [Delayed(2, 1, 2), DySpec(3), Eagle2(2, 3, 4), SpecHub(2), Sequoia(4, 3, (2, 1, 0, 1, 0))], ids=str
 )
 def test_sampled_trees_of_any_scheme_hold_the_rows_of_the_tables(exact_pair: Pair, scheme: DraftScheme) -> None:
-    tables = Case("root", *pair_tables(exact_pair, Warp(0.7), ROOTS[0], 3))
-    nodes: list[Any] = draw_trees(exact_pair, scheme, Warp(0.7), ROOTS[0], 6, SamplingCoin(np.random.default_rng(0)))
+    tables = Case("root", *pair_tables(exact_pair, Sampling(0.7), ROOTS[0], 3))
+    nodes: list[Any] = draw_trees(
+        exact_pair, scheme, Sampling(0.7), ROOTS[0], 6, SamplingCoin(np.random.default_rng(0))
+    )
     for node in nodes:
         # the tables come from passes over a cache, these rows from passes without one, both in float64
         assert np.abs(node.target - tables.target.row(node.context)).max() < 1e-10
@@ -151,10 +153,10 @@ def test_sampled_trees_of_any_scheme_hold_the_rows_of_the_tables(exact_pair: Pai
 def test_sampled_and_exact_predictions_agree_on_other_schemes(tiny_pair: Pair, tables: list[Case]) -> None:
     generator = np.random.default_rng(1)
     exact = predict(make("traversal"), tables, DySpec(2))
-    found = sampled(tiny_pair, make("traversal"), DySpec(2), Warp(), ROOTS, 96, generator)
+    found = sampled(tiny_pair, make("traversal"), DySpec(2), Sampling(), ROOTS, 96, generator)
     assert found.error > 0
     assert abs(found.mean - exact.mean) < 4 * found.error
-    still = sampled(tiny_pair, make("nss"), Eagle2(2, 2, 3), Warp(), ROOTS, 2, generator)
+    still = sampled(tiny_pair, make("nss"), Eagle2(2, 2, 3), Sampling(), ROOTS, 2, generator)
     assert still.error == 0  # one tree a root
     # rows of float32 passes over a cache and without one
     assert still.mean == pytest.approx(predict(make("nss"), tables, Eagle2(2, 2, 3)).mean, abs=1e-5)

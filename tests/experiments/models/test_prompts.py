@@ -23,10 +23,10 @@ from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wante
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import PROMPTS, beginning, read_prompts
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate.cells import Effort, measure
 from draftproof.experiments.models.validate.views import groups_table
 from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.plain import BEGIN, plain_pair, saved
 
 CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
@@ -226,10 +226,10 @@ def test_prompts_without_groups_have_one_mean(draftproof: Callable[..., Any], mo
 
 
 def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
-    where = setting(pair, Warp(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
+    where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     (each,) = under_test([find_verifier("naive")], {})
     scheme = Delayed(1, 0, 1)
-    tables = [root_case(pair, Warp(), root, 1) for root in where.roots]
+    tables = [root_case(pair, Sampling(), root, 1) for root in where.roots]
     row = measure(where, each, scheme, tables, Effort(blocks=60))
     by_root = row["by_root"]
     assert np.mean(by_root["predicted"]) == pytest.approx(row["predicted"])

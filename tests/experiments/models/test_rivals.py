@@ -9,7 +9,7 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import at_temperature, shapes, world_of
+from draftproof.experiments.inputs.policies import shapes, world_of
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, TextProblem
 from draftproof.experiments.inputs.text import topics_table
 from draftproof.experiments.models.policies.fitted import (
@@ -139,17 +139,6 @@ def test_worlds_of_texts_files_and_families(tmp_path):
     large = TextPair(topics_table(), 12, 2, 1)
     assert world_of(TextProblem("topics", large), FLOAT64).window == 2  # 1,728 states would tell one token more
     assert tables().pair.window == 3
-
-
-def test_temperature_flattens_or_sharpens_rows():
-    process = family_chain()
-    assert at_temperature(process, 1) is process
-    hot, cold = (np.asarray(at_temperature(process, t).states, dtype=float) for t in (2.0, 0.5))
-    rows = np.asarray(process.states, dtype=float)
-    assert (hot.max(1) <= rows.max(1)).all()
-    assert (cold.max(1) >= rows.max(1)).all()
-    wanted = rows**2 / (rows**2).sum(1, keepdims=True)
-    assert cold == pytest.approx(wanted, abs=3 / 2**16)  # the common denominator
 
 
 def family_chain():

@@ -8,8 +8,8 @@ import pytest
 
 from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import DySpec
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
@@ -17,7 +17,7 @@ from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_te
 from tests.quick import by_turns
 
 #: Of both models, so that every outcome is likely enough to be counted.
-WARM = Warp(temperature=1.3)
+WARM = Sampling(temperature=1.3)
 #: Runs of each scheme; the heavy tests have three times as many, twice.
 RUNS = 500
 

@@ -9,7 +9,6 @@ import torch
 from draftproof.experiments.models.loop.generation import generate
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import (
     SCHEMES,
@@ -21,6 +20,7 @@ from draftproof.simulator.drafts import (
     UserScheme,
     WithoutReplacement,
 )
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
 from tests.quick import by_turns
@@ -41,7 +41,7 @@ def test_every_scheme_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", by_turns(CASES))
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str) -> None:
-    seen = Watched(pair, *CASES[name], PROMPTS, Warp()).run(9)
+    seen = Watched(pair, *CASES[name], PROMPTS, Sampling()).run(9)
     assert seen.rows_off() <= TOLERANCE
     assert seen.caches_off() <= TOLERANCE
     assert len({len(text) - len(start) for text, start in zip(seen.texts, PROMPTS, strict=True)}) > 1
@@ -62,7 +62,7 @@ def test_cache_after_200_blocks_is_one_rebuilt_from_scratch(
 ) -> None:
     """In float32, too: a kept token's keys come from the pass that read it, so that roundings do not add up."""
     pair = random_pair(dtype=getattr(torch, dtype), noise=0.03)
-    seen = Watched(pair, Delayed(*shape), verifier, [[1, 2]], Warp()).run(200)
+    seen = Watched(pair, Delayed(*shape), verifier, [[1, 2]], Sampling()).run(200)
     assert {block.depth for block in seen.blocks} == set(range(sum(shape[1:]) + 1))  # from all rejected to all accepted
     (text,), state = seen.texts, seen.state
     assert state.target.slots == len(text) - 1
@@ -71,7 +71,7 @@ def test_cache_after_200_blocks_is_one_rebuilt_from_scratch(
 
 
 def test_a_batch_of_one_is_the_loop_itself(random_pair: Callable[..., Any]) -> None:
-    loop, alone = Loop(random_pair(), make("block"), Delayed(2, 1, 1), Warp()), coin_for("numpy", 3)
+    loop, alone = Loop(random_pair(), make("block"), Delayed(2, 1, 1), Sampling()), coin_for("numpy", 3)
     start = loop.start([1, 2, 3])
     assert many_blocks(loop, [1, 2, 3], 30, coin_for("numpy", 3), batch=1) == [
         loop.step(start, alone)[0][0] for _ in range(30)
@@ -79,7 +79,7 @@ def test_a_batch_of_one_is_the_loop_itself(random_pair: Callable[..., Any]) -> N
 
 
 def passes(pair: Any, scheme: Any, verifier: str, blocks: int = 12) -> list[int]:
-    loop = Loop(pair, make(verifier), scheme, Warp())
+    loop = Loop(pair, make(verifier), scheme, Sampling())
     state = State.joined([loop.start(prompt) for prompt in PROMPTS])
     return [block.passes for block in loop.blocks(state, coin_for("numpy", 0))]
 
@@ -99,7 +99,7 @@ def test_a_layer_is_one_pass_of_the_draft(pair: Any) -> None:
 
 
 def test_passes_of_a_sequence_do_not_depend_on_its_neighbours(pair: Any) -> None:
-    loop, greedy = Loop(pair, make("nss"), DySpec(4), Warp(0)), coin_for("numpy", 0)
+    loop, greedy = Loop(pair, make("nss"), DySpec(4), Sampling(0)), coin_for("numpy", 0)
     together = loop.blocks(State.joined([loop.start(prompt) for prompt in PROMPTS]), greedy)
     assert together == [loop.blocks(loop.start(prompt), greedy)[0] for prompt in PROMPTS]
 
@@ -109,14 +109,14 @@ def test_torch_vectors_draw_the_same_trees(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     made = []
     for vectors in ("numpy", "torch"):
-        loop = Loop(pair, make(verifier), scheme, Warp(), vectors)
+        loop = Loop(pair, make(verifier), scheme, Sampling(), vectors)
         made.append(loop.blocks(State.joined([loop.start(prompt) for prompt in PROMPTS]), coin_for("numpy", 3)))
     assert made[0] == made[1]
 
 
 def test_distances_are_means_over_drafted_entries(pair: Any) -> None:
-    loop = Loop(pair, make("nss"), Eagle2(2, 3, 4), Warp(), observe=True)
-    watched_loop = Watched(pair, Eagle2(2, 3, 4), "nss", PROMPTS[:1], Warp())
+    loop = Loop(pair, make("nss"), Eagle2(2, 3, 4), Sampling(), observe=True)
+    watched_loop = Watched(pair, Eagle2(2, 3, 4), "nss", PROMPTS[:1], Sampling())
     (block,) = loop.blocks(loop.start(PROMPTS[0]), coin_for("numpy", 0))
     nodes = watched_loop.run(1).seen[0][1]
     by_depth: dict[int, list[float]] = {}
@@ -198,10 +198,10 @@ class Swallowing:
 )
 def test_what_is_no_scheme_is_one_clear_line(pair: Any, scheme: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        generate(pair, make("nss"), scheme, [1], Warp(), coin_for("numpy", 0), blocks=3)
+        generate(pair, make("nss"), scheme, [1], Sampling(), coin_for("numpy", 0), blocks=3)
 
 
 def test_a_scheme_that_swallows_what_stops_it_drafts_all_the_same(pair: Any) -> None:
-    made = generate(pair, make("nss"), UserScheme(Swallowing()), [1], Warp(), coin_for("numpy", 0), blocks=20)
+    made = generate(pair, make("nss"), UserScheme(Swallowing()), [1], Sampling(), coin_for("numpy", 0), blocks=20)
     assert {block.passes for block in made.blocks} == {1}
     assert {block.depth for block in made.blocks} == {0, 1}

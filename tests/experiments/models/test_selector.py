@@ -19,7 +19,6 @@ from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector import making, saved, training
 from draftproof.experiments.models.selector.features import SCALARS, Inputs, views_of
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
@@ -28,6 +27,7 @@ from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.quick import by_turns
 
@@ -40,7 +40,7 @@ SHAPES = tuple(
 def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[int, ...]) -> list[tuple[float, float]]:
     found = []
     for scheme in actions:
-        law = predict(make(verifier), [Case("", *pair_tables(pair, Warp(), root, max(scheme.depth, 1)))], scheme)
+        law = predict(make(verifier), [Case("", *pair_tables(pair, Sampling(), root, max(scheme.depth, 1)))], scheme)
         found.append((law.mean, law.variance))
     return found
 
@@ -49,7 +49,7 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
     "verifier", by_turns(["specinfer", "nss", "traversal", "path_transport", "block", "layer_transport"], 3)
 )
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
-    found = expected.labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT, None, np.random.default_rng(0))
+    found = expected.labels(exact_pair, make(verifier), SHAPES, Sampling(), ROOT, None, np.random.default_rng(0))
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., P
     """Over all trees that the coin can draw, not over a sample."""
     pair = random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
-    trees, mean = RootTrees(pair, Warp(), ROOT), expected.TreeMean(make(verifier), np.random.default_rng(0))
+    trees, mean = RootTrees(pair, Sampling(), ROOT), expected.TreeMean(make(verifier), np.random.default_rng(0))
     drawn = outcomes(lambda coin: tuple(map(mean.of, trees.one_of_each(actions, coin), actions)), FLOAT64)
     means = sum(np.array(each) * float(mass) for each, mass in drawn)
     assert means == pytest.approx(np.array([mean for mean, _ in laws(pair, verifier, actions, ROOT)]), abs=1e-12)
@@ -138,8 +138,8 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     held = saved.load_selector(
         saved.selector_path(folder, "specinfer"), *given, [Delayed(*each) for each in found["actions"]]
     )
-    views = views_of(tiny_pair, [ROOT, (3,)], Warp(), time_model(COST))
-    inputs = Inputs.of(views, [Warp()] * 2, (32, 16))
+    views = views_of(tiny_pair, [ROOT, (3,)], Sampling(), time_model(COST))
+    inputs = Inputs.of(views, [Sampling()] * 2, (32, 16))
     assert inputs.target_before[1].eq(0).all()  # nothing comes before a text of one token
     before = training.chosen_by(held.network, inputs)
     assert trained("--resume", "rows").code == 0
@@ -187,7 +187,7 @@ def test_bad_selectors_are_one_line(folder: Path) -> None:
     network, actions = SelectorNetwork((32, 16), 2), [Delayed(1, 0, 1), Delayed(2, 0, 1)]
     fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
     fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": saved.times_fields(time_model(COST))}
-    fields |= {"settings": [Warp().as_dict()], "base": [[2, 0, 1]]}
+    fields |= {"settings": [Sampling().as_dict()], "base": [[2, 0, 1]]}
     path = saved.save_selector(folder, network, fields)
     assert saved.load_selector(path, "naive", "one", 8, (32, 16), actions).actions == tuple(actions)
 

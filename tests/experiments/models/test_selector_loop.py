@@ -15,13 +15,13 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.selector.features import Inputs, View, views_of
 from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
 from draftproof.experiments.models.validate import policy
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 
 ACTIONS = (Delayed(1, 0, 0), Delayed(1, 0, 2), Delayed(3, 0, 1), Delayed(2, 1, 1))
@@ -47,7 +47,7 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
         told.append(view)
         return (sum(view.known.context) + len(told)) % len(ACTIONS)
 
-    warp, coin, made = Warp(0.8, None, 0.95), coin_for("numpy", 0), []
+    warp, coin, made = Sampling(0.8, None, 0.95), coin_for("numpy", 0), []
     with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, warp, TIMES) as loop:
         standing = loop.start(prompt, 100)
         for _ in range(24):
@@ -82,7 +82,7 @@ def small(folder: Path, **other: Any) -> Path:
     torch.manual_seed(0)
     fields = {"verifier": "specinfer", "pair": pair_digest(load_folder(folder, "cpu")), "vocab_size": 8}
     fields |= {"widths": [32, 16], "outputs": 2, "actions": [[1, 0, 1], [2, 0, 1]], "base": [[1, 0, 1]]}
-    fields |= {"times": saved.times_fields(TIMES), "settings": [Warp().as_dict()], **other}
+    fields |= {"times": saved.times_fields(TIMES), "settings": [Sampling().as_dict()], **other}
     return saved.save_selector(folder, SelectorNetwork((32, 16), 2), fields)
 
 
@@ -155,7 +155,7 @@ def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> N
     with torch.no_grad():
         for values in network.parameters():
             values.add_(torch.randn_like(values) * 0.1)
-    warp = Warp(0.8, None, 0.7)
+    warp = Sampling(0.8, None, 0.7)
     contexts = [(1, 2, 3), (5,), (0, 4, 4, 6, 2, 2), (7, 7)]
     inputs = Inputs.of(views_of(exact_pair, contexts, warp, TIMES), [warp] * 4, (32, 16))
     network.standardise(inputs.scalars)

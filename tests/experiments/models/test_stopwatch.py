@@ -19,8 +19,8 @@ from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.stopwatch import times_faster
 
 TOKENS = 32
@@ -59,7 +59,7 @@ def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     opened = Opened(pair, CORPUS, None, None)
     verifiers = [find_verifier(each) for each in ("naive", "traversal", "specinfer")]
     schemes = [Delayed(1, 0, 2), Delayed(1, 0, 4), Delayed(3, 0, 2)]
-    found = choose(opened, verifiers, schemes, Warp(), Amount(12, TOKENS, 3), 0, "numpy")
+    found = choose(opened, verifiers, schemes, Sampling(), Amount(12, TOKENS, 3), 0, "numpy")
     first = found["rows"][0]
     spec = "delayed:" + ",".join(f"{key}={value}" for key, value in first["scheme"].items() if key != "name")
     held_out = opened.held_out

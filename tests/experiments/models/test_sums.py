@@ -23,7 +23,6 @@ from draftproof.experiments.models.expect.sums import RootRows, depth_masses, re
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, SamplingCoin, TooLarge, block_law
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import DySpec, lossless_for
@@ -31,6 +30,7 @@ from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.verifiers import make
 
@@ -104,7 +104,7 @@ def test_users_are_not_believed_and_rows_are_bounded() -> None:
 
 def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
     """With two tokens kept in each row, three contexts are enough at depth 2."""
-    warp = Warp(top_k=2)
+    warp = Sampling(top_k=2)
     rows = RootRows.of(exact_pair, warp, ROOT, 16)
     case = Case("", *pair_tables(exact_pair, warp, ROOT, 2))
     law = predict(make("block"), [case], Delayed(1, 0, 2))
@@ -112,16 +112,16 @@ def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
 
 
 def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> None:
-    case = Case("", *pair_tables(exact_pair, Warp(), ROOT, 2))
+    case = Case("", *pair_tables(exact_pair, Sampling(), ROOT, 2))
     for name, scheme in (("naive", Delayed(1, 0, 2)), ("specinfer", Delayed(2, 0, 2)), ("block", Delayed(1, 0, 2))):
-        found = expected(exact_pair, make(name), scheme, [ROOT], Budget(0, 4), Warp(), np.random.default_rng(0))
+        found = expected(exact_pair, make(name), scheme, [ROOT], Budget(0, 4), Sampling(), np.random.default_rng(0))
         law = predict(make(name), [case], scheme)
         assert (found.how, found.exact, found.laws) == (SUMS, True, ())
         assert found.mean == pytest.approx(law.mean, abs=1e-12)
         assert found.variance == pytest.approx(law.variance, abs=1e-12)
         assert found.depth_distribution == pytest.approx(law.depth_distribution, abs=1e-12)
     trees = expected(
-        exact_pair, make("traversal"), Delayed(2, 0, 1), [ROOT], Budget(0, 4), Warp(), np.random.default_rng(0)
+        exact_pair, make("traversal"), Delayed(2, 0, 1), [ROOT], Budget(0, 4), Sampling(), np.random.default_rng(0)
     )
     assert trees.how == "4 sampled trees"
 
@@ -129,7 +129,7 @@ def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> No
 def test_identical_laws_read_equal_and_deeper_trees_never_less(exact_pair: Pair) -> None:
     """Without tables and without sums; on the same trees, whose choices are not sampled."""
     contexts = [ROOT, (3, 1, 0)]
-    where = setting(exact_pair, Warp(), contexts, 0)
+    where = setting(exact_pair, Sampling(), contexts, 0)
     path, deeper = Delayed(1, 0, 3), [Delayed(3, 0, depth) for depth in (1, 2, 3, 4)]
     named = [find_verifier(name) for name in ("block", "traversal", "layer_transport", "path_transport")]
     both = [(each, path) for each in named]
@@ -147,7 +147,7 @@ def test_identical_laws_read_equal_and_deeper_trees_never_less(exact_pair: Pair)
 
 
 def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
-    tree = draw_trees(exact_pair, Delayed(2, 0, 2), Warp(), ROOT, 1, SamplingCoin(np.random.default_rng(0)))[0]
+    tree = draw_trees(exact_pair, Delayed(2, 0, 2), Sampling(), ROOT, 1, SamplingCoin(np.random.default_rng(0)))[0]
     assert not nests(make("path_transport"), Delayed(2, 0, 2))
     mean = TreeMean(make("path_transport"), np.random.default_rng(0)).of(tree, Delayed(2, 0, 2))
     assert 1 <= mean <= 3

@@ -10,8 +10,8 @@ from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop import supported
 from draftproof.experiments.models.loop.supported import check_supported
 from draftproof.experiments.models.pair.devices import room_of
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 LLAMA = {**SIZES, "intermediate_size": 64, "num_key_value_heads": 2}
@@ -96,9 +96,9 @@ def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch: pytest.M
 def test_what_has_too_few_positions_is_one_line(random_pair: Any) -> None:
     pair = random_pair(family="GPT2", fields={"n_positions": 18})
     root = tuple(token % 8 for token in range(16))
-    assert pair_tables(pair, Warp(), root, 2)[0].row((1, 1)).sum() == pytest.approx(1)
+    assert pair_tables(pair, Sampling(), root, 2)[0].row((1, 1)).sum() == pytest.approx(1)
     for ask in (
-        lambda: pair_tables(pair, Warp(), root, 3),
+        lambda: pair_tables(pair, Sampling(), root, 3),
         lambda: pair.rows("draft", [[*root, 1, 2, 3]]),
     ):
         with pytest.raises(InvalidInput, match=r"reads 18 tokens at most, and 19 are asked for; give a shorter root"):

@@ -16,9 +16,9 @@ from draftproof.experiments.models.loop.generate_with import AUTO
 from draftproof.experiments.models.loop.generation import ending, pieces
 from draftproof.experiments.models.loop.switching import SwitchingLoop, Trials
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 
 ROOT = (0, 1, 1)
@@ -38,7 +38,7 @@ class ByPast(Trials):
 
 def law(pair: Pair, names: list[tuple[str, Delayed]], length: int) -> tuple[Any, set[tuple[int, ...]]]:
     """Of the first tokens, over all that coins can say, and who made the blocks."""
-    loop, made = SwitchingLoop(pair, ByPast(names), Warp()), set[tuple[int, ...]]()
+    loop, made = SwitchingLoop(pair, ByPast(names), Sampling()), set[tuple[int, ...]]()
     start = loop.start(ROOT, length)
     loop.start = lambda prompt, more=0: start  # type: ignore[method-assign]
 
@@ -62,7 +62,7 @@ def test_texts_that_switch_by_their_past_have_exactly_the_law_of_the_target(
     random_pair: Callable[..., Pair], length: int
 ) -> None:
     pair = random_pair(vocab=2, dtype=torch.float64)
-    wanted = joint(pair_tables(pair, Warp(), ROOT, length - 1)[0].tables)
+    wanted = joint(pair_tables(pair, Sampling(), ROOT, length - 1)[0].tables)
     three = [("block", Delayed(1, 0, 0)), ("naive", Delayed(1, 0, 1)), ("traversal", Delayed(2, 0, 1))]
     found, made = law(pair, three, length)
     assert found == pytest.approx(wanted, abs=1e-10)  # passes in another order differ by rounding

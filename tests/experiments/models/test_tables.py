@@ -8,15 +8,15 @@ import pytest
 from draftproof.experiments.models.expect.tables import continued_rows, pair_tables
 from draftproof.experiments.models.expect.truncated import truncated_tables
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.processes import context_at
+from draftproof.simulator.instances.sampling import Sampling
 
 ROOT = [0, 3, 1, 2, 5]
 
 
-@pytest.mark.parametrize("warp", [Warp(), Warp(0.7, 4), Warp(top_p=0.8), Warp(0)])
-def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, warp: Warp) -> None:
+@pytest.mark.parametrize("warp", [Sampling(), Sampling(0.7, 4), Sampling(top_p=0.8), Sampling(0)])
+def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, warp: Sampling) -> None:
     target, draft = pair_tables(exact_pair, warp, ROOT, 3)
     assert (target.depth, draft.depth, target.vocab_size) == (3, 2, 8)
     for which, process in (("target", target), ("draft", draft)):
@@ -31,12 +31,12 @@ def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, warp: Warp) -> 
 
 def test_tables_without_an_ordinary_cache_are_the_same(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts = np.random.default_rng(0).integers(0, 8, (30, 3))
-    shared = continued_rows(exact_pair, "target", Warp(), ROOT, contexts)
+    shared = continued_rows(exact_pair, "target", Sampling(), ROOT, contexts)
     monkeypatch.setattr("draftproof.experiments.models.expect.tables._root_cache", lambda *_: None)
-    assert abs(continued_rows(exact_pair, "target", Warp(), ROOT, contexts) - shared).max() < 1e-12  # order of sums
+    assert abs(continued_rows(exact_pair, "target", Sampling(), ROOT, contexts) - shared).max() < 1e-12  # order of sums
     monkeypatch.undo()
     monkeypatch.setattr("draftproof.experiments.models.expect.tables.BATCH_ENTRIES", 1)
-    assert abs(continued_rows(exact_pair, "target", Warp(), ROOT, contexts) - shared).max() < 1e-12
+    assert abs(continued_rows(exact_pair, "target", Sampling(), ROOT, contexts) - shared).max() < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_tables_that_cannot_be_are_refused(
     tiny_pair: Pair, root: list[int], depth: int, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        pair_tables(tiny_pair, Warp(), root, depth)
+        pair_tables(tiny_pair, Sampling(), root, depth)
 
 
 def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest(exact_pair: Pair) -> None:
-    target, draft = pair_tables(exact_pair, Warp(), ROOT, 3)
-    cut = truncated_tables(exact_pair, Warp(), ROOT, 3, 3)
+    target, draft = pair_tables(exact_pair, Sampling(), ROOT, 3)
+    cut = truncated_tables(exact_pair, Sampling(), ROOT, 3, 3)
     assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (7, 3, 2)
     assert [(each.vocab_size, each.depth) for each in cut.above] == [(6, 3), (6, 2)]
     for context in product(range(7), repeat=2):
@@ -88,8 +88,8 @@ def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest
 
 
 def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair) -> None:
-    target, draft = pair_tables(exact_pair, Warp(), ROOT, 2)
-    cut = truncated_tables(exact_pair, Warp(), ROOT, 2, 5)
+    target, draft = pair_tables(exact_pair, Sampling(), ROOT, 2)
+    cut = truncated_tables(exact_pair, Sampling(), ROOT, 2, 5)
     for process, outside in ((target, cut.outside_target), (draft, cut.outside_draft)):
         first = cut.tokens[0][0]
         inside = process.row(())[first]
@@ -98,13 +98,13 @@ def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair
             for place, token in enumerate(first)
         )
         assert outside == pytest.approx((1 - inside.sum(), 1 - both), abs=1e-12)  # passes in other batches
-    whole = truncated_tables(exact_pair, Warp(top_k=4), ROOT, 2, 7)
+    whole = truncated_tables(exact_pair, Sampling(top_k=4), ROOT, 2, 7)
     assert whole.outside_target == (0, 0)
 
 
 @pytest.mark.parametrize(("depth", "kept"), [(0, 3), (2, 0), (2, 8)])
 def test_truncations_that_cannot_be_are_refused(tiny_pair: Pair, depth: int, kept: int) -> None:
     with pytest.raises(InvalidInput, match="keep 1 to 7 tokens, to a depth of at least 1"):
-        truncated_tables(tiny_pair, Warp(), ROOT, depth, kept)
+        truncated_tables(tiny_pair, Sampling(), ROOT, depth, kept)
     with pytest.raises(TooLarge, match="hold"):
-        truncated_tables(tiny_pair, Warp(), ROOT, 8, 3)
+        truncated_tables(tiny_pair, Sampling(), ROOT, 8, 3)

@@ -10,8 +10,8 @@ from draftproof.experiments.models.loop.caches import Remembered
 from draftproof.experiments.models.loop.generation import Piece, ending, generate, pieces
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES, PROMPTS
 
@@ -45,28 +45,28 @@ def alone(loop: Loop) -> list[tuple[int, ...]]:
 )
 def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
-    loop = Loop(pair, make(verifier), scheme, Warp(1.3))
+    loop = Loop(pair, make(verifier), scheme, Sampling(1.3))
     expected = alone(loop)
     assert texts(loop, PROMPTS, coins_for("numpy", SEEDS)) == expected
     assert texts(loop, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
 
 
 def test_copies_of_a_text_differ_by_their_seeds_alone(pair: Any) -> None:
-    loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), Warp())
+    loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), Sampling())
     first, second, third = texts(loop, [[1, 2]] * 3, coins_for("numpy", [5, 6, 5]), [16] * 3)
     assert first == third != second
-    assert first == generate(pair, loop.verifier, loop.scheme, [1, 2], Warp(), coin_for("numpy", 5), 16).tokens
+    assert first == generate(pair, loop.verifier, loop.scheme, [1, 2], Sampling(), coin_for("numpy", 5), 16).tokens
 
 
 def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any) -> None:
-    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp(0))
+    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Sampling(0))
     for prompt, length, text in zip(PROMPTS, LENGTHS, texts(loop, PROMPTS, coin_for("numpy", 0)), strict=True):
         expected = pair.target.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=length)
         assert text == tuple(expected[0, len(prompt) :].tolist())
 
 
 def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
-    loop, most, stop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp()), 5, {2}
+    loop, most, stop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Sampling()), 5, {2}
     found = list(pieces(loop, PROMPTS, coins_for("numpy", SEEDS), most, ending(most, stop)))
     for text in range(len(PROMPTS)):
         own: list[Piece] = [piece for piece in found if piece.text == text]
@@ -80,7 +80,7 @@ def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
 
 
 def test_what_no_batch_can_be_made_of_is_one_clear_line(pair: Any) -> None:
-    loop = Loop(pair, make("nss"), Delayed(1, 0, 1), Warp())
+    loop = Loop(pair, make("nss"), Delayed(1, 0, 1), Sampling())
     with pytest.raises(InvalidInput, match="no prompts"):
         list(pieces(loop, [], coin_for("numpy", 0), 1, ending(1)))
     with pytest.raises(InvalidInput, match="1 coins for 2 texts"):
@@ -142,7 +142,7 @@ def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda bug: bug.__name__,
 )  # fmt: skip
 def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp(1.3))
+    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Sampling(1.3))
     expected = alone(loop)
     bug(monkeypatch)
     try:

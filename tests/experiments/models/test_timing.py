@@ -14,9 +14,9 @@ from draftproof.experiments.models.loop import caches, reading, timing
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.timing import PARTS, Stopwatch
 from draftproof.experiments.models.measure.passes import Latency, Pass, PassTimes, fit_latency
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 
 TRUE = (3.0, 0.01, 0.5, 0.002)
@@ -106,7 +106,7 @@ def test_the_loop_makes_the_passes_that_are_counted(
     monkeypatch.setattr(reading, "read", read)
     for shape in ((3, 2, 2), (3, 0, 2), (1, 3, 0), (2, 1, 1), (1, 0, 0), (4, 1, 3)):
         scheme = Delayed(*shape)
-        loop = Loop(pair, make("naive_tree"), scheme, Warp())
+        loop = Loop(pair, make("naive_tree"), scheme, Sampling())
         state = loop.start([1, 2, 3])
         passes.clear()
         loop.blocks(state, SamplingCoin(np.random.default_rng(0)))

@@ -17,10 +17,10 @@ from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_
 from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, _noisy, choose_recipe, new_model, train
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.instances.sampling import Sampling
 
 CPU = torch.device("cpu")
 
@@ -113,7 +113,7 @@ def test_training_learns_what_can_be_learned() -> None:
     assert made.loss < 0.1
     assert made.steps == len(parts) == 60
     assert sum(parts) == pytest.approx(1, abs=1e-12)  # a sum of sixty rounded shares
-    assert sample(made.model, [0, 1], 6, 0, Warp(0)) == [2, 3, 0, 1, 2, 3]
+    assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
 def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned() -> None:
@@ -127,7 +127,7 @@ def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned
     plan = Plan(steps=60, batch=8, window=16, rate=1e-2, noise=0.1)
     text = np.array([0, 1, 2, 3] * 200)
     made = train(new_model(Size(16, 1, 2, tied=True), 4, 0), text, plan, 0, CPU, lambda _: None)
-    assert sample(made.model, [0, 1], 6, 0, Warp(0)) == [2, 3, 0, 1, 2, 3]
+    assert sample(made.model, [0, 1], 6, 0, Sampling(0)) == [2, 3, 0, 1, 2, 3]
 
 
 def test_a_time_limit_stops_training_and_counts_the_steps() -> None:

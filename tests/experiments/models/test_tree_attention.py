@@ -8,8 +8,8 @@ import torch
 
 from draftproof.experiments.models.loop.caches import Remembered, prompt_read
 from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
+from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.drawn import Watched
 
 #: Rounding of a forward pass, whose sums run in another order when other tokens share it: logits here are below 20, and
@@ -20,7 +20,7 @@ PROMPT = [1, 2, 3, 4, 5]
 
 def largest_difference(pair: Any, scheme: Delayed) -> float:
     """Over rows of both models at every node, against plain passes over the text of that node alone."""
-    return Watched(pair, scheme, "traversal", [PROMPT], Warp()).run(6).rows_off()
+    return Watched(pair, scheme, "traversal", [PROMPT], Sampling()).run(6).rows_off()
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
@@ -93,7 +93,7 @@ def test_places_and_sight_by_hand() -> None:
 
 def test_paths_through_one_token_are_one_node(random_pair: Callable[..., Any]) -> None:
     shared = 0
-    for _, nodes in Watched(random_pair(vocab=2), Delayed(3, 0, 2), "traversal", [[1, 0]], Warp()).run(6).seen:
+    for _, nodes in Watched(random_pair(vocab=2), Delayed(3, 0, 2), "traversal", [[1, 0]], Sampling()).run(6).seen:
         assert len({node.context for node in nodes}) == len(nodes)
         assert len(nodes[0].children) == 3
         shared += len(set(nodes[0].children)) < 3

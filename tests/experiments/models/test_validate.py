@@ -16,13 +16,13 @@ from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.quick import by_turns
 
@@ -43,7 +43,7 @@ class Eager:
 
 def validation_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Validation:
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
-    made = setting(pair, Warp(), roots_of(text, roots, 8), seed=0)
+    made = setting(pair, Sampling(), roots_of(text, roots, 8), seed=0)
     playing = under_test([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
     return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1), law_runs=800, greedy=40)
 
@@ -174,7 +174,7 @@ def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: P
         cell_key(made, each, SHAPES[1], effort),
         cell_key(made, each, scheme, Effort(blocks=7)),
         cell_key(replace(made, seed=1), each, scheme, effort),
-        cell_key(replace(made, warp=Warp(0.5)), each, scheme, effort),
+        cell_key(replace(made, warp=Sampling(0.5)), each, scheme, effort),
         cell_key(replace(made, given=replace(made.given, contexts=made.roots[:1])), each, scheme, effort),
         cell_key(replace(made, pair=exact_pair), each, scheme, effort),
         cell_key(replace(made, digest="other"), each, scheme, effort),
@@ -202,7 +202,7 @@ def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.Monke
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
     monkeypatch.setattr(reading, "_sight", causal)
-    loop = Loop(validation.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Warp())
+    loop = Loop(validation.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Sampling())
     assert not checks.tree_attention(loop, validation.setting.roots[0], 4, 0).passed
 
 
@@ -212,14 +212,14 @@ def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.Monk
     def first_path(self: Remembered, slots: int, places: Any) -> Remembered:
         return kept(self, slots, [range(len(each)) for each in places])
 
-    loop = Loop(validation.setting.pair, make("traversal"), Delayed(3, 0, 2), Warp())
+    loop = Loop(validation.setting.pair, make("traversal"), Delayed(3, 0, 2), Sampling())
     assert checks.caches(loop, validation.setting.roots[0], 30, 0).passed
     monkeypatch.setattr(Remembered, "kept", first_path)
     assert not checks.caches(loop, validation.setting.roots[0], 30, 0).passed
 
 
 def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
-    made = setting(random_pair(), Warp(), [(1, 2, 3)], seed=0)
+    made = setting(random_pair(), Sampling(), [(1, 2, 3)], seed=0)
     lying = under_test([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
     validation = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
     found = run.same_anyway(validation)
@@ -231,7 +231,7 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
 @pytest.mark.heavy
 def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -> None:
     pair = random_pair(vocab=300)
-    made = setting(pair, Warp(), [(1, 2, 3), (250, 7, 9)], seed=0)
+    made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
     validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), law_runs=600, greedy=0)
     assert not validation.exact(validation.schemes[0])
@@ -261,7 +261,7 @@ def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
 
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
     greedy = validation_of(tiny_pair)
-    greedy = replace(greedy, setting=replace(greedy.setting, warp=Warp(0)), schemes=SHAPES[:1], law_runs=50)
+    greedy = replace(greedy, setting=replace(greedy.setting, warp=Sampling(0)), schemes=SHAPES[:1], law_runs=50)
     tables = run.tables_of(greedy)
     rows = run.cell_rows(greedy, tables, Store(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}

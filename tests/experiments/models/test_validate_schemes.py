@@ -10,13 +10,13 @@ from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import planned_scheme
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import run, views
 from draftproof.experiments.models.validate.cells import Effort
 from draftproof.experiments.models.validate.run import Validation
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from draftproof.verifiers.sequoia import acceptance_vector
 from tests.experiments.models.test_validate import validation_of
@@ -87,7 +87,7 @@ def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair)
 @pytest.mark.parametrize(("vocab", "depth"), [(40, 4), (8, 8)])
 def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab: int, depth: int) -> None:
     """At V = 40 some tokens are kept beside the sampled trees; at depth 8 tables of none are small enough."""
-    made = setting(random_pair(vocab=vocab), Warp(), [(1, 2, 3)], seed=0)
+    made = setting(random_pair(vocab=vocab), Sampling(), [(1, 2, 3)], seed=0)
     schemes = Delayed(1, 0, 1), Delayed(1, 0, depth)
     validation = Validation(made, tuple(under_test([find_verifier("naive")], {})), schemes, Effort(blocks=40))
     rows = run.cell_rows(validation, run.tables_of(validation), Store(None))
@@ -97,7 +97,7 @@ def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab
 
 
 def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
-    made = setting(random_pair(vocab=300), Warp(), [(1, 2, 3)], seed=0)
+    made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
     scheme, said = planned_scheme(Sequoia(3, 2), made, None)
     assert isinstance(scheme, Sequoia)
     assert sum(scheme.tree) == 3

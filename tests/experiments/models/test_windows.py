@@ -12,9 +12,9 @@ from draftproof.experiments.models.loop.caches import windows_of, within
 from draftproof.experiments.models.loop.generation import ending, pieces
 from draftproof.experiments.models.loop.loop import Loop, many_texts
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
-from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import Eagle2
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
 from tests.experiments.models.laws import ROOT, agrees, law_of_texts
@@ -53,8 +53,8 @@ def windowed(random_pair: Callable[..., Any]) -> Callable[[str], Any]:
     return build
 
 
-def watched(pair: Any, batch: int = 8, warp: Warp | None = None) -> Watched:
-    return Watched(pair, Delayed(3, 1, 2), "traversal", PROMPTS[-batch:], warp or Warp())
+def watched(pair: Any, batch: int = 8, warp: Sampling | None = None) -> Watched:
+    return Watched(pair, Delayed(3, 1, 2), "traversal", PROMPTS[-batch:], warp or Sampling())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,7 +68,7 @@ def test_rows_and_caches_beyond_the_window_are_those_of_plain_passes(windowed: A
 @pytest.mark.parametrize("name", NAMES)
 def test_greedy_texts_are_those_of_generate_and_do_not_hang_on_neighbours(windowed: Any, name: str) -> None:
     pair = windowed(name)
-    loop = Loop(pair, make("traversal"), Eagle2(2, 3, 4), Warp(0))
+    loop = Loop(pair, make("traversal"), Eagle2(2, 3, 4), Sampling(0))
     texts: list[list[int]] = [[] for _ in PROMPTS]
     for piece in pieces(loop, PROMPTS, coins_for("numpy", range(8)), 16, ending(16)):
         texts[piece.text] += piece.tokens
@@ -79,7 +79,7 @@ def test_greedy_texts_are_those_of_generate_and_do_not_hang_on_neighbours(window
 
 @pytest.mark.parametrize("name", [pytest.param("Mistral", marks=pytest.mark.heavy), "Qwen2, second"])
 def test_texts_have_the_law_of_the_target(windowed: Any, name: str) -> None:
-    pair, warm = windowed(name), Warp(1.3)
+    pair, warm = windowed(name), Sampling(1.3)
     loop = Loop(pair, make("traversal"), Delayed(2, 0, 2), warm)
     texts = many_texts(loop, [*ROOT, *ROOT][-3:], 1500, 3, coin_for("numpy", 1))
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, warm))

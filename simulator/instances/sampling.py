@@ -1,0 +1,394 @@
+"""How tokens are drawn from rows: penalty, temperature, top-k, top-p, min-p and typical mass, then rounding to bits.
+
+The order and the rules are those of the logits processors of transformers; a given probability `p` has the logit
+`log p`. Equal probabilities: top-k keeps all that equal the last one kept, min-p and the typical mass treat them alike,
+top-p keeps the larger token number first. So do transformers, as far as its sort says: it is stable up to 16 tokens.
+
+Exact rows stay exact. All steps but three are rational maps: a temperature `T` (`p ** (1/T)`) unless `1/T` is a whole
+number, and a penalty unless it is one, are powers in float64, taken as the fractions they are and normalised exactly;
+which tokens are typical is decided by logarithms in float64. `V` is the vocabulary size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, parse_fraction, to_fmpq
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
+from draftproof.simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.vectors import is_tensor
+
+#: How the settings are written.
+EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"
+
+#: Temperatures below it are powers in float64 even where `1/T` is whole.
+COLDEST = 0.01
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What is done to rows before a token is drawn; what is left out changes nothing.
+
+    temperature: at least 0; 0 is greedy, the lowest token where several are most probable. top_k: keeps the k most
+    probable tokens. top_p: keeps the most probable tokens until they have this mass. min_p: drops tokens below this
+    share of the most probable one. typical_p: keeps the tokens with information closest to the entropy until they have
+    this mass. repetition_penalty: divides positive logits of tokens in the text so far, multiplies negative ones.
+    bits: probabilities in multiples of `2**-bits`, rounded down, the rest going to the most probable token. ties:
+    whether top-p keeps the `last` or the `first` of equal tokens. Raises `InvalidInput` for values out of range.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = None
+    bits: int | None = None
+    ties: str = "last"
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.temperature) and self.temperature >= 0):
+            raise InvalidInput(f"temperature {self.temperature} must be a number of at least 0 (0 is greedy)")
+        if self.top_k is not None and self.top_k < 1:
+            raise InvalidInput(f"top_k {self.top_k} must be at least 1; leave it out to keep all tokens")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise InvalidInput(f"top_p {self.top_p} must be above 0 and at most 1; leave it out to keep all tokens")
+        if self.min_p is not None and not 0 <= self.min_p <= 1:
+            raise InvalidInput(f"min_p {self.min_p} must be at least 0 and at most 1; leave it out to keep all tokens")
+        if self.typical_p is not None and not 0 < self.typical_p < 1:
+            raise InvalidInput(f"typical_p {self.typical_p} must be above 0 and below 1; leave it out to keep all")
+        penalty = self.repetition_penalty
+        if penalty is not None and not (isfinite(penalty) and penalty > 0):
+            raise InvalidInput(f"repetition_penalty {penalty} must be a number above 0; 1 changes nothing")
+        if self.bits is not None and not 1 <= self.bits <= 40:
+            raise InvalidInput(f"bits {self.bits} must be 1 to 40")
+        if self.ties not in ("first", "last"):
+            raise InvalidInput(f"ties {self.ties!r}: choose last (as transformers) or first")
+
+    @classmethod
+    def parse(cls, text: str, flag: str = "sampling") -> Sampling:
+        """`temperature=.7,top_p=.9` and the like, each at most once; raises `InvalidInput` with the flag."""
+        given: dict[str, Any] = {}
+        for part in filter(None, text.split(",")):
+            name, _, value = (word.strip() for word in part.partition("="))
+            if name not in _KINDS or name in given:
+                raise InvalidInput(f"{flag} {part!r}: write {EXAMPLE}, any of them, each at most once")
+            try:
+                given[name] = _KINDS[name](value)
+            except (ValueError, InvalidInput):
+                raise InvalidInput(f"{flag} {part!r}: {value!r} is no number of that kind") from None
+        try:
+            return cls(**given)
+        except InvalidInput as error:
+            raise InvalidInput(f"{flag} {text}: {error}") from None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether every row stays as it is."""
+        return self == Sampling(ties=self.ties)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether every row has all its mass on one token."""
+        return self.temperature == 0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that are given, as plain data."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+
+    @property
+    def text(self) -> str:
+        """The settings as `parse` reads them."""
+        return ",".join(f"{name}={value}" for name, value in self.settings.items())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as rows hold them: temperature, top_k and top_p always."""
+        return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p, **self.settings}
+
+    @property
+    def rounded(self) -> str | None:
+        """Why the map is not rational, in words; None where it is."""
+        if self.greedy:
+            return None
+        if self.repetition_penalty is not None and self.repetition_penalty != int(self.repetition_penalty):
+            return f"p^{self.repetition_penalty:g} is irrational"
+        if _root_of(self.temperature) is None:
+            return f"p^(1/{self.temperature:g}) is irrational"
+        return None
+
+    def __str__(self) -> str:
+        words = {"temperature": f"{self.temperature:g}", **{k: f"{v:g}" for k, v in self._numbers().items()}}
+        said = [f"{name.replace('_', '-')} {value}" for name, value in words.items()]
+        return ", ".join(said + ["the first of equal tokens kept"] * (self.ties == "first"))
+
+    def _numbers(self) -> dict[str, Any]:
+        return {name: value for name, value in self.settings.items() if name not in ("temperature", "ties")}
+
+    def rows(self, rows: Any, seen: Any = None) -> Any:
+        """The rows that tokens are drawn from, for exact or float64 rows of shape `(n, V)`.
+
+        seen: which tokens are in the text so far, of the same shape, where there is a repetition penalty.
+        """
+        if self.nothing:
+            return rows
+        if self.repetition_penalty is not None and seen is not None:
+            rows = np.where(seen, _power(rows, self.repetition_penalty), rows)
+        if self.greedy:
+            return _one_hot(rows)
+        if self.temperature != 1:
+            root = _root_of(self.temperature)
+            rows = _power(rows / _largest(rows, 1), 1 / self.temperature if root is None else root)
+        return self._kept(_normalised(rows))
+
+    def of_logits(self, logits: Any, dtype: Any = None, texts: Any = None) -> Any:
+        """The rows that torch logits of shape `(.., V)` become, on the same device; they sum to 1 up to rounding.
+
+        dtype: a torch precision, float64 by default. texts: the tokens before each of `n` rows, shape `(n, length)`,
+        where there is a repetition penalty.
+        """
+        scores = logits.double() if dtype is None else logits.to(dtype)
+        if self.repetition_penalty is not None and texts is not None:
+            penalised = scores.gather(-1, texts)
+            penalty = self.repetition_penalty
+            scores = scores.scatter(-1, texts, (penalised * penalty).where(penalised < 0, penalised / penalty))
+        if self.greedy:
+            return scores.new_zeros(scores.shape).scatter_(-1, scores.argmax(dim=-1, keepdim=True), 1.0)
+        # The largest becomes 0 first: divided by a temperature close to 0 it would be infinite, and no row at all.
+        scores = (scores - scores.amax(dim=-1, keepdim=True)) / self.temperature
+        return self._kept(scores.softmax(dim=-1))
+
+    def process(
+        self, given: TokenProcess, text: Context = (), denominator: int | None = None, depth: int | None = None
+    ) -> TokenProcess:
+        """A process with its rows sampled so; with a penalty its rows depend on all tokens since `text`.
+
+        text: what stands before the root, of which a penalty knows. denominator: what rows are rounded to where the map
+        is not rational. depth: makes tables of a process with a penalty, to that depth.
+        """
+        if self.nothing:
+            return given
+        if self.repetition_penalty is not None:
+            made = _Asked(self, given, text, denominator)
+            return made if depth is None else tabulate(made, depth, arithmetic_of(given.row(())), made.name)
+        if isinstance(given, MarkovProcess):
+            return MarkovProcess(self._rounded_rows(given.states, None, denominator), given.root, given.name)
+        if isinstance(given, TableProcess):
+            return TableProcess([self._rounded_rows(table, None, denominator) for table in given.tables], given.name)
+        return _Asked(self, given, text, denominator)
+
+    def instance(self, raw: Instance) -> Instance:
+        """Both processes of an instance, sampled so."""
+        if self.nothing:
+            return raw
+        target, draft = (self.process(side, depth=side.depth) for side in (raw.target, raw.draft))
+        assert isinstance(target, TableProcess)
+        assert isinstance(draft, TableProcess)
+        return Instance(target, draft, raw.scheme)
+
+    def _rounded_rows(self, rows: Any, seen: Any, denominator: int | None) -> Any:
+        made = self.rows(rows, seen)
+        if denominator is None or self.rounded is None:
+            return made
+        return rationalise(made, denominator, arithmetic_of(rows))
+
+    def _kept(self, rows: Any) -> Any:
+        """The steps after the temperature; each conditions on the tokens that it keeps."""
+        if self.top_k is not None and self.top_k < rows.shape[-1]:
+            rows = _conditioned(rows, rows >= _largest(rows, self.top_k))
+        if self.top_p is not None and self.top_p < 1:
+            rows = _conditioned(rows, self._nucleus(rows, self.top_p))
+        if self.min_p is not None:
+            rows = _conditioned(rows, rows >= _number(self.min_p, rows) * _largest(rows, 1))
+        if self.typical_p is not None:
+            rows = _conditioned(rows, _typical(rows, self.typical_p))
+        return rows if self.bits is None else _quantised(rows, self.bits)
+
+    def _nucleus(self, rows: Any, top_p: float) -> Any:
+        """The tokens that top-p keeps: all but those that have, with the less probable ones, at most mass `1 - p`."""
+        order = _ascending(rows) if self.ties == "last" else _flipped(_ascending(-rows))
+        kept = _along(rows, order).cumsum(-1) > 1 - _number(top_p, rows)
+        kept[..., -1] = True
+        return _placed(kept, order)
+
+
+@dataclass(frozen=True)
+class Samplings:
+    """How tokens are drawn from the target and from the draft."""
+
+    target: Sampling
+    draft: Sampling
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all rows stay as they are."""
+        return self.target.nothing and self.draft.nothing
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What it adds to the fields that define an instance."""
+        apart = {} if self.draft == self.target else {"draft_sampling": self.draft.settings}
+        return apart if self.target.nothing else {"sampling": self.target.settings, **apart}
+
+    def cases(self, cases: Sequence[Case], depth: int, denominator: int | None) -> list[Case]:
+        """Cases sampled so, for trees of this depth; denominator: as in `Sampling.process`."""
+        if self.nothing:
+            return list(cases)
+        shared: dict[Any, MarkovProcess] = {}
+
+        def made(sampling: Sampling, process: TokenProcess, text: Context, most: int) -> TokenProcess:
+            if not isinstance(process, MarkovProcess) or sampling.repetition_penalty is not None:
+                return sampling.process(process, text, denominator, most)
+            key = sampling, id(process.states)  # roots of one text share their tables
+            if key not in shared:
+                first = sampling.process(process, text, denominator)
+                assert isinstance(first, MarkovProcess)
+                shared[key] = first
+            return shared[key].starting_at(process.root)
+
+        return [
+            replace(
+                case,
+                target=made(self.target, case.target, text := getattr(case.target, "root", ()), depth),
+                draft=made(self.draft, case.draft, text, max(depth - 1, 0)),
+            )
+            for case in cases
+        ]
+
+    def said(self, grain: str) -> str:
+        """In words, what is rounded included; grain: what to."""
+        why = ", ".join(dict.fromkeys(each.rounded for each in (self.target, self.draft) if each.rounded))
+        about = f"{self.target}" if self.draft == self.target else f"target {self.target}, draft {self.draft}"
+        return about + (f" ({why}: powers in float64{grain})" if why else "")
+
+
+class _Asked:
+    """A process whose rows are sampled when they are asked for, with the tokens so far known; rows are kept."""
+
+    def __init__(self, sampling: Sampling, given: TokenProcess, text: Context, denominator: int | None) -> None:
+        self.vocab_size, self.name = given.vocab_size, getattr(given, "name", "process")
+        self._sampling, self._given, self._text, self._denominator = sampling, given, text, denominator
+        self._known: dict[Context, Vector] = {}
+
+    def row(self, context: Context) -> Vector:
+        if context not in self._known:
+            row = self._given.row(context)[None]
+            seen = np.zeros(row.shape, dtype=bool)
+            seen[0, [*self._text, *context]] = True
+            self._known[context] = self._sampling._rounded_rows(row, seen, self._denominator)[0]
+        return self._known[context]
+
+
+_KINDS: dict[str, Any] = {
+    "temperature": lambda text: float(parse_fraction(text)),
+    "top_k": int,
+    "top_p": lambda text: float(parse_fraction(text)),
+    "min_p": lambda text: float(parse_fraction(text)),
+    "typical_p": lambda text: float(parse_fraction(text)),
+    "repetition_penalty": lambda text: float(parse_fraction(text)),
+    "bits": int,
+    "ties": str,
+}
+
+
+def _root_of(temperature: float) -> int | None:
+    """The whole number `1/T`, None where it is none, or so large that powers would have thousands of digits."""
+    whole = round(1 / temperature) if temperature >= COLDEST else 0
+    return whole if whole and 1 / whole == temperature else None
+
+
+def _number(value: float, rows: Any) -> Any:
+    """A setting as a number of the rows' kind: exactly the decimal that was written, where they are exact."""
+    return to_fmpq(Fraction(repr(value))) if rows.dtype == object else value
+
+
+def _power(rows: Any, exponent: float) -> Any:
+    """Powers; of exact rows exact for whole exponents, else the fractions that float64 gives."""
+    if rows.dtype != object:
+        return rows**exponent
+    if exponent == int(exponent):
+        return rows ** int(exponent)
+    powers = FLOAT64.vector(rows) ** exponent
+    return RATIONAL.vector([[fmpq(*value.as_integer_ratio()) for value in row] for row in powers.tolist()])
+
+
+def _normalised(rows: Any) -> Any:
+    return rows / (rows.sum(-1, keepdim=True) if is_tensor(rows) else rows.sum(axis=-1, keepdims=True))
+
+
+def _conditioned(rows: Any, kept: Any) -> Any:
+    """The rows given the tokens that are kept."""
+    return _normalised(rows * kept)
+
+
+def _one_hot(rows: Any) -> Any:
+    eye = np.eye(rows.shape[-1], dtype=int)[rows.argmax(axis=-1)]
+    return arithmetic_of(rows).vector(eye)
+
+
+def _largest(rows: Any, count: int) -> Any:
+    """The largest entry of each row but `count - 1`, shape `(.., 1)`."""
+    if is_tensor(rows):
+        return rows.topk(count, dim=-1).values[..., -1:]
+    return np.sort(rows, axis=-1)[..., -count][..., None]
+
+
+def _typical(rows: Any, mass: float) -> Any:
+    """The tokens whose information is closest to the entropy, until they have this mass; all that are as close."""
+    floats = FLOAT64.vector(rows) if rows.dtype == object else rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information = -(floats.log() if is_tensor(rows) else np.log(floats))
+        entropy = (
+            (information * floats).nansum(-1, keepdim=True)
+            if is_tensor(rows)
+            else np.nansum(information * floats, axis=-1, keepdims=True)
+        )
+    away = abs(information - entropy)
+    order = _ascending(away)
+    near = _along(away, order)
+    last = (_along(rows, order).cumsum(-1) < _number(mass, rows)).sum(-1)
+    edge = _along(near, last.clip(max=rows.shape[-1] - 1)[..., None])
+    kept = near <= edge
+    kept[..., 0] = True
+    return _placed(kept, order)
+
+
+def _quantised(rows: Any, bits: int) -> Any:
+    """Multiples of `2**-bits`, rounded down, the rest on the most probable token."""
+    if not is_tensor(rows):
+        return rationalise(rows, 2**bits, arithmetic_of(rows))
+    units = (rows * 2**bits).floor()
+    top = rows.argmax(dim=-1, keepdim=True)
+    return units.scatter_add(-1, top, 2**bits - units.sum(-1, keepdim=True)) / 2**bits
+
+
+def _ascending(rows: Any) -> Any:
+    """The tokens of each row from the least to the most probable, equal ones by number."""
+    return rows.argsort(dim=-1, stable=True) if is_tensor(rows) else np.argsort(rows, axis=-1, kind="stable")
+
+
+def _flipped(order: Any) -> Any:
+    return order.flip(-1) if is_tensor(order) else order[..., ::-1]
+
+
+def _along(rows: Any, order: Any) -> Any:
+    return rows.gather(-1, order) if is_tensor(rows) else np.take_along_axis(rows, order, axis=-1)
+
+
+def _placed(values: Any, order: Any) -> Any:
+    """Values by rank back in the order of tokens."""
+    if is_tensor(values):
+        return values.clone().scatter_(-1, order, values)
+    placed = np.empty_like(values)
+    np.put_along_axis(placed, order, values, axis=-1)
+    return placed
