@@ -386,6 +386,7 @@ def choose(
         search = Search(where, named, schemes, amount, clock, Store(resume))
         chosen = search.chosen()
     pair, rounds, forecast = opened.pair, chosen.rounds, search.forecast
+    search.notes += misfits(rounds, chosen.worth)
     return {
         "target": pair.names[0],
         "draft": pair.names[1],
@@ -635,6 +636,21 @@ def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
     also = f"; not told apart from it: {', '.join(level)}" if level else ""
     sure = "" if found.low > 1 else "; whether it is faster than generate is open"
     return f"{said[first]}: {interval}{sure}{also}"
+
+
+#: Standard errors beyond which blocks had other tokens than were expected of them.
+MISFIT = 5.0
+
+
+def misfits(rounds: Rounds, worth: Sequence[Candidate]) -> list[str]:
+    """Candidates whose blocks had other tokens than the estimate says, by more than chance."""
+    far = {number: rounds.block_tokens(number).misfit for number in rounds.order}
+    return [
+        f"{worth[number]}: {_measured(rounds, number):.2f} tokens a block measured, "
+        f"{rounds.block_tokens(number).mean:.2f} estimated ({errors:+.1f} standard errors); ask `draftproof validate`"
+        for number, errors in far.items()
+        if abs(errors) > MISFIT
+    ]
 
 
 def best_of(rounds: Rounds) -> int | str:

@@ -1,10 +1,12 @@
 """One estimate of how fast a candidate is, from all that is known of it, with its interval.
 
-A candidate writes `m / s` tokens a second: `m` tokens a block over `s` seconds of a block. `m` is the mean of what is
-expected after contexts and of what blocks of the timed texts had, each weighed by the inverse of its variance;
-verifiers with one law on a scheme (the same expectation after every context) share their blocks. Of texts that end
-inside a block only the part that was written counts. `s` is compared text by text: candidates write after the same root
-next to each other, and single interruptions do not change the median of the ratios.
+A candidate writes `m / s` tokens a second: `m` tokens a block over `s` seconds of a block. `m` is what is expected
+after contexts, times one factor for all candidates: the mean of 1 and of how many times the tokens that were expected
+of them the blocks of all timed texts had, each weighed by the inverse of its variance. So what texts are like is taken
+from all that was measured, and differences between candidates from what is exact or from the same trees: one law reads
+alike everywhere, and a deeper tree never less than its own upper part. Of texts that end inside a block only the part
+that was written counts. `s` is compared text by text: candidates write after the same root next to each other, and
+single interruptions do not change the median of the ratios.
 
 Intervals are for 95 %. That of `m` comes from leaving out each root with all its contexts and texts, the same for both
 candidates that are compared (of few roots, from contexts and texts: for these roots alone); that of `s` is the
@@ -53,11 +55,63 @@ def median_interval(values: Any) -> Interval:
 
 
 @dataclass(frozen=True)
+class Level:
+    """How many times the expected tokens the blocks of all candidates had.
+
+    counts: tokens, and those expected of as many blocks, shape `(rounds, roots, 2)`. spread: standard error of what is
+    expected, relative, as far as contexts are not those of the texts.
+    """
+
+    counts: Any
+    spread: float
+
+    @cached_property
+    def variances(self) -> tuple[float, float]:
+        """Of what is expected and of what was measured, relative, as if contexts and texts were independent."""
+        single = self.counts.reshape(-1, 2)
+        if len(single) < 2:
+            return self.spread**2, float("inf")
+        residuals = single[:, 0] - self._measured(single) * single[:, 1]
+        scale = len(single) / (len(single) - 1) / single[:, 1].sum() ** 2
+        return self.spread**2, float((residuals**2).sum() * scale)
+
+    @cached_property
+    def weight(self) -> float:
+        """Of what is expected, whose factor is 1."""
+        expected, measured = self.variances
+        if expected == 0 or np.isinf(measured):
+            return 1.0
+        return measured / (expected + measured)
+
+    @property
+    def factor(self) -> float:
+        return self._factor(self.counts)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the factor as if contexts and texts were independent."""
+        expected, measured = self.variances
+        rest = (1 - self.weight) ** 2 * measured if self.weight < 1 else 0.0
+        return sqrt(self.weight**2 * expected + rest)
+
+    def without(self, root: int) -> float:
+        return self._factor(np.delete(self.counts, root, axis=1))
+
+    def _factor(self, counts: Any) -> float:
+        return self.weight + (1 - self.weight) * self._measured(counts)
+
+    def _measured(self, counts: Any) -> float:
+        tokens, wanted = counts.reshape(-1, 2).sum(axis=0)
+        return float(tokens / wanted)
+
+
+@dataclass(frozen=True)
 class BlockTokens:
     """Tokens a block of one law. expected: after contexts; texts: timed ones, round by round and root by root."""
 
     expected: AlongText
     texts: Sequence[Sequence[Turn]]
+    level: Level
 
     @cached_property
     def _counts(self) -> Any:
@@ -66,38 +120,22 @@ class BlockTokens:
         return np.array(counts, dtype=float).sum(axis=0)
 
     @property
-    def measured(self) -> float:
-        tokens, blocks, _ = self._counts.sum(axis=0)
-        return float(tokens / blocks)
-
-    @cached_property
-    def variances(self) -> tuple[float, float]:
-        """Of what is expected and of what was measured, as if contexts and texts were independent."""
+    def misfit(self) -> float:
+        """By how many standard errors of its own texts and contexts what was measured is more than the estimate."""
         single = np.array([(each.tokens, each.blocks) for texts in self.texts for each in texts], dtype=float)
-        if len(single) < 2:
-            return self.expected.spread**2, float("inf")
-        residuals = single[:, 0] - self.measured * single[:, 1]
-        scale = len(single) / (len(single) - 1) / single[:, 1].sum() ** 2
-        return self.expected.spread**2, float((residuals**2).sum() * scale)
-
-    @cached_property
-    def weight(self) -> float:
-        """Of what is expected."""
-        expected, measured = self.variances
-        if expected == 0 or np.isinf(measured):
-            return 1.0
-        return measured / (expected + measured)
+        gaps, blocks = single[:, 0] - self.mean * single[:, 1], float(single[:, 1].sum())
+        own = float(gaps.std(ddof=1)) * sqrt(len(gaps)) / blocks if len(gaps) > 1 else 0.0
+        error = hypot(own, self.expected.spread)
+        return float(gaps.sum()) / blocks / error if error > 0 else 0.0
 
     @property
     def mean(self) -> float:
-        return self._mean(self.expected.mean, self._counts)
+        return self.expected.mean * self.level.factor
 
     @property
     def error(self) -> float:
         """The standard error as if contexts and texts were independent."""
-        expected, measured = self.variances
-        rest = (1 - self.weight) ** 2 * measured if self.weight < 1 else 0.0
-        return sqrt(self.weight**2 * expected + rest)
+        return self.expected.mean * self.level.error
 
     @property
     def written(self) -> float:
@@ -106,15 +144,9 @@ class BlockTokens:
 
     def without_roots(self) -> Any:
         """`written` with each root left out in turn."""
-        roots, found = len(self._counts), []
-        for root in range(roots):
-            counts = np.delete(self._counts, root, axis=0)
-            found.append(self._written(self._mean(self.expected.without(root, roots), counts), counts))
-        return np.array(found)
-
-    def _mean(self, expected: float, counts: Any) -> float:
-        tokens, blocks, _ = counts.sum(axis=0)
-        return float(self.weight * expected + (1 - self.weight) * tokens / blocks)
+        roots = len(self._counts)
+        means = [self.expected.without(root, roots) * self.level.without(root) for root in range(roots)]
+        return np.array([self._written(mean, np.delete(self._counts, root, axis=0)) for root, mean in enumerate(means)])
 
     def _written(self, mean: float, counts: Any) -> float:
         tokens, _, written = counts.sum(axis=0)
@@ -159,9 +191,19 @@ class Rounds:
         ]
 
     def block_tokens(self, number: int) -> BlockTokens:
-        return BlockTokens(
-            self.expected[number], [texts for other in self.law_of(number) for texts in self.texts[other]]
-        )
+        texts = [texts for other in self.law_of(number) for texts in self.texts[other]]
+        return BlockTokens(self.expected[number], texts, self.level)
+
+    @property
+    def level(self) -> Level:
+        """Of all candidates that were measured."""
+        measured = {number: own for number, own in self.texts.items() if isinstance(number, int)}
+        counts = np.zeros((max(map(len, measured.values())), len(next(iter(measured.values()))[0]), 2))
+        for number, own in measured.items():
+            mean = self.expected[number].mean
+            counts[: len(own)] += [[(each.tokens, mean * each.blocks) for each in texts] for texts in own]
+        spreads = [self.expected[number].spread / self.expected[number].mean for number in measured]
+        return Level(counts, float(np.mean(spreads)))
 
     def ratio(self, who: int | str, to: int | str = GENERATE) -> Interval:
         """How many times the tokens a second of another; by the rounds that both ran in."""

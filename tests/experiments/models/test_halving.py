@@ -12,7 +12,14 @@ from scipy.stats import t
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.setting import setting
-from draftproof.experiments.models.measure.choose import Candidate, Forecast, by_group, paste, recommendation
+from draftproof.experiments.models.measure.choose import (
+    Candidate,
+    Forecast,
+    by_group,
+    misfits,
+    paste,
+    recommendation,
+)
 from draftproof.experiments.models.measure.estimate import BlockTokens, Rounds, median_interval
 from draftproof.experiments.models.measure.halving import (
     PLAIN_EVERY,
@@ -173,16 +180,18 @@ def test_a_moment_of_something_else_does_not_move_the_estimate() -> None:
 def measured_blocks(means: Sequence[float], spread: float, by_context: Sequence[float], mean: float) -> BlockTokens:
     """A text of 100 blocks after each root."""
     expected = AlongText(mean, 0.0, spread, 9.0, tuple(by_context))
-    return BlockTokens(expected, [[Turn(round(100 * each), 100, 1.0, {}, round(100 * each)) for each in means]])
+    texts = [[Turn(round(100 * each), 100, 1.0, {}, round(100 * each)) for each in means]]
+    return Rounds([expected], [ONE], {0: texts}).block_tokens(0)
 
 
 def test_what_is_expected_and_what_was_measured_are_weighed_by_their_variances() -> None:
     means = [1.9, 2.1, 2.0, 2.0]
     variance = sum((each - 2) ** 2 for each in means) / 3 / 4
     made = measured_blocks(means, sqrt(variance), [3.0] * 4, 3.0)
-    assert made.weight == pytest.approx(0.5)
+    assert made.level.weight == pytest.approx(0.5)
     assert made.mean == pytest.approx(2.5)
     assert made.error == pytest.approx(sqrt(variance / 2))
+    assert made.misfit == pytest.approx(-0.5 / sqrt(2 * variance))
     assert measured_blocks(means, 0.0, [3.0] * 4, 3.0).mean == 3.0
     assert measured_blocks(means, 100.0, [3.0] * 4, 3.0).mean == pytest.approx(2.0, abs=1e-4)
 
@@ -190,7 +199,8 @@ def test_what_is_expected_and_what_was_measured_are_weighed_by_their_variances()
 def test_the_interval_leaves_out_each_root_with_its_contexts_and_texts() -> None:
     means, contexts = [2.0, 2.0, 4.0, 4.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]
     tokens = measured_blocks(means, 0.1, contexts, 2.0)
-    logs = [log(tokens.weight * 2 + (1 - tokens.weight) * (sum(means) - each) / 3) for each in means]
+    weight = tokens.level.weight
+    logs = [log(weight * 2 + (1 - weight) * (sum(means) - each) / 3) for each in means]
     assert tokens.without_roots() == pytest.approx(logs)
     made = Rounds([tokens.expected], [ONE], {0: list(map(list, tokens.texts))})
     made.texts[GENERATE] = [[Turn(100, 100, 1.0, {}, 100)] * 4]
@@ -217,7 +227,22 @@ def test_candidates_with_one_law_share_their_blocks_and_differ_by_their_seconds_
     assert [made.law_of(number) for number in range(4)] == [[0, 1], [0, 1], [2], [3]]
     assert made.ratio(0) == made.ratio(1)
     assert made.ratio(0, 1) == (1, 1, 1)
-    assert made.ratio(0, 2).mean != 1
+    assert made.ratio(0, 2).mean == pytest.approx(1)  # another law with the same mean, whatever blocks were drawn
+    assert made.ratio(0, 2).low < 1 < made.ratio(0, 2).high
+
+
+def test_a_deeper_tree_reads_no_less_for_blocks_of_bad_luck_and_what_does_not_fit_is_said() -> None:
+    laws = [AlongText(mean, 0.0, 0.2, mean, (mean - 0.2, mean, mean, mean + 0.2)) for mean in (2.0, 2.1)]
+    made = Rounds(laws, [Delayed(3, 0, 2), Delayed(3, 0, 3)])
+    for number, tokens in enumerate((230, 220)):
+        made.texts[number] = [[Turn(tokens + each, 100, 1.0, {}, tokens + each) for each in (0, 9, 3, 4)]] * 3
+    made.texts[GENERATE] = [[Turn(100, 100, 1.0, {}, 100)] * 4] * 3
+    shallow, deep = made.block_tokens(0).mean, made.block_tokens(1).mean
+    assert deep / shallow == pytest.approx(2.1 / 2.0)
+    assert 2.0 < shallow < 2.3  # texts were better than the contexts
+    assert misfits(made, WORTH) == []
+    made.texts[1] = [[Turn(tokens.tokens * 3, 100, 1.0, {}, 100) for tokens in texts] for texts in made.texts[1]]
+    assert "6.72 tokens a block measured" in misfits(made, WORTH)[-1]
 
 
 def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() -> None:
