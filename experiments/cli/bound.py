@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof.experiments.grid.bounds import Bound, Goal, bound_fields, bound_root, expected_seconds
-from draftproof.experiments.grid.figures import as_png, drawing_board
+from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import group_columns, interval_text, mean_by_group
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
@@ -215,7 +215,7 @@ def _gap(value: float) -> str:
 
 def draw(fields: dict[str, Any], caption: str, path: str) -> None:
     """A PNG of the gap against time, one line a root."""
-    figure, axes = drawing_board().subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, axes = matplotlib_pyplot().subplots(figsize=(6.4, 4.0), layout="constrained")
     for root in fields["roots"]:
         points = [(seconds, upper - lower) for seconds, lower, upper in root["history"] if upper > lower]
         if points:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axes
+from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.groups import FEWEST, few_text
 from draftproof.experiments.grid.store import check_store
 from draftproof.experiments.inputs.options import JsonTarget, grouped
@@ -52,7 +52,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
             f"{row['measured_block_efficiency']:.2f}",
             f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
             _interval(row, "speedup"),
-            "" if row is found["rows"][0] else _interval(row, "of_first") + ("" if row["told_apart"] else " ?"),
+            "" if row is found["rows"][0] else _interval(row, "of_first") + ("" if row["distinguishable"] else " ?"),
             f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
     for line in found["notes"]:
@@ -65,7 +65,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         f"expected: after {found['contexts']} contexts{which}; ±: standard error for all contexts", soft_wrap=True
     )
     console.print(
-        "tokens/s: tokens a block (both) over measured seconds, in turn with generate; ?: may be as fast as the first",
+        "tokens/s: tokens a block (both) over seconds, measured in turn with generate; ?: may be as fast as the first",
         soft_wrap=True,
     )
     more = len(found["rows"]) - SHOWN
@@ -96,7 +96,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]]) -> Table:
     for heading in ("group", "prompts", groups[0]["first"], "best there", ""):
         table.add_column(heading, justify="left" if heading in ("group", "best there") else "right")
     for each in groups:
-        best = each["best"], _interval(each, "best_speedup") + ("" if each["told_apart"] else " ?")
+        best = each["best"], _interval(each, "best_speedup") + ("" if each["distinguishable"] else " ?")
         same = each["best"] == each["first"]
         cells = each["group"], str(each["prompts"]), _interval(each, "first_speedup")
         table.add_row(*cells, *(("the same", "") if same else best))
@@ -121,12 +121,12 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
-    """How many were left out, and what they could bring at best; of those whose tokens were not even computed, too."""
+    """How many candidates were left out, and a bound on their speed; some have no computed block efficiency."""
     best = max(each["most_tokens_per_second"] for each in left_out)
     unknown = sum(each["expected_block_efficiency"] is None for each in left_out)
     also = f"; {unknown} of them with as many accepted drafts as a lossless verifier can have" if unknown else ""
     return (
-        f"left out: {len(left_out)} candidates, which with blocks as quick as their quickest quarter would bring at "
+        f"left out: {len(left_out)} candidates, which with every block as fast as their fastest quarter would reach at "
         f"most {best:.0f} tokens/s{also}"
     )
 
@@ -146,7 +146,7 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
 def figure(found: Mapping[str, Any]) -> bytes:
     """Tokens a second, fastest on top: bars measured, marks predicted, a line for `generate`."""
     rows = found["rows"][:SHOWN][::-1]
-    board = drawing_board()
+    board = matplotlib_pyplot()
     drawn, axes = board.subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
     for place, row in enumerate(rows):
         final = row["all_rounds"]
@@ -169,7 +169,7 @@ def figure(found: Mapping[str, Any]) -> bytes:
     )
     axes.set_yticks(range(len(rows)), [f"{row['verifier']}  {_shape(row)}" for row in rows], fontsize=8)
     axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
-    quiet_axes(axes)
+    style_axes(axes)
     axes.grid(axis="y", visible=False)
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     drawn.tight_layout()
@@ -180,7 +180,7 @@ _HOW: Any = {"rich_help_panel": "How much"}
 _OUT: Any = {"rich_help_panel": "Output"}
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport", "layer_transport")
-#: Single paths, branches at once and branches late, up to twelve drafted tokens.
+#: Single paths, branches from the root and delayed branches, up to twelve drafted tokens.
 SHAPES = tuple(
     Delayed(K, L1, L2)
     for K in (1, 2, 3, 4)
@@ -198,10 +198,12 @@ Roots = Annotated[
     ),
 ]
 Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
-Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best against each other.", **_HOW)]
+Rounds = Annotated[
+    int, typer.Option(min=2, max=10, help="Rounds of measurement in which the best candidates alternate.", **_HOW)
+]
 Seconds = Annotated[
     float | None,
-    typer.Option(min=1, help="What all of it may take: then fewer candidates and rounds, which is said.", **_HOW),
+    typer.Option(min=1, help="Time limit: fewer candidates and rounds are measured, and a note says so.", **_HOW),
 ]
 Csv = Annotated[str | None, typer.Option("--csv", help="The rows of all candidates that were measured.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
@@ -228,9 +230,9 @@ def choose(
 ) -> int:
     """Which tree and which verifier for this pair, on this machine? By tokens a second; lossless ones only.
 
-    Against `generate` of transformers, from call to return: tokens of a block, expected and measured, over its seconds.
+    Against `generate` of transformers, from call to return: tokens a block, expected and measured, over seconds.
 
-    Candidates that could not be the fastest, even if every block were quick, are left out and said so. A verifier runs
+    Candidates that could not be the fastest, even if every block were quick, are left out and counted. A verifier runs
     on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots.
     """
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})

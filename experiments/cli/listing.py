@@ -11,7 +11,7 @@ from rich.table import Table
 from draftproof import verifiers
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.schemes import usual_spec
-from draftproof.experiments.models.policies.rivals import RIVALS
+from draftproof.experiments.models.policies.baselines import BASELINES
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.drafts import SCHEMES, lossless_for
@@ -47,7 +47,8 @@ def catalogue_fields() -> dict[str, Any]:
             for name, cls in SCHEMES.items()
         ],
         "policies": [
-            {"name": rival.name, "description": f"{rival.title}; looks at {rival.knows}"} for rival in RIVALS.values()
+            {"name": baseline.name, "description": f"{baseline.title}; looks at {baseline.knows}"}
+            for baseline in BASELINES.values()
         ],
         "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
         "families": [

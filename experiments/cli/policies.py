@@ -18,7 +18,7 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.policies import Own, own_policy, shapes_of, world_of
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers, from_file
-from draftproof.experiments.models.policies.rivals import RIVALS, Rival
+from draftproof.experiments.models.policies.baselines import BASELINES, Baseline
 from draftproof.experiments.models.policies.roots import AT_ROOTS
 from draftproof.experiments.models.policies.values import tables_of, valued_rows
 from draftproof.experiments.shared.output import check_files, short, write_json
@@ -95,7 +95,7 @@ Wanted = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
-        help=f"{', '.join(RIVALS)} or FILE.py:NAME; of models {', '.join(AT_ROOTS)}, selector. May be repeated.",
+        help=f"{', '.join(BASELINES)} or FILE.py:NAME; of models {', '.join(AT_ROOTS)}, selector. May be repeated.",
     ),
 ]
 BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
@@ -136,7 +136,7 @@ def policies(
         if wrong := [flag for flag, value in others.items() if value]:
             raise InvalidInput(f"{wrong[0]} is for blocks that follow each other; with models leave it out")
         return _at_roots(named, wanted, given, shapes_of(K, L1, L2, max_nodes), cost, arithmetic, json_target)
-    rivals = _rivals(wanted, arithmetic)
+    baselines = _baselines(wanted, arithmetic)
     problem = choose_problem(given)
     world = world_of(problem, arithmetic_named(arithmetic))
     schemes = shapes_of(K, L1, L2, max_nodes)
@@ -154,7 +154,7 @@ def policies(
         for label, group in groups:
             with named_errors(label):
                 valued = tables_of(world, group, schemes, times, tick)
-                rows += valued_rows(label, valued, rivals, overhead, blocks)
+                rows += valued_rows(label, valued, baselines, overhead, blocks)
     write_json(json_target, {"rows": rows})
     console = console_for(json_target)
     console.print(table(rows, f"{_named(problem)}, {arithmetic}, {len(schemes)} shapes, {cost}"))
@@ -201,19 +201,19 @@ def _named(problem: Problem) -> str:
     return str(problem).partition(", 8 most frequent roots")[0]
 
 
-def _rivals(wanted: Sequence[str] | None, arithmetic: str) -> list[Any]:
+def _baselines(wanted: Sequence[str] | None, arithmetic: str) -> list[Any]:
     """The policies meant; raises `InvalidInput` for unknown ones, and for learners where numbers are exact."""
     exact = arithmetic_named(arithmetic).exact
     if not wanted:
-        return [rival for rival in RIVALS.values() if not (exact and rival.learner)]
-    found: list[Rival | Own] = []
+        return [baseline for baseline in BASELINES.values() if not (exact and baseline.learner)]
+    found: list[Baseline | Own] = []
     for spec in dict.fromkeys(wanted):
         if from_file(spec):
             found.append(own_policy(spec))
-        elif spec not in RIVALS:
-            raise InvalidInput(f"unknown policy {spec!r}; known: {', '.join(RIVALS)}, or FILE.py:NAME for your own")
-        elif exact and RIVALS[spec].learner:
+        elif spec not in BASELINES:
+            raise InvalidInput(f"unknown policy {spec!r}; known: {', '.join(BASELINES)}, or FILE.py:NAME for your own")
+        elif exact and BASELINES[spec].learner:
             raise InvalidInput(f"policy {spec} is fitted in floats; use --arithmetic float64")
         else:
-            found.append(RIVALS[spec])
+            found.append(BASELINES[spec])
     return found

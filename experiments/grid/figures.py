@@ -20,7 +20,7 @@ _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d")
 
 
-def drawing_board() -> Any:
+def matplotlib_pyplot() -> Any:
     """`matplotlib.pyplot`, which draws into files only."""
     import matplotlib as mpl
 
@@ -35,7 +35,7 @@ def as_png(figure: Any, dots_an_inch: int) -> bytes:
     """The figure as the content of a PNG file; it is closed."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dots_an_inch, metadata={"Software": None})
-    drawing_board().close(figure)
+    matplotlib_pyplot().close(figure)
     return buffer.getvalue()
 
 
@@ -46,7 +46,7 @@ def as_svg(figure: Any, name: str) -> str:
     buffer = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    drawing_board().close(figure)
+    matplotlib_pyplot().close(figure)
     text = buffer.getvalue()
     return re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
 
@@ -61,7 +61,7 @@ def line_style(number: int) -> dict[str, Any]:
     }
 
 
-def quiet_axes(axes: Any) -> None:
+def style_axes(axes: Any) -> None:
     """No frame above and on the right, and a light grid for the values."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.9", linewidth=0.6)
@@ -175,7 +175,7 @@ def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
             arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "shrinkB": 4},
         )
     axes.set_ylim(low, high)
-    quiet_axes(axes)
+    style_axes(axes)
     return bool(others)
 
 
@@ -198,7 +198,7 @@ def _spread(heights: Sequence[float], least: float) -> list[float]:
 
 def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     """A PNG of the comparison, 200 dots an inch; empty if there is no line to draw."""
-    pyplot = drawing_board()
+    pyplot = matplotlib_pyplot()
     budget = best_budget(rows)
     lines = delay_lines(rows, budget)
     if not any(name != _OPTIMUM for name in lines):

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from draftproof.experiments.grid.figures import as_png, drawing_board, quiet_axes
+from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot, style_axes
 from draftproof.experiments.studies.map_points import (
     CHAIN,
     CLOSE,
@@ -78,7 +78,7 @@ def figure(rows: Sequence[Row]) -> bytes:
     """A PNG, a column a budget: kinds of the winners; random against deterministic; adaptive against delayed."""
     all_points = points(rows)
     every, temperatures = budgets(all_points), sorted({point["temperature"] for point in all_points})
-    drawing, panels = drawing_board().subplots(
+    drawing, panels = matplotlib_pyplot().subplots(
         3, len(every), figsize=(2.7 * len(every) + 1.5, 8), layout="constrained", squeeze=False, sharex="col"
     )
     for column, budget in enumerate(every):
@@ -113,7 +113,7 @@ def _winners(axes: Any, here: Sequence[Row], budget: Budget) -> None:
     axes.set_yticks(range(len(temperatures)), [f"{temperature:g}" for temperature in temperatures])
     axes.set_ylim(-0.6, len(temperatures) - 0.4)
     axes.set_title(f"N = {nodes}, {passes} passes, V = {size}", fontsize=9)
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 def _random_or_fixed(axes: Any, here: Sequence[Row], temperatures: Sequence[float]) -> None:
@@ -124,7 +124,7 @@ def _random_or_fixed(axes: Any, here: Sequence[Row], temperatures: Sequence[floa
         style = {"color": colour, "markerfacecolor": "white", "label": f"{temperature:g}"}
         axes.plot([point["distance"] for point in some], values, marker, **style)
     axes.axhline(0, color="0.6", linewidth=2, zorder=1)
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 def _adaptive(axes: Any, here: Sequence[Row]) -> None:
@@ -141,7 +141,7 @@ def _adaptive(axes: Any, here: Sequence[Row]) -> None:
             axes.plot(*zip(*some, strict=True), marker, color=colour, markerfacecolor="white", label=label)
     axes.axhline(0, color="0.6", linewidth=2, zorder=1)
     axes.set_xlabel("distance of q from p")
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 def counted(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task
 from draftproof.experiments.inputs.latency import TimeModel, time_model
@@ -23,8 +23,8 @@ from draftproof.experiments.inputs.options import grouped
 from draftproof.experiments.inputs.policies import shapes, world_of
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, topics_table
+from draftproof.experiments.models.policies.baselines import BASELINES, choices
 from draftproof.experiments.models.policies.fitted import state_scalars
-from draftproof.experiments.models.policies.rivals import RIVALS, choices
 from draftproof.experiments.studies import StudyFiles, Views, conduct
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
@@ -35,7 +35,7 @@ from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
 from draftproof.verifiers import make
 
-#: Rivals in the order of the ladder; those that learn are shown held out as well.
+#: Baselines in the order of the ladder; those that learn are shown held out as well.
 LADDER = ("entropy", "tree", "linear", "boosting", "ratio", "greedy", "best")
 
 
@@ -65,10 +65,10 @@ def _gain(rate: float, static: float) -> str:
 
 
 def _ladder(rows: Sequence[dict[str, Any]], target: str) -> str:
-    """Tokens per time of the best static action, and what each rival gains over it, held out in brackets."""
+    """Tokens per time of the best static action, and what each baseline gains over it, held out in brackets."""
     lines = []
     for row in sorted(rows, key=lambda row: row["world"]):
-        rates = row["times"][target]["rivals"]
+        rates = row["times"][target]["baselines"]
         static = rates["static"]["rate"]
         cells = [row["world"], f"`{row['verifier']}`", f"{static:.5f}"]
         for name in LADDER:
@@ -85,12 +85,12 @@ def _across(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     known = {(row["world"], row["verifier"]): row for row in rows}
     for (world, verifier), row in sorted(known.items()):
-        rival = known.get((world, "traversal"))
-        if rival is None or verifier == "traversal":
+        baseline = known.get((world, "traversal"))
+        if baseline is None or verifier == "traversal":
             continue
         cells = [world, f"`{verifier}`"]
         for target, entry in row["times"].items():
-            mine, other = entry["rivals"], rival["times"][target]["rivals"]
+            mine, other = entry["baselines"], baseline["times"][target]["baselines"]
             cells.append(
                 f"{_gain(mine['static']['rate'], other['static']['rate'])}, "
                 f"{_gain(mine['best']['rate'], other['static']['rate'])}, "
@@ -116,7 +116,7 @@ def _temperatures(rows: Sequence[dict[str, Any]]) -> str:
             parts = [row["times"][target] for row in group]
             one = max(_mean([part["statics"][name] for part in parts]) for name in parts[0]["statics"])
             each = _mean([max(part["statics"].values()) for part in parts])
-            best = _mean([part["rivals"]["best"]["rate"] for part in parts])
+            best = _mean([part["baselines"]["best"]["rate"] for part in parts])
             cells.append(f"{_gain(each, one)}, {_gain(best, one)}")
         lines.append(cells)
     headings = ["world", "verifier", *(f"t_p = {target}" for target in _targets(rows))]
@@ -137,19 +137,19 @@ def _drawn(worlds: Sequence[str]) -> str:
 
 def figure(rows: Sequence[dict[str, Any]]) -> bytes:
     """The ladder of each verifier in one world at ten draft passes."""
-    pyplot = drawing_board()
+    pyplot = matplotlib_pyplot()
     board, axes = pyplot.subplots(figsize=(6, 4.6), layout="constrained")
     drawn = _drawn([row["world"] for row in rows])
     ladders = [row for row in rows if row["world"] == drawn]
     steps = ("static", "entropy", "tree", "boosting", "greedy", "best")
     for number, row in enumerate(ladders):
-        rates = row["times"]["10"]["rivals"] if "10" in row["times"] else {}
+        rates = row["times"]["10"]["baselines"] if "10" in row["times"] else {}
         points = [100 * (rates[step]["rate"] / rates["static"]["rate"] - 1) for step in steps if step in rates]
         axes.plot(range(len(points)), points, **line_style(number), label=row["verifier"])
     axes.set_xticks(range(len(steps)), steps)
     axes.set_ylabel("tokens per time over the best static action, %")
     axes.set_title("What is known, and what it is worth: 10 draft passes, depth up to 4", loc="left")
-    quiet_axes(axes)
+    style_axes(axes)
     if axes.has_data():
         axes.legend(frameon=False, fontsize=8)
     return as_png(board, 110)
@@ -222,16 +222,16 @@ def ladder(place: Place, verifier: str) -> dict[str, Any]:
 
 def _rates(tables: Tables, X: Any) -> dict[str, Any]:
     rates: dict[str, Any] = {}
-    for name, rival in RIVALS.items():
-        if rival.learner and X is None:
+    for name, baseline in BASELINES.items():
+        if baseline.learner and X is None:
             continue
-        choice, unseen = choices(rival, tables, X)
+        choice, unseen = choices(baseline, tables, X)
         result = value(tables, choice, name)
         rates[name] = {"rate": float(result.rate), "tokens": float(result.tokens), "used": result.used}
         if unseen is not None:
             rates[name]["held_out"] = float(value(tables, unseen, name).rate)
     statics = {str(each.scheme): float(v.rate) for each, v in zip(tables.actions, static_values(tables), strict=True)}
-    return {"rivals": rates, "statics": statics}
+    return {"baselines": rates, "statics": statics}
 
 
 def identity(place: Place, verifier: str) -> str:

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.run import finished
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.options import Samplings, grouped
@@ -141,7 +141,7 @@ def figure(rows: Sequence[Row]) -> bytes:
     """A PNG: efficiency, speed, where the time goes, and acceptance and distance by depth; of the last temperature."""
     sampling = rows[-1]["sampling"]
     chosen = [row for row in of_kind(rows, "speculative") if row["sampling"] == sampling]
-    drawing, panels = drawing_board().subplots(2, 2, figsize=(13, 9), layout="constrained")
+    drawing, panels = matplotlib_pyplot().subplots(2, 2, figsize=(13, 9), layout="constrained")
     shapes = list(dict.fromkeys(row["shape"] for row in chosen))
     names = list(dict.fromkeys(row["verifier"] for row in chosen))
     styles = {name: {**line_style(number), "markersize": 6, "linewidth": 1.2} for number, name in enumerate(names)}
@@ -163,7 +163,7 @@ def figure(rows: Sequence[Row]) -> bytes:
     for axes in panels[0]:
         axes.set_xticks(range(len(shapes)), shapes, fontsize=9)
         axes.set_xlabel("K, L1, L2")
-        quiet_axes(axes)
+        style_axes(axes)
     _draw_time(panels[1][0], chosen, shapes, names)
     _draw_depths(panels[1][1], deep_rows(chosen), styles)
     first = rows[0]
@@ -193,7 +193,7 @@ def _draw_time(axes: Any, rows: Sequence[Row], shapes: Sequence[str], names: Seq
     axes.set_xlabel("K, L1, L2; bars: verifiers in the order of the legend above")
     axes.set_ylabel("milliseconds a block")
     axes.legend(frameon=False, fontsize=9)
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 def _draw_depths(axes: Any, rows: Sequence[Row], styles: Mapping[str, Any]) -> None:
@@ -216,7 +216,7 @@ def _draw_depths(axes: Any, rows: Sequence[Row], styles: Mapping[str, Any]) -> N
     axes.set_xlabel(f"depth, trees {shape}")
     axes.set_ylabel("accepted, given that it was reached; L1 distance")
     axes.legend(frameon=False, fontsize=9)
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 
 #: Quantiles that are shown.
 QUANTILES = {"worst": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -90,7 +90,9 @@ def lost_by_depth(rows: Sequence[Row]) -> tuple[int, dict[str, list[float]]]:
 def figure(rows: Sequence[Row]) -> bytes:
     """A PNG: quantiles by verifier, what is lost by depth, and the mean share by number of branches."""
     summary = summarise(rows)
-    drawing, panels = drawing_board().subplots(1, 3, figsize=(12.5, 5.2), layout="constrained", width_ratios=[4, 3, 3])
+    drawing, panels = matplotlib_pyplot().subplots(
+        1, 3, figsize=(12.5, 5.2), layout="constrained", width_ratios=[4, 3, 3]
+    )
     styles = {name: {**line_style(number), "markersize": 5, "linewidth": 1.2} for number, name in enumerate(summary)}
     _quantiles(panels[0], summary)
     _lost(panels[1], rows, styles)
@@ -123,7 +125,7 @@ def _lost(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None:
     axes.set_xlabel(f"depth d (trees of depth {deepest})")
     axes.set_ylabel("P(tau >= d) of the optimum minus the verifier's")
     axes.axhline(0, color="0.6", linewidth=3, zorder=1)
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 def _by_branches(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None:
@@ -134,7 +136,7 @@ def _by_branches(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None
     axes.set_xticks(list(means))
     axes.set_xlabel("branches K")
     axes.set_ylabel("mean share of the optimum")
-    quiet_axes(axes)
+    style_axes(axes)
 
 
 #: Shares closer than this count as equal: they are quotients of sums in float64.

@@ -21,9 +21,9 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(policies, "LARGE", policies.Place(5, 2, 1, 1.0, 2))
     monkeypatch.setattr(policies, "VERIFIERS", ("specinfer", "traversal"))
     monkeypatch.setattr(policies, "TARGET_TIMES", (4,))
-    learns = [name for name, rival in policies.RIVALS.items() if rival.learner and name != "entropy"]
-    kept = {name: rival for name, rival in policies.RIVALS.items() if name not in learns}
-    monkeypatch.setattr(policies, "RIVALS", kept)
+    learns = [name for name, baseline in policies.BASELINES.items() if baseline.learner and name != "entropy"]
+    kept = {name: baseline for name, baseline in policies.BASELINES.items() if name not in learns}
+    monkeypatch.setattr(policies, "BASELINES", kept)
 
 
 def study(monkeypatch, capsys, *arguments):
@@ -45,7 +45,7 @@ def test_rows_resume_and_the_tables_come_from_them(few, monkeypatch, capsys):
     assert Path("p.md").read_text() == policies.markdown(rows)
     assert Path("p.md").read_text().count("### ") == 3
     for row in rows:
-        rates = row["times"]["4"]["rivals"]
+        rates = row["times"]["4"]["baselines"]
         best = rates["best"]["rate"]
         assert all(each["rate"] <= best * (1 + 1e-12) for each in rates.values())
         assert rates["static"]["rate"] == max(row["times"]["4"]["statics"].values())
@@ -64,8 +64,8 @@ def test_shapes_and_rows_of_the_study():
 def test_rates_of_worlds_that_bring_as_many_tokens():
     assert policies._mean([1.0, 0.5]) == pytest.approx(2 / 3)
     row = {"verifier": "a", "world": "V = 2, temperature 1", "strong_id": "x"}
-    parts = {"statics": {"s": 1.0, "t": 0.5}, "rivals": {"static": {"rate": 1.0}, "best": {"rate": 1.0, "used": 1}}}
-    other = {"statics": {"s": 0.5, "t": 1.0}, "rivals": {"static": {"rate": 1.0}, "best": {"rate": 2.0, "used": 1}}}
+    parts = {"statics": {"s": 1.0, "t": 0.5}, "baselines": {"static": {"rate": 1.0}, "best": {"rate": 1.0, "used": 1}}}
+    other = {"statics": {"s": 0.5, "t": 1.0}, "baselines": {"static": {"rate": 1.0}, "best": {"rate": 2.0, "used": 1}}}
     rows = [{**row, "times": {"4": parts}}, {**row, "world": "V = 2, temperature 2", "times": {"4": other}}]
     # one action: 2/3 of a token per time; one for each temperature: 1; the best: 4/3
     assert "| V = 2 | `a` | +50.00%, +100.00% |" in policies.markdown(rows)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from draftproof.experiments.cli.compare import planning, tables, work
-from draftproof.experiments.cli.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
+from draftproof.experiments.cli.compare.policies import RANGES, PolicyRequest, policy_rows, wanted_policies
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
 from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.grid.groups import mean_by_group
@@ -193,7 +193,7 @@ def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None
     return costs
 
 
-def _policies(wanted: Wanted | None, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+def _policies(wanted: PolicyRequest | None, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
     """The rows of policies, and whether nobody ended it early."""
     try:
         return ([] if wanted is None else policy_rows(wanted, rows)), True

@@ -1,7 +1,7 @@
-"""Rows of policies in a comparison: the shape of every block chosen anew, beside the shapes taken for ever.
+"""Rows of policies in a comparison: a policy chooses the shape of each block, a static action has one for all.
 
-On texts a policy is worth what it brings in the long run, where the end of a block is the start of the next; on models
-what it brings at the roots, with the very rows of the comparison. Either way it is exact where those rows are.
+On texts the value of a policy is that of the steady state, each block starting where the last one ended; on models it
+is the mean over the roots, computed from the rows of the comparison. It is exact where those rows are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import distinct, own_policy, world_of
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
-from draftproof.experiments.models.policies.rivals import RIVALS
+from draftproof.experiments.models.policies.baselines import BASELINES
 from draftproof.experiments.models.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
 from draftproof.experiments.models.policies.values import tables_of, valued_rows
 from draftproof.experiments.shared.output import number_fields
@@ -27,16 +27,16 @@ from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
-#: The policy that `train-selector` makes, and the ranges that it chooses among where nobody says.
+#: The policy that `train-selector` makes, and the default ranges of shapes.
 SELECTOR = "selector"
 RANGES = {"K": "1..4", "L1": "0..2", "L2": "0..2"}
-#: Where nobody says what passes take, a block is worth its tokens.
-ONE = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
+#: Without times of passes every block takes one unit of time.
+UNIT_TIME = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The policies asked for. folder: of the pair, where its selectors are. named: the verifiers, by name or all."""
+class PolicyRequest:
+    """The policies asked for. folder: that of the pair, with its selectors. named: the verifiers."""
 
     specs: tuple[str, ...]
     problem: Problem
@@ -54,11 +54,11 @@ class Wanted:
     @property
     def model(self) -> TimeModel:
         """As given, or one unit a block."""
-        return self.costs or ONE
+        return self.costs or UNIT_TIME
 
     @property
     def long_run(self) -> bool:
-        """Whether the problem has states that come again."""
+        """Whether policies are valued in the steady state."""
         return isinstance(self.problem, TextProblem)
 
 
@@ -70,8 +70,8 @@ def wanted_policies(
     schemes: Sequence[DraftScheme],
     arithmetic: str,
     costs: TimeModel | None,
-) -> Wanted | None:
-    """What `--policy` asks for, None for nothing; raises `InvalidInput`, before the work, for what cannot be."""
+) -> PolicyRequest | None:
+    """What `--policy` asks for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
     if not isinstance(problem, TextProblem) and problem.flag != "--pair":
@@ -83,15 +83,15 @@ def wanted_policies(
     if len(delayed) < len(schemes):
         other = next(scheme for scheme in schemes if not isinstance(scheme, Delayed))
         raise InvalidInput(f"--policy chooses among delayed trees, not {other}; leave out --scheme")
-    lossless = [each for each in named if _claims(each)]
+    lossless = [item for item in named if _is_declared_lossless(item)]
     if not lossless:
         raise InvalidInput(
             f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
             "leave out --policy or choose another verifier"
         )
-    if left := [each.label for each in named if each not in lossless]:
+    if left := [item.label for item in named if item not in lossless]:
         remark(f"policies are for what is declared lossless on delayed trees: not for {', '.join(left)}")
-    given = Wanted(
+    given = PolicyRequest(
         tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(distinct(delayed)), arithmetic, costs
     )
     for spec in given.specs:
@@ -99,17 +99,17 @@ def wanted_policies(
     return given
 
 
-def _claims(named: NamedVerifier) -> bool:
+def _is_declared_lossless(named: NamedVerifier) -> bool:
     return "delayed" in lossless_for(named.verifier.card) and not isinstance(named.verifier, Planned)
 
 
-def _check(spec: str, given: Wanted) -> None:
+def _check(spec: str, given: PolicyRequest) -> None:
     if from_file(spec):
         own_policy(spec)
         return
     if spec.endswith(".json") and not given.long_run:
         return
-    known = RIVALS if given.long_run else {**AT_ROOTS, SELECTOR: None}
+    known = BASELINES if given.long_run else {**AT_ROOTS, SELECTOR: None}
     if spec == SELECTOR and given.long_run:
         raise InvalidInput("--policy selector is that of a pair of models; add --pair FOLDER")
     if spec == SELECTOR and given.folder is None:
@@ -117,22 +117,22 @@ def _check(spec: str, given: Wanted) -> None:
     if spec not in known:
         where = "texts" if given.long_run else "roots of models"
         raise InvalidInput(f"unknown policy {spec!r}; on {where}: {', '.join(known)}, or FILE.py:NAME for your own")
-    if given.long_run and RIVALS[spec].learner and arithmetic_named(given.arithmetic).exact:
+    if given.long_run and BASELINES[spec].learner and arithmetic_named(given.arithmetic).exact:
         raise InvalidInput(f"policy {spec} is fitted in floats; use --arithmetic float64")
 
 
-def policy_rows(given: Wanted, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row a policy and verifier; rows: those of the shapes, where they are exact at the roots of models."""
+def policy_rows(given: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a policy and verifier; rows: those of the shapes at the roots of models."""
     found = _long_run(given) if given.long_run else _at_roots(given, rows)
     order = list(given.specs)
     return sorted(found, key=lambda row: order.index(row["policy"]))
 
 
-def _long_run(given: Wanted) -> list[dict[str, Any]]:
-    """Of worlds: exact values of the states where blocks start."""
+def _long_run(given: PolicyRequest) -> list[dict[str, Any]]:
+    """Rows on texts: exact values of the states where blocks start."""
     numbers = arithmetic_named(given.arithmetic)
     world = world_of(given.problem, numbers)
-    policies = [own_policy(spec) if from_file(spec) else RIVALS[spec] for spec in given.specs]
+    policies = [own_policy(spec) if from_file(spec) else BASELINES[spec] for spec in given.specs]
     remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(given.schemes)} shapes")
     found = []
     with bar("tables of policies", len(given.named) * len(given.schemes)) as tick:
@@ -157,24 +157,24 @@ def _long_run(given: Wanted) -> list[dict[str, Any]]:
     return found
 
 
-def _at_roots(given: Wanted, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _at_roots(given: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     by_shape = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
     found = []
     for named in given.named:
         shapes = [by_shape.get((named.label, s.K, s.L1, s.L2)) for s in given.schemes]
-        if any(row is None for row in shapes):  # refused there, and named before
-            remark(f"{named.label} has no row for each shape: no policy of it")
+        if any(row is None for row in shapes):  # refused on some tree, which a message has said
+            remark(f"{named.label} has no row for some shape, so no policy is valued for it")
             continue
-        whole = [row for row in shapes if row is not None]
+        shape_rows = [row for row in shapes if row is not None]
         times = [given.times.time(scheme.as_dict()) for scheme in given.schemes]
-        tokens = [[_number(root["block_efficiency"]) for root in row["roots"]] for row in whole]
-        weights = [_weight(root["weight"], tokens) for root in whole[0]["roots"]]
+        tokens = [[_number(root["block_efficiency"]) for root in row["roots"]] for row in shape_rows]
+        weights = [_weight(root["weight"], tokens) for root in shape_rows[0]["roots"]]
         table = AtRoots(weights, tokens, times)
         for spec in given.specs:
             with named_errors(f"{named.label}, --policy {spec}"):
                 choice = _chosen(spec, given, named, table)
             if choice is not None:
-                found.append(_row_at_roots(given, spec, named, table, choice, whole))
+                found.append(_row_at_roots(given, spec, named, table, choice, shape_rows))
     if not found:
         if SELECTOR not in given.specs:
             raise InvalidInput(f"{given.named[0].label} has no row for each shape; choose another verifier")
@@ -185,7 +185,7 @@ def _at_roots(given: Wanted, rows: Sequence[dict[str, Any]]) -> list[dict[str, A
     return found
 
 
-def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> Choice | None:
+def _chosen(spec: str, given: PolicyRequest, named: NamedVerifier, table: AtRoots) -> Choice | None:
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
@@ -193,23 +193,28 @@ def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> C
     from draftproof.experiments.models.selector.saved import selector_path
 
     problem: Any = given.problem
-    place = (problem.pair, problem.warp, problem.contexts, given.schemes)
+    setting = (problem.pair, problem.warp, problem.contexts, given.schemes)
     if from_file(spec):
-        return at_roots.own_choices(own_policy(spec), named, *place, given.costs)
+        return at_roots.own_choices(own_policy(spec), named, *setting, given.costs)
     path = selector_path(str(given.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
         remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {given.folder}")
         return None
     remark(f"{path} has learnt from the first 80 % of its text; train-selector prints what it is worth on the rest")
-    choices: Sequence[int] = at_roots.selector_choices(path, named.label, *place)
+    choices: Sequence[int] = at_roots.selector_choices(path, named.label, *setting)
     return choices
 
 
 def _row_at_roots(
-    given: Wanted, spec: str, named: NamedVerifier, table: AtRoots, choice: Choice, whole: Sequence[dict[str, Any]]
+    given: PolicyRequest,
+    spec: str,
+    named: NamedVerifier,
+    table: AtRoots,
+    choice: Choice,
+    shape_rows: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """The mixture of the rows of the chosen shapes, root by root."""
-    parts = [whole[action]["roots"][root] for root, action in enumerate(choice)]
+    parts = [shape_rows[action]["roots"][root] for root, action in enumerate(choice)]
     means = [_number(part["block_efficiency"]) for part in parts]
     weights = table.weights
     mean = sum(w * m for w, m in zip(weights, means, strict=True))
@@ -242,12 +247,12 @@ def _row_at_roots(
 
 
 def _fields(
-    given: Wanted, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
+    given: PolicyRequest, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
 ) -> dict[str, Any]:
-    """What every row of a policy has; laws are missing where none is one block's."""
-    alone = given.times.time({"K": 1, "L1": 0, "L2": 0})
+    """The fields of every row of a policy; those of the law of one block stay empty."""
+    one_token_time = given.times.time({"K": 1, "L1": 0, "L2": 0})
     ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
-    timed = {"time": float(_number(time)), "speedup": float(_number(rate) * alone)} if given.costs else {}
+    timed = {"time": float(_number(time)), "speedup": float(_number(rate) * one_token_time)} if given.costs else {}
     return {
         "kind": "policy",
         "policy": spec,

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from draftproof.experiments.grid.figures import as_svg, draw_delay, drawing_board, line_style
+from draftproof.experiments.grid.figures import as_svg, draw_delay, line_style, matplotlib_pyplot
 from draftproof.experiments.grid.report import equal_terms, section
 from draftproof.experiments.grid.report.section import Cell, Section, along
 from draftproof.experiments.grid.report.summary import percent as in_percent
@@ -92,7 +92,7 @@ def _pictures(lines: Mapping[str, Any]) -> list[Markup]:
     """The picture of delays for a wide window and for a narrow one; none without lines."""
     pictures = []
     for width, size, room in (("wide", (8.4, 4.6), 0.3), ("narrow", (4.3, 4.6), 0.68)) if lines else ():
-        figure, axes = drawing_board().subplots(figsize=size, layout="constrained")
+        figure, axes = matplotlib_pyplot().subplots(figsize=size, layout="constrained")
         draw_delay(axes, lines, room)
         axes.set_xlabel("delay depth L1 (tokens before the tree branches)")
         svg = as_svg(figure, width)

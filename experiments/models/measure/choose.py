@@ -662,13 +662,17 @@ def best_of(rounds: Rounds) -> int | str:
 def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) -> list[dict[str, Any]]:
     """What the best of all prompts brings after those of each group, and which is the best there; none of a text.
 
-    told_apart: whether that is faster there than the best of all.
+    distinguishable: whether that is faster there than the best of all.
     """
     first, found = best_of(rounds), []
     for group, roots in positions_by_group(groups).items() if groups else ():
         own = rounds.only(roots)
         best = best_of(own)
-        fields: dict[str, Any] = {"group": group, "prompts": len(roots), "told_apart": own.ratio(first, best).high < 1}
+        fields: dict[str, Any] = {
+            "group": group,
+            "prompts": len(roots),
+            "distinguishable": own.ratio(first, best).high < 1,
+        }
         for name, who in (("first", first), ("best", best)):
             said = who if isinstance(who, str) else str(worth[who])
             fields |= {name: said, **_ends(f"{name}_speedup", own.ratio(who))}
@@ -745,7 +749,7 @@ def _rows(rounds: Rounds, worth: Sequence[Candidate], plain: float) -> list[dict
                 "all_rounds": number in order,
                 **_ends("speedup", rounds.ratio(number)),
                 **_ends("of_first", rounds.ratio(number, order[0])),
-                "told_apart": rounds.ratio(number, order[0]).high < 1,
+                "distinguishable": rounds.ratio(number, order[0]).high < 1,
                 "same_law_as": [str(worth[other]) for other in rounds.law_of(number) if other != number],
             }
         )

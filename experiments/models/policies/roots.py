@@ -78,7 +78,7 @@ def best_together(given: AtRoots) -> Choice:
         choice = following
 
 
-#: Those of `rivals` that mean something where no block is the next one's beginning.
+#: Those of `baselines` that mean something where no block is the next one's beginning.
 AT_ROOTS: Mapping[str, Callable[[AtRoots], Choice]] = MappingProxyType(
     {"static": best_static, "ratio": best_ratio, "greedy": best_together}
 )

@@ -11,8 +11,8 @@ from typing import Any
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import Own
 from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.models.policies.baselines import Baseline, choices
 from draftproof.experiments.models.policies.fitted import state_scalars
-from draftproof.experiments.models.policies.rivals import Rival, choices
 from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -55,16 +55,16 @@ class Judged:
     checked: SeveralBlocks | None = None
 
 
-def judged(tables: Tables, policies: Sequence[Rival | Own], overhead: float, blocks: int) -> list[Judged]:
+def judged(tables: Tables, policies: Sequence[Baseline | Own], overhead: float, blocks: int) -> list[Judged]:
     """Every policy, valued exactly. overhead: time a block for all that look at anything. blocks: that are checked.
 
     A policy of one's own that takes other actions than those given cannot be valued; it is checked first.
     """
-    X = state_scalars(tables.pair) if any(isinstance(each, Rival) and each.learner for each in policies) else None
+    X = state_scalars(tables.pair) if any(isinstance(each, Baseline) and each.learner for each in policies) else None
     return [_judged(tables, each, X, overhead, blocks) for each in policies]
 
 
-def _judged(tables: Tables, policy: Rival | Own, X: Any, overhead: float, blocks: int) -> Judged:
+def _judged(tables: Tables, policy: Baseline | Own, X: Any, overhead: float, blocks: int) -> Judged:
     world = tables.pair
     spent = 0 if policy.name == "static" else Fraction(repr(overhead))
     if isinstance(policy, Own):
@@ -120,7 +120,7 @@ def _shares(tables: Tables, choice: Any, found: Value) -> dict[str, float]:
 
 
 def valued_rows(
-    name: str, tables: Tables, policies: Sequence[Rival | Own], overhead: float = 0.0, blocks: int = 0
+    name: str, tables: Tables, policies: Sequence[Baseline | Own], overhead: float = 0.0, blocks: int = 0
 ) -> list[dict[str, Any]]:
     """One row a policy."""
     static, best = value(tables, best_static(tables)).rate, value(tables, policy_iteration(tables).choice).rate

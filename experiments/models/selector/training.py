@@ -1,7 +1,7 @@
 """Training the selector on a small grid of what the paper does not publish, and its worth on held-out roots.
 
 `n` roots, `A` actions. Under one seed everything comes out the same. Tokens per time of a policy: the sum of `E` over
-the sum of `T` at the roots, which count alike; beside it a static action, cheap rivals and the oracle.
+the sum of `T` at the roots, which count alike; beside it a static action, cheap baselines and the oracle.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.models.policies.baselines import boosting, linear, shallow_tree
 from draftproof.experiments.models.policies.fitted import Learner, steps_of_entropy
-from draftproof.experiments.models.policies.rivals import boosting, linear, shallow_tree
 from draftproof.experiments.models.selector.features import Inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.simulator.protocol import Progress
@@ -183,7 +183,7 @@ def _epochs(network: SelectorNetwork, choice: Choice, training: Labelled, base: 
 STEPS, DRAWINGS = 4, 1000
 
 
-def rivals() -> dict[str, Learner]:
+def baselines() -> dict[str, Learner]:
     """Learners on the numbers alone; those of scikit-learn where it is installed."""
     found = {"entropy": steps_of_entropy(STEPS)}
     if find_spec("sklearn") is not None:
@@ -205,7 +205,7 @@ def oracle(tokens: Any, times: Any) -> Any:
 def judged(
     network: SelectorNetwork, seen: Labelled, held_out: Labelled, base: Mapping[int, int], seed: int
 ) -> list[dict[str, Any]]:
-    """Rows of every setting and policy on the held-out roots. seen: the roots that rivals learn from."""
+    """Rows of every setting and policy on the held-out roots. seen: the roots that baselines learn from."""
     rows = []
     for number in held_out.settings:
         known, new = seen.of(seen.setting == number), held_out.of(held_out.setting == number)
@@ -232,11 +232,11 @@ def judged(
 
 
 def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: int) -> dict[str, Any]:
-    """The action of each held-out root, by policy, in one sampling setting. known: the roots that rivals learn from."""
+    """The action of each held-out root, by policy, in one sampling setting. known: the roots to learn from."""
     static = np.full(len(new.tokens), base)
     going = rate(known.tokens, known.times, np.full(len(known.tokens), base))
     found = {"static": static}
-    for name, learner in rivals().items():
+    for name, learner in baselines().items():
         told: Callable[[Any], Any] = learner(
             known.inputs.scalars.numpy().astype(np.float64),
             known.tokens - going * known.times,

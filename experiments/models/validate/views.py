@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from draftproof.experiments.grid.figures import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.expect.expected import SUMS
@@ -185,7 +185,7 @@ def markdown(rows: Sequence[Row], table: Row) -> str:
 
 def figure(rows: Sequence[Row], caption: str) -> bytes:
     """A PNG: measured against predicted, and the distance of the two in standard errors."""
-    drawing, panels = drawing_board().subplots(1, 2, figsize=(11.5, 5.0), layout="constrained", width_ratios=[4, 5])
+    drawing, panels = matplotlib_pyplot().subplots(1, 2, figsize=(11.5, 5.0), layout="constrained", width_ratios=[4, 5])
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     names = list(dict.fromkeys(row["verifier"] for row in rows))
     ends = [f([row[key] for row in rows for key in ("predicted", "measured")]) for f in (min, max)]
@@ -209,7 +209,7 @@ def figure(rows: Sequence[Row], caption: str) -> bytes:
     panels[1].set_xlim(-8.5, 8.5)
     panels[1].set_xlabel("z: measured minus predicted in standard errors (beyond 8: at 8)")
     for axes in panels:
-        quiet_axes(axes)
+        style_axes(axes)
     drawing.suptitle(caption, x=0.01, ha="left", fontsize=9)
     return as_png(drawing, 160)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.models.policies.rivals import RIVALS
+from draftproof.experiments.models.policies.baselines import BASELINES
 
 SMALL = ("--vocab", "2", "--denominator", "20", "--arithmetic", "rational", "--cost", "draft=1,target=4")
 OWN = """
@@ -44,7 +44,7 @@ def test_rates_are_fractions_and_the_best_is_on_top(draftproof):
     ran = draftproof("policies", "specinfer", "traversal", *SMALL, "--seed", "3", "--json", "-")
     assert ran.code == 0
     rows = ran.json["rows"]
-    exact = [name for name, rival in RIVALS.items() if not rival.learner]
+    exact = [name for name, baseline in BASELINES.items() if not baseline.learner]
     assert [row["policy"] for row in rows] == exact * 2
     for row in rows:
         best = next(each for each in rows if each["verifier"] == row["verifier"] and each["policy"] == "best")

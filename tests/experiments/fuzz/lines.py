@@ -105,7 +105,7 @@ class Watcher:
         for room in (cli, simulator, lp_analysis, *more):  # once, not in every fork
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
                 importlib.import_module(module.name)
-        drawing.drawing_board()
+        drawing.matplotlib_pyplot()
         self._program: Any = typer.main.get_command(
             cli.program()
         )  # once, too: most of the time of a line that is refused

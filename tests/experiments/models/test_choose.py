@@ -77,7 +77,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert found["rows"][0]["all_rounds"]
     assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in found["rows"])
     assert found["rows"][0]["of_first"] == 1
-    assert not found["rows"][0]["told_apart"]
+    assert not found["rows"][0]["distinguishable"]
     with Path("c.csv").open(encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     assert [float(row["speedup"]) for row in table] == [row["speedup"] for row in found["rows"]]

@@ -123,8 +123,8 @@ def test_groups_of_prompts_have_ratios_of_their_own() -> None:
     whole, long, short = by_group(made, WORTH, ["long"] * 3 + ["short"] * 3)
     assert [each["group"] for each in (whole, long, short)] == ["all", "long", "short"]
     assert [each["first_speedup"] for each in (long, short)] == pytest.approx([2.0, 2.0])
-    assert (long["best_speedup"], long["told_apart"]) == (pytest.approx(3.0), True)
-    assert (short["best_speedup"], short["told_apart"], short["prompts"]) == (pytest.approx(2.0), False, 3)
+    assert (long["best_speedup"], long["distinguishable"]) == (pytest.approx(3.0), True)
+    assert (short["best_speedup"], short["distinguishable"], short["prompts"]) == (pytest.approx(2.0), False, 3)
     assert by_group(made, WORTH, []) == []
 
 

@@ -91,7 +91,7 @@ STEPS = 4
 
 
 @dataclass(frozen=True)
-class Rival:
+class Baseline:
     """A way to choose. knows: what it looks at. choose: from tables to a choice, `(S,)`; or a learner."""
 
     name: str
@@ -101,23 +101,23 @@ class Rival:
     learner: Learner | None = None
 
 
-RIVALS: Mapping[str, Rival] = MappingProxyType(
+BASELINES: Mapping[str, Baseline] = MappingProxyType(
     {
-        rival.name: rival
-        for rival in (
-            Rival("static", "The one action that is best for ever", "nothing", best_static),
-            Rival(
+        baseline.name: baseline
+        for baseline in (
+            Baseline("static", "The one action that is best for ever", "nothing", best_static),
+            Baseline(
                 "entropy",
                 f"An action for each of {STEPS} ranges of the entropy of the draft's root row",
                 "one number",
                 learner=steps_of_entropy(STEPS),
             ),
-            Rival("tree", f"A decision tree of depth {DEPTH}", "seven numbers", learner=shallow_tree),
-            Rival("linear", "A linear rule", "seven numbers", learner=linear),
-            Rival("boosting", f"{TREES} boosted trees", "seven numbers", learner=boosting),
-            Rival("ratio", "Most tokens per time of this block", "the state", best_ratio),
-            Rival("greedy", "Best for this block at the going rate: the oracle", "the state", best_block),
-            Rival(
+            Baseline("tree", f"A decision tree of depth {DEPTH}", "seven numbers", learner=shallow_tree),
+            Baseline("linear", "A linear rule", "seven numbers", learner=linear),
+            Baseline("boosting", f"{TREES} boosted trees", "seven numbers", learner=boosting),
+            Baseline("ratio", "Most tokens per time of this block", "the state", best_ratio),
+            Baseline("greedy", "Best for this block at the going rate: the oracle", "the state", best_block),
+            Baseline(
                 "best",
                 "The best of all policies, by policy iteration",
                 "the state",
@@ -128,13 +128,13 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
 )
 
 
-def choices(rival: Rival, tables: Tables, X: Any | None = None) -> tuple[Any, Any | None]:
-    """The rival's choice at every state, and, where it learns, that of learners which have not seen the state.
+def choices(baseline: Baseline, tables: Tables, X: Any | None = None) -> tuple[Any, Any | None]:
+    """The baseline's choice at every state, and, where it learns, that of learners which have not seen the state.
 
     tables: in float64 where it learns. X: `state_scalars` of the world.
     """
-    if rival.choose is not None:
-        return rival.choose(tables), None
-    assert rival.learner is not None
+    if baseline.choose is not None:
+        return baseline.choose(tables), None
+    assert baseline.learner is not None
     numbers = state_scalars(tables.pair) if X is None else X
-    return fitted_choice(tables, numbers, rival.learner), held_out_choice(tables, numbers, rival.learner)
+    return fitted_choice(tables, numbers, baseline.learner), held_out_choice(tables, numbers, baseline.learner)

@@ -1,4 +1,4 @@
-"""Rivals: what each may look at, what it is worth against the others, and learners that have not seen a state."""
+"""Baselines: what each may look at, what it is worth against the others, and learners that have not seen a state."""
 
 import json
 from fractions import Fraction
@@ -12,6 +12,7 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.policies import shapes, world_of
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, TextProblem
 from draftproof.experiments.inputs.text import topics_table
+from draftproof.experiments.models.policies.baselines import BASELINES, choices
 from draftproof.experiments.models.policies.fitted import (
     fitted_choice,
     held_out_choice,
@@ -19,7 +20,6 @@ from draftproof.experiments.models.policies.fitted import (
     state_scalars,
     steps_of_entropy,
 )
-from draftproof.experiments.models.policies.rivals import RIVALS, choices
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -38,7 +38,7 @@ CHAIN = {
     "draft": {"": ["1/2", "1/2"], "0": ["1/2", "1/2"], "1": [1, 0]},
 }
 
-LEARNERS = [name for name, rival in RIVALS.items() if rival.learner]
+LEARNERS = [name for name, baseline in BASELINES.items() if baseline.learner]
 
 
 @cache
@@ -53,17 +53,17 @@ def tables() -> Tables:
     return world.tables(actions, lambda action: model.time(action.scheme.as_dict()))
 
 
-@pytest.mark.parametrize("name", list(RIVALS))
-def test_no_rival_is_above_the_best_and_what_fits_is_not_below_the_static_one(name):
-    if RIVALS[name].learner:
+@pytest.mark.parametrize("name", list(BASELINES))
+def test_no_baseline_is_above_the_best_and_what_fits_is_not_below_the_static_one(name):
+    if BASELINES[name].learner:
         pytest.importorskip("sklearn")
-    choice, unseen = choices(RIVALS[name], tables())
-    static = value(tables(), choices(RIVALS["static"], tables())[0]).rate
+    choice, unseen = choices(BASELINES[name], tables())
+    static = value(tables(), choices(BASELINES["static"], tables())[0]).rate
     best = policy_iteration(tables()).gain
     for found in (choice, unseen):
         if found is not None:
             assert value(tables(), found).rate <= best + 1e-12  # rounding
-    assert (unseen is None) is (RIVALS[name].learner is None)
+    assert (unseen is None) is (BASELINES[name].learner is None)
     if name not in ("ratio", "greedy"):  # those promise nothing of the kind
         assert value(tables(), choice).rate >= static - 1e-12
     if name == "best":
@@ -73,7 +73,9 @@ def test_no_rival_is_above_the_best_and_what_fits_is_not_below_the_static_one(na
 @pytest.mark.heavy
 def test_boosting_comes_near_the_best_where_it_has_seen_all():
     pytest.importorskip("sklearn")
-    rates = {name: value(tables(), choices(RIVALS[name], tables())[0]).rate for name in ("static", "boosting", "best")}
+    rates = {
+        name: value(tables(), choices(BASELINES[name], tables())[0]).rate for name in ("static", "boosting", "best")
+    }
     assert rates["static"] < rates["boosting"] <= rates["best"] + 1e-12
 
 
