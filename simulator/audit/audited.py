@@ -93,7 +93,7 @@ class Log:
     reuse: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     sliver: float = 0.0
-    replayed: dict[str, set[Any]] = field(default_factory=dict)
+    replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
 
     def as_fields(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class Audited(OtherProcessVerifier):
 
     def _is_new(self, nodes: tuple[DraftNode, ...], *answers: Sequence[int]) -> bool:
         """Whether a run is one of the first different ones on its target row; from now on it is known."""
-        known = self.log.replayed.setdefault(str(nodes[0].target), set())
+        known = self.log.replayed.setdefault(_row(nodes[0]), set())
         if len(known) == FIRST:
             return False
         before = len(known)
@@ -313,7 +313,11 @@ class _Below:
 
 def _drafted(node: DraftNode) -> tuple[Any, ...]:
     """A key of a tree: the row and the drafted tokens of every node."""
-    return str(node.target), *((token, _drafted(node.child(token))) for token in node.children)
+    return _row(node), *((token, _drafted(node.child(token))) for token in node.children)
+
+
+def _row(node: DraftNode) -> tuple[Any, ...]:
+    return tuple(node.target.tolist())
 
 
 def _event(event: Any) -> str:

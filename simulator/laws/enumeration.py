@@ -13,6 +13,7 @@ import numpy as np
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, PlainCoin, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
+from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
@@ -114,10 +115,11 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
     exact = user_defined and arithmetic_of(root.target).exact
 
     rows = user_rows()
+    generators = _generators if user_defined else tuple
 
     def run(coin: Coin) -> Verdict:
         node = NodeView(root, rows) if user_defined else root
-        before = _generators() if user_defined else None
+        before = generators()
         try:
             with raising_unsupported_operations():
                 verdict = verifier.verify(node, PlainCoin(UserCoin(coin) if exact else coin))
@@ -125,7 +127,7 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) would end the process with a success
             raise InvalidVerifier(f"verify raised {user_lines(error)}") from error
-        if user_defined and _generators() != before:
+        if generators() != before:
             raise NoFunction("verify drew random numbers beside its coin: the coin is the only source of randomness")
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             if isinstance(verdict, Coroutine):
@@ -141,14 +143,8 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
 
 
 def _generators() -> tuple[Any, ...]:
-    """The states of the global generators of Python and numpy, comparable; numpy's may be of any kind."""
-    return random.getstate(), _comparable(np.random.get_state(legacy=False))
-
-
-def _comparable(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {name: _comparable(part) for name, part in state.items()}
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+    """The states of the global generators of Python and numpy, comparable."""
+    return random.getstate(), numpy_state()
 
 
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import real
+from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
@@ -320,8 +321,7 @@ def swapped(value: Any) -> Any:
 
 def state() -> Any:
     """The true state of numpy's global generator."""
-    kind, key, position, *rest = _GET_STATE()
-    return kind, key.tobytes(), position, *rest
+    return numpy_state()
 
 
 # The originals, taken before they are replaced.

@@ -313,20 +313,24 @@ def test_random_numbers_beside_the_coin_are_refused_at_the_first_run(draw):
 
 
 @pytest.mark.parametrize("kind", [np.random.MT19937, np.random.PCG64, np.random.Philox, np.random.SFC64])
-@pytest.mark.parametrize("draws", [False, True])
-def test_numpy_draws_with_any_bit_generator(kind, draws):
+@pytest.mark.parametrize("draw", [None, lambda: np.random.bytes(4), np.random.normal], ids=["none", "bytes", "normal"])
+@pytest.mark.parametrize("waiting", [False, True])  # a second normal number is kept for the next call
+def test_one_draw_of_numpy_is_seen_with_any_bit_generator(kind, draw, waiting):
+    draws = iter([draw] if draw else [])
+
     class Beside(Naive):
         structure = None
 
         def verify(self, root, coin):
-            if draws:
-                np.random.bytes(4)
+            next(draws, int)()
             return super().verify(root, coin)
 
     before = np.random.get_bit_generator()
     np.random.set_bit_generator(kind(0))
     try:
-        with pytest.raises(NoFunction, match="beside its coin") if draws else nullcontext():
+        if waiting:
+            np.random.normal()
+        with pytest.raises(NoFunction, match="beside its coin") if draw else nullcontext():
             assert check(Beside(), INSTANCE.target, INSTANCE.draft, SCHEME).lossless
     finally:
         np.random.set_bit_generator(before)
