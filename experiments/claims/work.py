@@ -5,15 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
+from draftproof.experiments.claims import delayed, multipath, trees
 from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Measured, Open, Outcome, Statement
-from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
+
+
+@cache
+def ledger() -> tuple[Claim, ...]:
+    """The claims in the order of the page."""
+    return (*delayed.claims(), *multipath.claims(), *trees.claims())
+
 
 #: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true variant.
 SEARCH, FIGURES, FALSE_VARIANT, TRUE_VARIANT = "search", "figures", "false variant", "true variant"

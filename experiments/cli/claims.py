@@ -6,8 +6,9 @@ import json
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -15,11 +16,25 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof.experiments.claims.claim import FILE, HERE, Command
-from draftproof.experiments.claims.papers import PAPERS
 from draftproof.experiments.claims.verdicts import CLAIMS, INSTANCES, Verdict
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
+
+#: What the bibliography does not have.
+FURTHER: Mapping[str, str] = MappingProxyType(
+    {
+        "thomas2026dynamic": (
+            "Thomas, Kitanovski, Goldblum, Pal. Dynamic delayed tree expansion for improved multi-path speculative "
+            "decoding. 2026, arXiv:2602.16994."
+        ),
+        "draftproof": "This project: what its own pages say.",
+        "arxiv2026optimal": "arXiv:2604.25925, 2026; known here from what others say about it.",
+    }
+)
+PAPERS: Mapping[str, str] = MappingProxyType({**BIBLIOGRAPHY, **FURTHER})
+
 
 #: A path from here or, where that would go up, from the root.
 ROOT = CLAIMS.parents[1]
@@ -183,8 +198,8 @@ def claims(
 ) -> int:
     """What papers claim, tested. Exit 0: each has the status it is known to have; 1: not so; 2: bad input."""
     from draftproof.experiments.claims import work
-    from draftproof.experiments.claims.ledger import ledger
     from draftproof.experiments.claims.verdicts import RECORDED, verdict
+    from draftproof.experiments.claims.work import ledger
     from draftproof.experiments.grid.run import Executor, rows_of, run
     from draftproof.experiments.grid.store import Store
     from draftproof.experiments.shared.progress import cut_short

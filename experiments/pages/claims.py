@@ -10,8 +10,8 @@ import os
 import sys
 
 from draftproof.experiments.claims import work
-from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
+from draftproof.experiments.claims.work import ledger
 from draftproof.experiments.cli import claims as claims_command
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store

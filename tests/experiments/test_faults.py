@@ -563,7 +563,7 @@ def timeless(value: Any, refuted: bool) -> Any:
         return [timeless(each, refuted) for each in value]
     if not isinstance(value, dict):
         return value
-    left_out = ("second", "announced", "history", "processes", *(SEARCHED if refuted else ()))
+    left_out = ("second", "history", "processes", *(SEARCHED if refuted else ()))
     return {key: timeless(each, refuted) for key, each in value.items() if not any(part in key for part in left_out)}
 
 

@@ -16,8 +16,17 @@ from draftproof.experiments.cli import COMMANDS
 from draftproof.experiments.cli.listing import cards_markdown
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import find_verifier, from_file
-from draftproof.experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
-from draftproof.experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
+from draftproof.experiments.pages.readme import (
+    PAGE,
+    PAGES,
+    README,
+    TRANSCRIPT,
+    counterexamples,
+    lossless_on_delayed,
+    page,
+    section,
+    with_table,
+)
 from draftproof.verifiers import REGISTRY
 from tests.quick import quick
 

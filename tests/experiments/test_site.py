@@ -4,13 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import draftproof
 from draftproof.experiments.cli import COMMANDS
-from draftproof.experiments.pages.concept import PICTURE, picture
 from draftproof.experiments.pages.notebook import NOTEBOOK, executed, written
 from draftproof.experiments.pages.site import (
     DOCS,
@@ -38,8 +38,16 @@ def test_outputs_follow_the_code() -> None:
     assert [output.get("text") or output["data"]["text/plain"] for output in done["outputs"]] == [["2\n"], ["3"]]
 
 
-def test_the_picture_of_the_concepts_is_the_computed_one() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == picture(), "run `python -m draftproof.experiments.pages.concept`"
+def test_the_numbers_in_the_picture_of_the_concepts_are_computed() -> None:
+    picture = (DOCS / "concept.svg").read_text(encoding="utf-8")
+    drawn = [Fraction(value) for value in re.findall(r">(\d+/\d+)</text>", picture)]
+    p, q = drawn[:3], drawn[3:]
+    law = draftproof.block_law("specinfer", p, q, "delayed:K=2,L1=0,L2=2").as_dict()
+    accepted = sum(mass for (context, _), mass in law.items() if context[:1] == (0,))
+    assert accepted + law[(), 0] == p[0]
+    assert f"token 0:  1 · {p[0]} = {accepted} + {law[(), 0]}</text>" in picture
+    reach = draftproof.tree_law("specinfer", p, q, [(2, 1), (1, 2)]).reach
+    assert reach[1,] > reach[1, 2], "the token 1 can be accepted and no other after it"
 
 
 def test_every_name_of_the_face_is_in_the_reference() -> None:
@@ -96,7 +104,7 @@ def test_links_of_the_repository_become_links_of_the_site(page: str, link: str, 
 
 def test_files_that_pages_link_to_are_published() -> None:
     assert ROOT / "verifiers" / "naive.py" in linked_files(DOCS / "howto" / "verifier.md")
-    assert linked_files(DOCS / "concept.md")[0] == PICTURE
+    assert linked_files(DOCS / "concept.md")[0] == DOCS / "concept.svg"
 
 
 def test_every_page_of_the_navigation_and_every_page_of_docs_is_in_it() -> None:

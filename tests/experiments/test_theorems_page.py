@@ -2,8 +2,7 @@
 
 import pytest
 
-from draftproof.experiments.pages.theorem_claims import PATH, Claim, claims
-from draftproof.experiments.pages.theorems import PAGE, lines, row_of, stale
+from draftproof.experiments.pages.theorems import PAGE, PATH, Claim, claims, lines, row_of, stale
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
@@ -67,7 +67,7 @@ class ProofInputs:
 class StepExecutor:
     """Computes the steps in `jobs` processes; see `theorem.ProofExecutor`. about: the theorem and the code.
 
-    kept: how many steps the store had already. announced: the estimated durations with the measured ones.
+    kept: how many steps the store had already.
     """
 
     inputs: ProofInputs
@@ -76,7 +76,6 @@ class StepExecutor:
     file: Store
     kept: int = 0
     processes: int = 1
-    announced: list[Estimate] = field(default_factory=list)
 
     def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
         """The masses of draft trees."""
@@ -112,14 +111,13 @@ class StepExecutor:
     ) -> Iterator[Step]:
         start(self.inputs, *arguments)
         durations = _Durations([_size(tasks[number], self.inputs.vocab_size) for number in missing], _growth(kind))
-        estimate: Estimate | None = None
+        announced = False
         for done, number in enumerate(missing):
             left = durations.rest(done)
             spreading = self.jobs > 1 and len(missing) - done > 1 and left > PARALLEL_FROM_SECONDS
-            if (done > 1 or (done and spreading)) and estimate is None and left > ANNOUNCE_FROM_SECONDS:
+            if (done > 1 or (done and spreading)) and not announced and left > ANNOUNCE_FROM_SECONDS:
                 remark(f"{len(missing) - done} of {len(missing)} {kind}s to go, {duration(left / self.jobs)}")
-                estimate = Estimate(kind, len(missing) - done, left / self.jobs)
-                self.announced.append(estimate)
+                announced = True
             if done and spreading:
                 self.processes = min(self.jobs, len(missing) - done)
                 calls = [(number, tasks[number]) for number in missing[done:]]
@@ -128,29 +126,6 @@ class StepExecutor:
             began = time.perf_counter()
             yield _work(number, tasks[number])
             durations.add(time.perf_counter() - began)
-        if estimate is not None:
-            estimate.end()
-
-
-@dataclass
-class Estimate:
-    """The announced duration of the remaining steps of one kind. seconds: estimated; took: measured."""
-
-    kind: str
-    steps: int
-    seconds: float
-    took: float = 0.0
-    began: float = field(default_factory=time.perf_counter)
-
-    def end(self) -> None:
-        """Record the measured duration."""
-        self.took = time.perf_counter() - self.began
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        fields = asdict(self)
-        del fields["began"]
-        return {key: round(value, 3) if isinstance(value, float) else value for key, value in fields.items()}
 
 
 @dataclass(frozen=True)

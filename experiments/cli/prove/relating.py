@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from draftproof.experiments.cli.prove.parallel import Estimate, PairExecutor
+from draftproof.experiments.cli.prove.parallel import PairExecutor
 from draftproof.experiments.cli.prove.work import (
     Request,
     announce,
@@ -39,7 +38,6 @@ class Related:
     trees: int
     seconds: float
     processes: int = 1
-    announced: Sequence[Estimate] = ()
 
     @property
     def verdict(self) -> str:
@@ -65,7 +63,6 @@ class Related:
             "open_cells": len(relation.open_cells),
             "seconds": round(self.seconds, 3),
             "processes": self.processes,
-            "announced": [each.as_dict() for each in self.announced],
             "versions": versions(),
         }
 
@@ -97,9 +94,8 @@ def relate_two(
         about = related_about(request, kind, other)
         fields = relation_certificate(relation, explorer.oracle, about)
         write_whole(certificate, json.dumps(fields, indent=1) + "\n")
-    processes = max(mine.processes, theirs.processes)
     seconds = time.perf_counter() - start
-    return Related(request, other, relation, trees, seconds, processes, (*mine.announced, *theirs.announced))
+    return Related(request, other, relation, trees, seconds, max(mine.processes, theirs.processes))
 
 
 def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.cli.prove.parallel import Estimate, ProofInputs, StepExecutor
+from draftproof.experiments.cli.prove.parallel import ProofInputs, StepExecutor
 from draftproof.experiments.grid.pool import PERIOD
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.store import Store
@@ -134,7 +134,6 @@ class Report:
     trees: int
     seconds: float
     processes: int = 1
-    announced: Sequence[Estimate] = ()
     formulas: Sequence[FormulaCell] = ()
     larger: Larger | None = None
 
@@ -159,7 +158,6 @@ class Report:
             "formulas": [asdict(cell) for cell in self.formulas],
             "seconds": round(self.seconds, 3),
             "processes": self.processes,
-            "announced": [each.as_dict() for each in self.announced],
             "larger": None if self.larger is None else asdict(self.larger),
             "versions": versions(),
         }
@@ -201,7 +199,7 @@ def conduct(
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
-    return Report(request, proof, trees, time.perf_counter() - start, executor.processes, executor.announced, cells)
+    return Report(request, proof, trees, time.perf_counter() - start, executor.processes, cells)
 
 
 def executor_of(request: Request, jobs: int, kept: Store | None) -> StepExecutor:

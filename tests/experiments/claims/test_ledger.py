@@ -8,11 +8,10 @@ import pytest
 
 from draftproof.experiments.claims import work
 from draftproof.experiments.claims.claim import Claim, Exact, Measured, Open
-from draftproof.experiments.claims.ledger import ledger
-from draftproof.experiments.claims.papers import FURTHER, PAPERS
 from draftproof.experiments.claims.statements import Holds, Lossless
 from draftproof.experiments.claims.verdicts import INSTANCES, RECORDED, verdict
-from draftproof.experiments.cli.claims import ROOT, page, recorded
+from draftproof.experiments.claims.work import ledger
+from draftproof.experiments.cli.claims import FURTHER, PAPERS, ROOT, page, recorded
 from draftproof.experiments.pages.claims import PAGE
 from draftproof.simulator.instances.instance import Instance
 from tests.quick import by_turns, quick

@@ -3,7 +3,7 @@
 import pytest
 
 from draftproof.experiments.claims import verdicts, work
-from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.claims.work import ledger
 from draftproof.experiments.grid.store import stored_rows
 
 #: Two that take well under a second, one of them refuted.

@@ -152,11 +152,3 @@ def test_what_is_left_is_judged_by_size():
 def test_balances_are_judged_by_their_layer(size, depths):
     assert [_size((0, number), size) for number in range(len(depths))] == depths
     assert _size((0, ((0, 1),)), size) == 0
-
-
-def test_the_announced_duration_is_kept_beside_the_measured_one(monkeypatch):
-    monkeypatch.setattr(parallel, "ANNOUNCE_FROM_SECONDS", 0.0)
-    report = conduct(Request(find_verifier("block"), 2, Delayed(1, 0, 2), False, (), 100))
-    said = report.as_json()["announced"]
-    assert [(each["kind"], each["steps"]) for each in said] == [("draft tree", 2), ("balance", 5)]
-    assert all(each["seconds"] > 0 and 0 < each["took"] <= report.seconds for each in said)
