@@ -7,12 +7,12 @@ where the balance fails.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from draftproof.simulator.audit.boundary import Corner
 from draftproof.simulator.audit.diagnosis import signs, suspects
-from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
 from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, processed_target
 
 
@@ -66,147 +66,81 @@ ZERO_COIN = Entry(
     "zero coin", "`<=` where `<` belongs accepts a token of probability zero when the coin is exactly 0", lambda _: None
 )
 
+
+def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
+    """The entry of a bug for which verifiers with it are known: one of them has the whole law."""
+    return Entry(name, text, signs.same_law(name, list(given)), whole=True)
+
+
 #: Every bug that an audit can put a name to, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
-    Entry(
-        "single precision",
-        "the function computes in float32 by itself",
-        signs.single,
-    ),
-    Entry(
-        "coin reuse",
-        "one coin decides twice",
-        signs.reused,
-    ),
-    Entry(
-        "acceptance without a coin",
-        "a draft is accepted or rejected without a coin",
-        signs.same_law("acceptance without a coin", list(suspects.untossed())),
-        whole=True,
-    ),
-    Entry(
-        "p and q swapped",
-        "a draft is accepted with min(1, q/p) instead of min(1, p/q)",
-        signs.same_law("p and q swapped", list(suspects.swapped())),
-        whole=True,
-    ),
-    Entry(
+    Entry("single precision", "the function computes in float32 by itself", signs.single),
+    Entry("coin reuse", "one coin decides twice", signs.reused),
+    _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
+    _behaves("p and q swapped", "a draft is accepted with min(1, q/p) instead of min(1, p/q)", suspects.swapped()),
+    _behaves(
         "with-replacement rule",
         "a rule for independent drafts is used on drafts that are not",
-        signs.same_law("with-replacement rule", list(suspects.with_replacement())),
-        whole=True,
+        suspects.with_replacement(),
     ),
-    Entry(
+    _behaves(
         "without-replacement rule",
         "a rule for drafts without replacement is used on others",
-        signs.same_law("without-replacement rule", list(suspects.without_replacement())),
-        whole=True,
+        suspects.without_replacement(),
     ),
-    Entry(
+    _behaves(
         "correction from p",
         "the correction after a rejection is drawn from p instead of the residual (p - q)+",
-        signs.same_law("correction from p", list(suspects.from_target())),
-        whole=True,
+        suspects.from_target(),
     ),
-    Entry(
+    _behaves(
         "bonus row",
         "the token after the last accepted draft is drawn from the row of another position",
-        signs.same_law("bonus row", list(suspects.bonus())),
-        whole=True,
+        suspects.bonus(),
     ),
-    Entry(
-        "draft row late",
-        "the draft row of the step before is used",
-        signs.same_law("draft row late", list(suspects.late_draft())),
-        whole=True,
-    ),
-    Entry(
-        "multiplied uniforms",
-        "the uniforms are multiplied along the path",
-        signs.multiplied,
-        whole=True,
-    ),
-    Entry(
+    _behaves("draft row late", "the draft row of the step before is used", suspects.late_draft()),
+    Entry("multiplied uniforms", "the uniforms are multiplied along the path", signs.multiplied, whole=True),
+    _behaves(
         "longest of independent paths",
         "every path is tested by itself and the longest accepted one is taken, which prefers what is accepted easily",
-        signs.same_law("longest of independent paths", list(suspects.longest())),
-        whole=True,
+        suspects.longest(),
     ),
-    Entry(
-        "uncapped ratio",
-        "the ratio of the whole path is not capped at 1 on the way",
-        signs.same_law("uncapped ratio", list(suspects.uncapped())),
-        whole=True,
-    ),
-    Entry(
+    _behaves("uncapped ratio", "the ratio of the whole path is not capped at 1 on the way", suspects.uncapped()),
+    _behaves(
         "weights as probabilities",
         "depths are accepted with the weights of block verification, which are no probabilities to accept with",
-        signs.same_law("weights as probabilities", list(suspects.weights())),
-        whole=True,
+        suspects.weights(),
     ),
-    Entry(
-        "missing renormalisation",
-        "what a rejection leaves of p is not divided by its sum",
-        signs.same_law("missing renormalisation", list(suspects.unnormalised())),
-        whole=True,
+    _behaves(
+        "missing renormalisation", "what a rejection leaves of p is not divided by its sum", suspects.unnormalised()
     ),
-    Entry(
-        "duplicates counted twice",
-        "a token that was drafted twice has its chance counted twice",
-        signs.same_law("duplicates counted twice", list(suspects.duplicates())),
-        whole=True,
+    _behaves(
+        "duplicates counted twice", "a token that was drafted twice has its chance counted twice", suspects.duplicates()
     ),
-    Entry(
-        "relaxed acceptance",
-        "drafts are accepted more often than min(1, p/q)",
-        signs.relaxed,
-        whole=True,
-    ),
+    Entry("relaxed acceptance", "drafts are accepted more often than min(1, p/q)", signs.relaxed, whole=True),
     Entry(
         "row off by one",
         "a row or a token of another position is used, which shows only where p and q depend on the context",
         signs.first(signs.same_law("row off by one", list(suspects.shifted())), signs.context),
         whole=True,
     ),
-    Entry(
-        "order of leaves",
-        "the paths of one subtree are left and come back to",
-        signs.leaves,
-        whole=True,
-    ),
+    Entry("order of leaves", "the paths of one subtree are left and come back to", signs.leaves, whole=True),
     Entry(
         "processed target",
         "the block has the law of p processed, where p itself is to be met",
         processed_target,
         whole=True,
     ),
-    Entry(
-        "different processing",
-        "p and q are not processed alike",
-        judged_otherwise,
-        whole=True,
-    ),
+    Entry("different processing", "p and q are not processed alike", judged_otherwise, whole=True),
     Entry(
         "bonus token",
         "only what comes after the last accepted draft of a whole path is wrong",
         signs.shape_bonus,
         whole=True,
     ),
-    Entry(
-        "declared q",
-        "the drafts are not drawn from the q that they are judged with",
-        signs.declared,
-    ),
-    Entry(
-        "half precision",
-        "the function computes in float16 by itself",
-        signs.half,
-    ),
-    Entry(
-        "requests depend on each other",
-        "requests of one batch share their randomness",
-        signs.requests,
-    ),
+    Entry("declared q", "the drafts are not drawn from the q that they are judged with", signs.declared),
+    Entry("half precision", "the function computes in float16 by itself", signs.half),
+    Entry("requests depend on each other", "requests of one batch share their randomness", signs.requests),
     Entry(
         "first token exact",
         "the first token is right and the joint law is wrong, which no test of single tokens can see",
