@@ -6,8 +6,6 @@ a whole in another process, which sends its exit code through a pipe once everyt
 the process ends with stands for no verdict.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """A worker process: it loads user-defined code, and answers requests for its runs until the connection ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -5,8 +5,6 @@ File format (JSON): `instance` (rows and draft scheme, as in instance files), `d
 `upper`, `gap`. All numbers are exact, as text. `checker` recomputes everything from the rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ It imports the standard library, exact rationals and the reader of instance file
 page: any prices bound the optimum from above, and a selection law in the base polytope is attained.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from fractions import Fraction

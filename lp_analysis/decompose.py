@@ -5,8 +5,6 @@ with equality for all paths. Its vertices are the laws of total orders. Since `g
 only, the tightest sets are prefixes of the paths sorted by `r/q`: one sort replaces all `2^N` sets.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

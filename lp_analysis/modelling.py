@@ -1,7 +1,5 @@
 """The modelling language of the reference programs (cvxpy)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from draftproof.simulator.errors import InvalidInput

@@ -5,8 +5,6 @@ values has `a[d]` of shape `(V**d,)`, contexts in lexicographic order; `()` is `
 `draftproof.simulator.instances.processes`: `tables[d]` of shape `(V**d, V)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 

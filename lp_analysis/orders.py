@@ -4,8 +4,6 @@ A path order ranks the `N = V**L2` paths below each of the `T = V**L1` trunks; t
 was drafted and block-verifies it against the law of that choice. Orders have shape `(T, N)`, best path first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise

@@ -9,8 +9,6 @@ leaves up (no children term at depth `L`), `pi(x)` the sum of the prices along p
 `u` is convex, and its minimum is the optimum: see the theory page. Shapes as in `draftproof.lp_analysis.nodes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Solvers work in float64. Their prices and orders are rounded to rationals, and b
 those: any prices give an upper bound and any mixture of orders is attained, so rounding makes neither bound wrong.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any

@@ -3,8 +3,6 @@
 A language model becomes a process: the rows that it gives after a prompt, computed when they are asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

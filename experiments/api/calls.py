@@ -1,7 +1,5 @@
 """One verifier: its law, its verdict, its smallest witness."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Verifiers side by side, and the best block efficiency of any lossless verifier on a scheme."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases of claims: one step, single paths, delayed trees, other schemes, with the deeper ones of the long form."""
 
-from __future__ import annotations
-
 from draftproof.experiments.claims.claim import Cases
 from draftproof.simulator.drafts import (
     Adaptive,

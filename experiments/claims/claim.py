@@ -4,8 +4,6 @@ An `Exact` claim is about every instance and scheme of its cases; one failure re
 figures over instances. An `Open` claim cannot be decided by these tests and says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias

@@ -1,7 +1,5 @@
 """The claims of [thomas2026dynamic]: solvers on delayed trees, their formulas, their order, the selector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction

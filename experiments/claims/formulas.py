@@ -3,8 +3,6 @@
 They are written down from the papers, apart from the verifiers, which are compared with them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from draftproof.simulator.protocol import Vector

@@ -1,7 +1,5 @@
 """Statements about draft trees that are planned or grown, against exhaustive search, and one about counting shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any

@@ -3,8 +3,6 @@
 Texts: the counts of the package, four tokens, a target of order 3 and a draft of order 1, at the most frequent roots.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """The claims of [thomas2026greedy] and of the papers on block, hierarchical and layer verification."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Verifiers for claims only: a misreading of a paper, point-mass drafts, K-SEQ with any parameter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Statements about laws and coins: branching probabilities, the estimator, K-SEQ's tests, Hall's condition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """The kinds of statements that claims are made of: losslessness, order of block efficiencies, equal laws, bounds."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

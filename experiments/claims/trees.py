@@ -1,7 +1,5 @@
 """The claims about trees: traversal verification, DySpec, Sequoia, OPT-Tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The verdict on a claim from all of its rows: status, evidence, and the command that shows a refutation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ledger computed: a claim in parts, each a row that a later run finds again."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """The command line: what every command has in common. Each command is a module of this package."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`draftproof bound`: the optimum over all lossless verifiers, root by root, with certificates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`draftproof choose`: the ranking on the terminal and as a picture."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

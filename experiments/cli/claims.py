@@ -1,7 +1,5 @@
 """`draftproof claims`: the ledger as a table, as a card, as fields for programs, and as a page."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """`draftproof list`: the catalogue, which the table of verifiers is made from, too."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

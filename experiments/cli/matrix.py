@@ -1,7 +1,5 @@
 """`draftproof matrix`: every verifier on every draft scheme, computed."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """`draftproof policies`: the exact value of every policy with every verifier on one Markov pair."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`draftproof precision`: what a verifier loses by computing in low precision, as exact total variation."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

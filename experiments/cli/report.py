@@ -1,7 +1,5 @@
 """`draftproof report`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`draftproof rows`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Annotated
 

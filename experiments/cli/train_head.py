@@ -1,7 +1,5 @@
 """`draftproof train-head`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`draftproof train-selector`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

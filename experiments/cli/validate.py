@@ -1,7 +1,5 @@
 """`draftproof validate`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Witnesses as files, as fields for programs and as tables for people."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The certified bounds of a shape at a root, what they cost and how they are delivered: for `bound` and `compare`."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A grid on a Dask cluster: workers compute the tasks, and this process stores the rows as they come."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The cost of a piece of work in words, said before it begins; `simulator.verdicts.costs` knows what it is."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

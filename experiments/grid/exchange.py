@@ -1,7 +1,5 @@
 """Rows in other files than a store: JSON lines in both directions; CSV, Parquet, Markdown and LaTeX as tables."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -3,8 +3,6 @@
 The drawing board draws into files; the picture of a comparison is at a fixed budget of nodes.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections import defaultdict

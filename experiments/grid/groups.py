@@ -1,7 +1,5 @@
 """Means over prompts, by group: a prompt counts once, however much was computed or measured after it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any

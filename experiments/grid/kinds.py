@@ -1,7 +1,5 @@
 """The fields of a row of each kind, checked where a row is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction

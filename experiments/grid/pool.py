@@ -1,7 +1,5 @@
 """Work spread over processes, results as they come; Ctrl-C ends the processes at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

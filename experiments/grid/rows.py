@@ -1,7 +1,5 @@
 """Fields of rows: what defines a row, by which libraries it was computed, averages over roots."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """Runs a grid of tasks: what a store has not yet is computed, here or in processes, and kept as it comes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext

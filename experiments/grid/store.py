@@ -6,8 +6,6 @@ digest, so that a damaged one is detected and computed again. Locks in a file be
 computing; they end with the process that holds them.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Instances that refute stand beside it. ROWS.db: a store, so that a run that was stopped goes on where it was.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

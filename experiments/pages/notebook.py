@@ -4,8 +4,6 @@ The cells run in this process, one after the other, and what Jupyter would show 
 brings some thirty packages and takes seconds to start, and these cells do not need one.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from contextlib import redirect_stdout

@@ -4,8 +4,6 @@ Every `console` block is filled with what its command prints, and the table of t
 `draftproof compare --markdown` wrote, if one is given.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -5,8 +5,6 @@ on and ends with a digest of it: a row of other code is proved again, and `--che
 proved by code that has changed since. Seconds are of the processor, one core.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time

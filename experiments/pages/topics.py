@@ -4,8 +4,6 @@ It writes `experiments/inputs/topics.npz` and prints the hash of the text and th
 `experiments/inputs/text.py` states.
 """
 
-from __future__ import annotations
-
 from draftproof.experiments.inputs.text import EMBEDDED, ORDER, TABLE, read_text
 from draftproof.simulator.instances.grams import GramTable
 

@@ -1,7 +1,5 @@
 """Files that are complete or not there, and numbers as programs and people read them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

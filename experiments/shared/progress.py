@@ -1,7 +1,5 @@
 """Progress and remarks on stderr: bars only on a terminal, nothing on stdout."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """Studies over many instances, each a command that can be resumed: `python -m draftproof.experiments.studies.NAME`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -3,8 +3,6 @@
 Rows are made in float64, taken to the temperature, and rounded to multiples of `2^-16`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -7,8 +7,6 @@ the exact block efficiency of the pairs (scheme, verifier) that run, and what th
 the target were known. One row an instance; a second run computes only what is missing.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The points of the map of trees, computed from its rows: the best schemes by optimum, pair and time, and the gains."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any

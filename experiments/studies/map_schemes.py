@@ -1,7 +1,5 @@
 """The schemes of the map of trees for a budget of tokens and passes, with their optima and pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

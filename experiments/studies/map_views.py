@@ -1,7 +1,5 @@
 """The tables and the picture of the map of trees: functions of its points."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ The grids stand in the folder `matched`; each is a sweep of its own, which `draf
 `--dask`) computes as well. An interrupted run goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

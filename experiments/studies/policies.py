@@ -6,8 +6,6 @@ Worlds are n-gram pairs of the committed topics, where every value is exact. One
 run computes only what is missing, and several runs can share one file.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

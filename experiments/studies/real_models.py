@@ -5,8 +5,6 @@ goes, acceptance and the L1 distance of p and q by depth, each beside what the e
 `T(x, a)` fitted on this machine predict. One row a setting; a second run computes only what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

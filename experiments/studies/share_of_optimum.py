@@ -7,8 +7,6 @@ that is lossless on delayed trees comes from its structured engine. The share is
 is never overstated. One row an instance; a second run computes only what is missing.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The table and the figure of the study of shares: functions of its rows."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

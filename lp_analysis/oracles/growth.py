@@ -5,8 +5,6 @@ chosen for the largest block efficiency under recursive rejection without replac
 open slots and the number of tokens left. A choice may depend on the tokens drawn before it, not on later ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -6,8 +6,6 @@ are a tree, and no tree of as many nodes has a larger sum. With the draft's rows
 search is OPT-Tree's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

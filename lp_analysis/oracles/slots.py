@@ -5,8 +5,6 @@ probability, its mass, which depends on the tokens drawn before only. So the blo
 grown, is `1 + sum of mass times acceptance` over its filled slots.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

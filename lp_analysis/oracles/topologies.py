@@ -6,8 +6,6 @@ efficiency of a topology is the sum over its places. Sequoia plans with one acce
 average over contexts; here every place has its own.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import cache
 from typing import Any

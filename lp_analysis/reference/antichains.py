@@ -8,8 +8,6 @@ where `c` itself enters the antichain: the antichain at slope `s` holds the topm
 Since `g` is concave, the most violated antichain is a corner of the hull.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from heapq import merge
 from typing import Any, TypeAlias

@@ -3,8 +3,6 @@
 It is a closure problem: a set that contains a node pays for every tree that holds the node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@
 antichains, found exactly. 3. Add them and go on from the last basis with the dual simplex, until none is violated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@
                                  D(c,y) <= D(c) p(y|c)   for every child, drafted or not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ for all sets of tokens.
 2. Fill up to a law in the same way without the limit `p`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 `V` is the vocabulary size, `k` the number of drafts, `p` and `q` rows of shape `(V,)` in either arithmetic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, permutations
 from math import comb, perm

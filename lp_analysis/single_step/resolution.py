@@ -7,8 +7,6 @@ Where a set `S` is tight, `r(S) = P(drafts meet S)`, a draft in `S` must always 
 blocks, each with its own potentials, and the first block that was drafted decides.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

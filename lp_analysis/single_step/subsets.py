@@ -7,8 +7,6 @@ prefix of the tokens sorted by `p/q`. So one sort does it. Drafts without replac
 tokens plus one draw.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import combinations

@@ -7,8 +7,6 @@ probability that the drafts are `A` and `y` is accepted:
     maximise sum x   with   sum_y x(A, y) <= P(A),   sum_A x(A, y) <= p(y),   x >= 0 for y in A.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 

@@ -10,8 +10,6 @@ Master program over the reach `D` and weights of the orders found so far, one mi
    duals of a degenerate master do not oscillate. Each point gives one order a trunk; all new ones are added; repeat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

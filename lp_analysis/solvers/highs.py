@@ -1,7 +1,5 @@
 """HiGHS models that are solved repeatedly, each time from the last basis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import highspy

@@ -11,8 +11,6 @@ transport a selection law.
    it lengthens the steps. All use one factorisation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -13,8 +13,6 @@ slope `s_j`). With `n` nodes below the root, `T = V**L1` trunks and `N = V**L2` 
 `r(x) = sum_j s_j X(x, j)` is a selection law in the base polytope, since the interpolated `g` lies below `g`.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The knots of the interpolated `g`: its error in the price bound, and refined knots with a smaller one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

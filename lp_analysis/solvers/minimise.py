@@ -6,8 +6,6 @@
 In the end the knots are where the optimal order changes level, and the interpolation is exact there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the de
 The price of `c` is `v(c)` where `D(c) = q(c)`, 0 elsewhere; the price bound then equals the optimum.
 """
 
-from __future__ import annotations
-
 from draftproof.lp_analysis.nodes import NodeValues, children, reach
 from draftproof.lp_analysis.subject import Subject
 

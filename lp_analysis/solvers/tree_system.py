@@ -5,8 +5,6 @@ eliminated after those of its children, all nodes of a depth at once, with one c
 dense and small: the cells of each trunk, then the nodes of the trunks. Notation as in `level_rows`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

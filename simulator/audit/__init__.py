@@ -4,8 +4,6 @@
 target's law; `diagnose` names the bug.
 """
 
-from __future__ import annotations
-
 from draftproof.simulator.audit.assertion import assert_function_lossless, assert_lossless, make_audit
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.boundary import Corner, corners

@@ -1,7 +1,5 @@
 """Assertions for test suites of other projects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 So the enumerating engine, the balance equation and shrinking apply to it as to any verifier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field

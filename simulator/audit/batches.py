@@ -4,8 +4,6 @@ The requests are made from one instance, so that a witness for a batch is one in
 tokens renamed in reverse order and, if `ragged`, paths shorter by one token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce

@@ -11,8 +11,6 @@ on boxes:
 A threshold that no line, corner or grid point crosses is missed: the verdict assumes that there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product

@@ -6,8 +6,6 @@ with such a token. The ranges are those that the libraries document: `random`, `
 and never 1, multiples of 2^-53 or 2^-24; torch's `exponential_` gives no 0, `random.expovariate` does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from draftproof.simulator.audit.judge import Audit

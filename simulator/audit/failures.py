@@ -1,7 +1,5 @@
 """Errors of an audited function on a legal case, with line and arguments."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Iterator, Sequence

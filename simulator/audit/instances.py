@@ -4,8 +4,6 @@ Rows are multiples of 1/16, so that floats hold them exactly. All but the contex
 every context.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from fractions import Fraction

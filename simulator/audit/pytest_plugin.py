@@ -10,8 +10,6 @@ fails with the place and a hypothesis unless the function is lossless. The argum
 `draftproof.simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from draftproof.simulator.audit.assertion import assert_lossless

@@ -1,7 +1,5 @@
 """A draft scheme of independent paths of different lengths, as a server has where some drafts stop early."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from math import prod

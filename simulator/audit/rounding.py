@@ -1,7 +1,5 @@
 """Whether the deviations of a function are the rounding of a lower precision inside: a run in float64 shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

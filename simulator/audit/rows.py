@@ -4,8 +4,6 @@
 rows nothing is rounded.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log

@@ -11,8 +11,6 @@ State between calls raises an error instead of a verdict. Branches that only rou
 the verdict and do not change it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

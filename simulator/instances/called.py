@@ -1,7 +1,5 @@
 """A process that is a function of the context, for instance a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows in rationals, from exact rows or floats: for computations that are exact only, such as bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 

@@ -9,8 +9,6 @@ occurrences of `y` after `c` and `t(c)` different tokens seen there,
 down to the uniform distribution below order 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

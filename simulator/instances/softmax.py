@@ -4,8 +4,6 @@ A float is a fraction, so every row can be divided by its exact sum: nothing is 
 the given ones by the stated `correction` at most.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Markov chains of block starts: closed classes, stationary laws and the values of a decision, exact or in float64."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

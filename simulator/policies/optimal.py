@@ -8,8 +8,6 @@ the relative values `h` of a policy, Howard's step takes at every state
 and a policy that no step changes has the largest ratio of all policies, with memory and random ones included.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from math import prod

@@ -5,8 +5,6 @@ whatever the choice, the next tokens have the target's law. A choice that depend
 dropped is not lossless.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias

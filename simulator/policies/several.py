@@ -5,8 +5,6 @@ an accepted path, so the law of the output is a `BlockLaw`, and its balance is z
 output, continued by the target, has the target's law.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction

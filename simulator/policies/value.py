@@ -8,8 +8,6 @@ probability `ends(a, s, s')`. With the stationary law `mu` of the states where b
 Exact where the tables are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The trees and the instances, for every scheme, on which a verifier that declares it is judged."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType

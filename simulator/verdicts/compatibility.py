@@ -1,7 +1,5 @@
 """Which verifier is lossless on which draft scheme: computed on the conformance set, not declared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -9,8 +9,6 @@ With pytest:
 Every check raises `AssertionError` (or `InvalidVerifier`) with the instance or the tree that breaks it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

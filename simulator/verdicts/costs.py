@@ -3,8 +3,6 @@
 Seconds are estimated from trials on small shapes, by the clock of the caller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Grids: every instance whose probabilities are multiples of one fraction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations, islice, pairwise, product
 from math import comb, log10

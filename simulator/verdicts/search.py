@@ -1,7 +1,5 @@
 """Shrinking what refutes a verifier to a minimal witness, by Hypothesis, which takes a while to import."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

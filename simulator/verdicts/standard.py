@@ -6,8 +6,6 @@ the corner cases, random rational instances, and at V = 2 the grid in thirds. Th
 instances every time. In between, what the card and the structure declare is compared with `verify`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache

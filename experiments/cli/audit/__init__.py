@@ -1,7 +1,5 @@
 """`draftproof audit`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """From what a person types to an audit: the function, how it is called, and the instances to judge it on."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """How the verdict of an audit is shown to people and to programs."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from fractions import Fraction

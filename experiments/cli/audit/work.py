@@ -1,7 +1,5 @@
 """`draftproof audit`: somebody else's function on the default instances or on given ones, and what is wrong with it."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`draftproof check`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 

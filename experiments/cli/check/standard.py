@@ -1,7 +1,5 @@
 """`draftproof check` where neither an instance nor a scheme is named: the standard check, and its verdict in words."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

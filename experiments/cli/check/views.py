@@ -1,7 +1,5 @@
 """How the verdict of a check is shown to people and to programs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`draftproof check`: one verifier on one or many instances, and the witness if it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction

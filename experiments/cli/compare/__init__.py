@@ -1,7 +1,5 @@
 """`draftproof compare`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ On texts the value of a policy is that of the steady state, each block starting 
 is the mean over the roots, computed from the rows of the comparison. It is exact where those rows are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Tables of rows for the terminal, for LaTeX and for spreadsheets. Functions of rows; nothing is computed here."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

@@ -1,7 +1,5 @@
 """`draftproof compare`: the exact law of every verifier on every shape, one row each, on several processes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

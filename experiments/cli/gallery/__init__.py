@@ -1,7 +1,5 @@
 """`draftproof gallery`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing of theirs stands here. `text` is what could be sent upstream about a los
 `witnesses`, plain Python that shows the bug without draftproof.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

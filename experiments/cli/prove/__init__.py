@@ -1,7 +1,5 @@
 """`draftproof prove`."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Annotated

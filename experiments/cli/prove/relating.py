@@ -1,7 +1,5 @@
 """`draftproof prove A --equals B`, `--dominates B`: a relation of two verifiers at one shape, for all p and q."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass, replace

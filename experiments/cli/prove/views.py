@@ -1,7 +1,5 @@
 """How a theorem, its refutation or what is missing is shown to people and to programs."""
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from itertools import groupby

@@ -1,7 +1,5 @@
 """`draftproof prove`: one verifier at one shape, for all p and q."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

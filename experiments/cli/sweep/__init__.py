@@ -1,7 +1,5 @@
 """`draftproof sweep`."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

@@ -32,8 +32,6 @@ max_nodes = 6
 max_depth = 4
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The report as one file of HTML without network: light and dark, for a wide window, a phone and print."""
 
-from __future__ import annotations
-
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The matched comparison as sections: the tables of the paper cell by cell, every term, and the reported order."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A verifier stands in a comparison only if it is lossless on every scheme of ever
 are about the same drafts; the optimum, where it is known on all of them, is the line that none can pass.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

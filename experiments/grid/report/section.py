@@ -1,7 +1,5 @@
 """A section of the report and its cells: what is shown, with the number that it is sorted and shaded by."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10

@@ -9,8 +9,6 @@ other models; what can be asked here is whether laws can be ordered so at all: o
 term.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

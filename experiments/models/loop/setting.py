@@ -1,7 +1,5 @@
 """What all measurements of a pair share, and verifiers with the prediction that they are held against."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

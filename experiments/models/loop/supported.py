@@ -1,7 +1,5 @@
 """Whether a model can read trees: it must obey a mask of ours and positions of ours, and keep plain caches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -5,8 +5,6 @@ draw. Whatever came before, a block of a lossless verifier and what the target w
 So has the text: put the target's law after the last block, then after the one before, and so on to the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Where the seconds of a generation go."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """From logits to the rows that draws and verifiers read (warped, float64), and the coins that go with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The yardstick is an interpolated n-gram model, that of `draftproof.simulator.ins
 C) in floats, for any vocabulary size `V`: only contexts that occur are kept.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

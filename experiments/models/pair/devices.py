@@ -1,7 +1,5 @@
 """Where models run and in which precision, and how many tokens they can read; what cannot be had is one clear line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Early exit is the target's first layers with its own last norm and its own outpu
 with fewer layers whose weights are the target's, not copies of them. It takes no memory but for its caches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field

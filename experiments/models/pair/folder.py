@@ -1,7 +1,5 @@
 """What training leaves in a folder: models and their record as JSON, complete or not there at all."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

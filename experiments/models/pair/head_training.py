@@ -5,8 +5,6 @@ head itself expected the first time, as it will in a tree. Loss: cross-entropy t
 features miss (smooth L1), as the paper weighs them but with rows first.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

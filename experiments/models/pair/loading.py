@@ -1,7 +1,5 @@
 """One causal language model of transformers from a folder or by name; every failure is one clear line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A pair to work with: trained on the spot, taken from a folder, or any two models; and how good it is."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager

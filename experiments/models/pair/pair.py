@@ -8,8 +8,6 @@ Tokens that the draft does not have get no mass from it, and where one stands in
 instead: any draft is right for a lossless verifier.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

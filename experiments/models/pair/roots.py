@@ -4,8 +4,6 @@ A text gives slices of its held-out end, evenly spaced, each behind what the tok
 prompts gives one root a prompt: all of it, or its last tokens; chats as the tokenizer's template writes them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Sequence

@@ -6,8 +6,6 @@
 All are saved in the format of transformers, so that its `AutoTokenizer` reads them and gives the same tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -8,8 +8,6 @@ A target with many layers is trained with few first. Then behind every layer sta
 that they pass on what they get until training changes them (function-preserving growth, Net2Net, arXiv:1511.05641).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace

@@ -4,8 +4,6 @@ Learners are scikit-learn's: a shallow tree, a linear rule, boosted trees. Each 
 error is weighed by how often blocks start in a state, and the action is the arg-max of what is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

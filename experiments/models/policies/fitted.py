@@ -4,8 +4,6 @@ As in policy iteration, but where the best action of a state would be taken, a l
 numbers. `X` has shape `(S, F)`: the scalars of what is known at every state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

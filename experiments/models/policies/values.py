@@ -1,7 +1,5 @@
 """Policies of a Markov pair, each valued exactly with every verifier, as rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

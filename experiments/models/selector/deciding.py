@@ -6,8 +6,6 @@ that drafts, and the other hidden states were computed by passes of the block be
 one pass of the draft more than it would have had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """`draftproof train-selector`: roots, labels that are kept as they come, the grid, and what came of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

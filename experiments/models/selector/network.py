@@ -9,8 +9,6 @@ numbers go into the first layer. After a pass of a model every function of numpy
 the first time, so few are used.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import Any

@@ -4,8 +4,6 @@ The weights bear their hash in their name and are there before the JSON that nam
 leaves the older selector or the new one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ this one bug. *Counterfactual*: the function becomes lossless once the suspected
 where the balance fails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The evidence about a refuted function: laws of verifiers with known bugs, and the function under other conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

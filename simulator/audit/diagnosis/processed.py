@@ -1,7 +1,5 @@
 """Hypotheses about rows that are processed in one place and not in another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -3,8 +3,6 @@
 These are functions that an audit follows, since the probability of a product of uniforms has logarithms in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, product

@@ -4,8 +4,6 @@ A verifier of the zoo has the same steps; these exist because a bug is an argume
 no verifiers. `p`, `q` are the rows at a node, `(x)+ = max(x, 0)`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

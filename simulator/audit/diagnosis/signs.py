@@ -1,7 +1,5 @@
 """What speaks for an entry of the catalogue: an equal law, a cause that can be taken away, where the balance fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The verifiers with one bug each that a law is compared with, by the entry of the catalogue that they stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The ways in which functions of other projects want their drafts, and return their blocks: one small file each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

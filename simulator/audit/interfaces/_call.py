@@ -3,8 +3,6 @@
 `V` is the vocabulary size, `B` the number of requests in a batch, `L` the length of a request's path.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

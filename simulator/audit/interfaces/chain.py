@@ -4,8 +4,6 @@ In a batch the arrays have a first axis of `B` requests, shorter ones are padded
 as a fourth argument.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

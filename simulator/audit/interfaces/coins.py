@@ -8,8 +8,6 @@ uniforms `(n,)`, final_uniforms `(B,)`: uniform coins in [0, 1); noise `(B, V)`:
 `(B, V)`: minus the logarithm of such ones. Other usual names of these are known too; see `noise`.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from itertools import accumulate

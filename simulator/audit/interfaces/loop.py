@@ -5,8 +5,6 @@ target's own. Models come anew with every call. Where rows are asked for that li
 tokens decide: they change no token that is judged.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens

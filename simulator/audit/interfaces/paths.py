@@ -1,7 +1,5 @@
 """The paths interface: FUNCTION takes the drafted paths, with `p` and `q` in dictionaries keyed by prefix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, paths_of, read_block

@@ -5,8 +5,6 @@ so a path of `L` drafted tokens has `L + 1` columns. Shorter paths are padded wi
 positional parameter also gets `q`: `q[k, i]` is the row from which `candidates[k, i + 1]` was drawn, zeros at the end.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -4,8 +4,6 @@ Its rows are logits of one path: `candidate_input_ids (1, L)`, `candidate_logits
 `new_logits (1, L + 1, V)`; it returns the output tokens `(1, n + 1)` and the number `n` of accepted ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole

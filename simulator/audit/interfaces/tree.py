@@ -1,7 +1,5 @@
 """The tree interface: FUNCTION takes the root of the draft tree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole

@@ -1,7 +1,5 @@
 """The public copy of the reference code of greedy block verification: `TreeVerifier` on trees that are given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EAGLE-2 and 3: the posterior of candidate arrays, for drafts that are the likeliest tokens; and HSD's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """transformers as it is installed: its acceptance step, and whole texts of assisted generation."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Any

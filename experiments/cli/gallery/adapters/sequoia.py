@@ -4,8 +4,6 @@ A tree is what `construct_grow_map` leaves: a node for every drafted token. With
 are different ones; with replacement duplicates are nodes of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """SGLang's chain of drafts, sampled and rejected in one Triton kernel, run by Triton's interpreter: one request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """vLLM's rejection sampler in Triton kernels, run by Triton's interpreter: one request, all of it sampled at random."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

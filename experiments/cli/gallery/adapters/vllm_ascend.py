@@ -4,8 +4,6 @@ They are composed as `rejection_sample` composes them: uniform numbers for the d
 recovered tokens, a bonus token that is drawn beforehand.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
