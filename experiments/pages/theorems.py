@@ -190,7 +190,7 @@ def large_claims() -> Iterator[Claim]:
 
 
 #: What the page says of free numbers and of closed forms.
-FREE = (
+NOTES = (
     "`solver` stands for the weights of khisti's tournaments, spectr's rho wherever it is allowed, the mixtures of\n"
     "path_transport. In the layer verifiers it is the whole selection: whatever is drafted below a layer, one of the\n"
     "drafted pairs is selected with any probabilities (in `layer_transport`, at most one), which covers every race,\n"
@@ -265,7 +265,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
         "proved is compared with enumeration in rationals at random points. All this guards against mistakes, not\n"
         "against code written to break out of Python.\n"
     )
-    yield from FREE
+    yield from NOTES
     yield "\n## Lossless\n"
     yield "| verifier | V | scheme | free | zeros | verdict | cells of verdicts | of balances | degree | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
