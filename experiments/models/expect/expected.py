@@ -419,7 +419,8 @@ class SharedTrees:
         self, setting: Setting, contexts: Sequence[Context], schemes: Sequence[DraftScheme], budget: Budget = CHOSEN
     ) -> None:
         self.contexts, self.budget = contexts, budget
-        self._setting, self._schemes = setting, list(dict.fromkeys(schemes))
+        self._setting = setting
+        self._schemes = list(dict.fromkeys([*schemes, *(part for each in schemes for part in upper_parts(each))]))
         depths = [max(scheme.depth, 1) for scheme in schemes]
         self._deepest = max((depth for depth in depths if budget.tables(setting.pair.vocab_size, depth)), default=0)
         self._cases = [root_case(setting.pair, setting.warp, context, self._deepest) for context in contexts]
@@ -521,8 +522,18 @@ class SharedTrees:
             )
         return AlongText.of(prediction.means, 1.0 + scheme.depth, prediction.how)
 
+    def _known(self, named: NamedVerifier, scheme: DraftScheme) -> tuple[Delayed, Any] | None:
+        """The deepest upper part of the scheme that has sums, and its means; None where the rest does not add to it."""
+        if nests(named.verifier, scheme) or named.verifier.card.single_path:
+            for part in upper_parts(scheme):
+                with suppress(TooLarge):
+                    if self._sum_seconds(named, part) is not None:
+                        return part, summed(named.verifier, part, self._rows).means[:, 0]
+        return None
+
     def _sampled(self, players: Sequence[Player], progress: Tick | None) -> list[AlongText]:
         means = np.zeros((len(players), len(self.contexts), self.budget.trees))
+        known = [self._known(*player) for player in players]
         for number, context in enumerate(self.contexts) if players else ():
             # trees of all schemes, so that they are the same whoever is asked about, in this call or another
             drawing, choices = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
@@ -533,10 +544,28 @@ class SharedTrees:
                 at = self._schemes.index(scheme)
                 with named_errors(named.label):
                     means[place, number] = [judge.of(each[at], scheme) for each in drawn]
+                    if (upper := known[place]) is not None:  # exact as far as it goes, from trees what is below
+                        above = self._schemes.index(upper[0])
+                        means[place, number] -= [judge.of(each[above], upper[0]) for each in drawn]
+                        means[place, number] += upper[1][number]
                 if progress:
                     progress(1)
-        how = f"{self.budget.trees} sampled trees a context"
-        return [AlongText.of(each, 1.0 + scheme.depth, how) for each, (_, scheme) in zip(means, players, strict=True)]
+        trees_said = f"{self.budget.trees} sampled trees a context"
+        said = [trees_said if upper is None else f"{trees_said} below {SUMS}" for upper in known]
+        return [
+            AlongText.of(each, 1.0 + scheme.depth, how)
+            for each, how, (_, scheme) in zip(means, said, players, strict=True)
+        ]
+
+
+def upper_parts(scheme: DraftScheme) -> list[Delayed]:
+    """The trees that a delayed one has as its upper parts, the deepest first."""
+    if type(scheme) is not Delayed:
+        return []
+    return [
+        Delayed(scheme.K, scheme.L1, depth - scheme.L1) if depth > scheme.L1 else Delayed(1, 0, depth)
+        for depth in range(scheme.depth - 1, 0, -1)
+    ]
 
 
 def labels(

@@ -146,6 +146,27 @@ def test_identical_laws_read_equal_and_deeper_trees_never_less(exact_pair: Pair)
         assert (np.diff(rows, axis=0) > 0).any()
 
 
+def test_what_is_summed_above_is_exact_and_trees_tell_what_is_below(exact_pair: Pair) -> None:
+    """Rows of one depth are few enough: so no deeper tree reads less than the exact mean of its upper part."""
+    contexts = [ROOT, (3, 1, 0)]
+    where = setting(exact_pair, Sampling(), contexts, 0)
+    named = [find_verifier(name) for name in ("naive", "block", "specinfer", "layer_transport")]
+    shapes = [Delayed(*shape) for shape in ((1, 0, 1), (1, 0, 2), (1, 0, 3), (2, 0, 1), (2, 0, 2), (2, 1, 2))]
+    players = [(each, shape) for each in named for shape in shapes]
+    trees = SharedTrees(where, contexts, shapes, Budget(0, 30, sums=8))
+    found, laws = trees.of(players), SharedTrees(where, contexts, shapes).of(players)
+    for (_, shape), mean, law in zip(players, found, laws, strict=True):
+        assert mean.how == (SUMS if shape.depth == 1 else f"30 sampled trees a context below {SUMS}")
+        assert abs(mean.mean - law.mean) <= max(4 * mean.error, 1e-12)
+    for first in range(0, len(players), len(shapes)):
+        one, two, three, fork, forks, _ = (np.array(each.by_context) for each in found[first : first + len(shapes)])
+        assert (one <= two).all()
+        assert (two <= three).all()
+        assert (fork <= forks).all()
+    alone = SharedTrees(where, contexts, shapes, Budget(0, 30, sums=0)).of(players)
+    assert sum(each.error for each in found) < 0.8 * sum(each.error for each in alone)
+
+
 def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
     tree = draw_trees(exact_pair, Delayed(2, 0, 2), Sampling(), ROOT, 1, SamplingCoin(np.random.default_rng(0)))[0]
     assert not nests(make("path_transport"), Delayed(2, 0, 2))
