@@ -14,7 +14,7 @@ Estimating means of bounded random variables by betting (2024), with `b` that do
 `log_e_value`: whether texts have the target's law, from how often each token came after each context. Half of the
 average learns: with weight `s` of the target, the law after a context `c` is `(s p(y|c) + n(c, y)) / (s + n(c))` with
 the counts `n` of the runs before. Half of it leans to the draft, as lossy verifiers do, or away from it: the law is `p
-+ a (q - p)`, cut off at 0, for several `a` of either sign.
++ a (q - p)`, cut off at 0, for several `a` of either sign; one more is that of corrections drawn from `p`.
 
 `Monitor`: whether a loop that runs is lossless, token by token. If it is, what follows a token has the target's law
 `p`, whatever came before and whether or not the block went on: a block that makes `x` its whole and goes on with the
@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from math import inf, log
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,12 @@ _STEPS = 40
 TRUST = (30.0, 300.0, 3000.0)
 #: How far laws lean to the draft.
 LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+#: Bugs of engines whose law is computed, see `engine_law`.
+BUGS = {
+    "correction": "corrections drawn from p",
+    "residual": "second drafts judged by a residual that is not normalised",
+    "bonus": "bonus tokens drawn from q",
+}
 #: Powers of `p` of the monitor: flatter and sharper rows.
 POWERS = (0.8, 0.9, 1.1, 1.25)
 #: Stands for the logarithm of an infinite ratio, after which nothing else would count any more.
@@ -120,15 +127,21 @@ class RowsAfter:
         """The target's rows moved by this share to the draft's, or to "uniform" ones."""
         if towards == "uniform":
             return [leaning(p, p * 0 + 1 / p.shape[1], share) for p in self.target]
-        return [leaning(p, self.draft[d] if d < len(self.draft) else p, share) for d, p in enumerate(self.target)]
+        return [p if q is None else leaning(p, q, share) for p, q in self.pairs]
+
+    @property
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """The rows of both models, depth by depth; None where there are no drafts."""
+        return list(zip_longest(self.target, self.draft[: len(self.target)]))
 
     @cached_property
     def ratios(self) -> list[list[Any]]:
-        """For each of `LEANINGS`, depth by depth, the logarithm of its rows over the target's."""
+        """For each of `LEANINGS`, and for corrections from `p`, the logarithm of rows over the target's by depth."""
+        corrected = [p if q is None else sum(_judged(p, q, False, "correction")) for p, q in self.pairs]
         with np.errstate(divide="ignore", invalid="ignore"):  # where p is 0 no token ever comes
             return [
-                [np.log(moved / p) for moved, p in zip(self.leaning(share), self.target, strict=True)]
-                for share in LEANINGS
+                [np.log(moved / p) for moved, p in zip(law, self.target, strict=True)]
+                for law in (*(self.leaning(share) for share in LEANINGS), corrected)
             ]
 
 
@@ -171,7 +184,7 @@ def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
     leaning_ = average(
         [
             sum(_fixed(each, root.ratios[number]) for each, root in zip(counts, rows, strict=True))
-            for number in range(len(LEANINGS))
+            for number in range(len(LEANINGS) + 1)
         ]
     )
     return average([learning, leaning_])
@@ -194,7 +207,7 @@ def _fixed(counts: Counts, ratios: Sequence[Any]) -> float:
 
 @dataclass(frozen=True)
 class Power:
-    """What the test finds. distance: total variation of the first `length` tokens; share: how often it was found.
+    """What the test finds. distance: total variation of the first tokens; share: how often it was found.
 
     towards: where the rows lean, and leaning how far. runs: from all roots together.
     """
@@ -204,7 +217,26 @@ class Power:
     distance: float
     share: float
     runs: int
-    length: int
+
+
+def found_share(
+    rows: Sequence[RowsAfter],
+    laws: Sequence[Any],
+    runs: int,
+    level: float,
+    generator: np.random.Generator,
+    trials: int = 100,
+) -> tuple[float, float]:
+    """The total variation of texts of these laws from the target's, and how often the test finds it.
+
+    laws: of the first tokens after each root, shape `(V**length,)`. runs: from each root.
+    """
+    size, length, found = rows[0].target[0].shape[1], len(rows[0].target), 0
+    distances = [abs(law - joint(each.target)).sum() / 2 for law, each in zip(laws, rows, strict=True)]
+    for _ in range(trials):
+        drawn = [Counts.of_outcomes(generator.multinomial(runs, law / law.sum()), size, length) for law in laws]
+        found += refutes(log_e_value(drawn, rows), level)
+    return float(np.mean(distances)), found / trials
 
 
 def least_found(
@@ -222,17 +254,10 @@ def least_found(
     the last run only: who looks more often finds it sooner. A share below `wanted` in the result means that even the
     largest bias of its kind is found less often.
     """
-    length = min(len(each.target) for each in rows)
 
     def power(share: float) -> Power:
         laws = [joint(each.leaning(share, towards)) for each in rows]
-        honest = [joint(each.target) for each in rows]
-        distance = float(np.mean([abs(a - b).sum() / 2 for a, b in zip(laws, honest, strict=True)]))
-        size, found = rows[0].target[0].shape[1], 0
-        for _ in range(trials):
-            drawn = [Counts.of_outcomes(generator.multinomial(runs, law / law.sum()), size, length) for law in laws]
-            found += refutes(log_e_value(drawn, rows), level)
-        return Power(towards, share, distance, found / trials, runs * len(rows), length)
+        return Power(towards, share, *found_share(rows, laws, runs, level, generator, trials), runs * len(rows))
 
     low, high = 0.0, power(1.0)
     while high.share >= wanted and high.leaning - low > 0.1 * high.leaning:
@@ -250,6 +275,46 @@ def joint(tables: Sequence[Any]) -> Any:
     for rows in tables:
         mass = (mass[:, None] * rows).reshape(-1)
     return mass
+
+
+def engine_law(rows: RowsAfter, depth: int, branches: int, bug: str | None) -> Any:
+    """The law of the first tokens that token-by-token verification writes with one of `BUGS`, shape `(V**length,)`.
+
+    A block drafts `depth` tokens, of which the first has a second draft where there are several branches. Without a bug
+    it is the target's law.
+    """
+    masses = {0: np.ones(1)}  # by how many drafts the block has accepted
+    for p, q in rows.pairs:
+        after: dict[int, Any] = {}
+        for accepted, mass in masses.items():
+            if accepted == depth or q is None:
+                accept, end = p * 0, p if q is None or bug != "bonus" else q
+            else:
+                accept, end = _judged(p, q, accepted == 0 and branches > 1, bug)
+            for place, part in ((accepted + 1, accept), (0, end)):
+                after[place] = after.get(place, 0) + (mass[:, None] * part).reshape(-1)
+        masses = after
+    return sum(masses.values())
+
+
+def _judged(p: Any, q: Any, twice: bool, bug: str | None) -> tuple[Any, Any]:
+    """The masses of accepted drafts and of corrections, both of the shape of `p`. twice: with a second draft of `q`."""
+    accepted = np.minimum(p, q)
+    residual = p - accepted
+    rejected = residual.sum(-1, keepdims=True)
+    if twice:
+        judge = residual if bug == "residual" else _normalised(residual, p)
+        again = np.minimum(judge, q)
+        accepted, residual = accepted + rejected * again, _normalised(judge - again, judge)
+        rejected = rejected * (1 - again.sum(-1, keepdims=True))
+    return accepted, rejected * (p if bug == "correction" else _normalised(residual, p))
+
+
+def _normalised(rows: Any, otherwise: Any) -> Any:
+    """Rows divided by their sums; where nothing is left, `otherwise` is."""
+    kept = np.where(rows.sum(-1, keepdims=True) > 0, rows, otherwise)
+    kept = np.where(kept.sum(-1, keepdims=True) > 0, kept, 1.0)
+    return kept / kept.sum(-1, keepdims=True)
 
 
 @dataclass

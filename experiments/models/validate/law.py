@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.models.loop.loop import Loop, many_texts
-from draftproof.experiments.models.loop.sequential import Counts, RowsAfter, least_found, log_e_value, refutes
+from draftproof.experiments.models.loop.sequential import (
+    BUGS,
+    Counts,
+    RowsAfter,
+    engine_law,
+    found_share,
+    least_found,
+    log_e_value,
+    refutes,
+)
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.instances.case import Case
@@ -78,8 +87,21 @@ def law_key(
     )
 
 
-def power_fields(tables: Sequence[Case], length: int, runs: int, level: float) -> list[dict[str, Any]]:
-    """What the test finds: the least bias of two kinds, by simulation of its exact law. runs: from each root."""
+def power_fields(
+    tables: Sequence[Case], length: int, runs: int, level: float, schemes: Sequence[DraftScheme]
+) -> dict[str, list[dict[str, Any]]]:
+    """What the test finds, by simulation of its exact law. runs: from each root.
+
+    found: the least bias of two kinds. bugs: those of engines at their full size, as token-by-token verification has
+    them on these schemes, which take turns.
+    """
     rows = [RowsAfter.of(each, length) for each in tables]
+    trees = [(scheme.depth, int(scheme.as_dict().get("K", 1))) for scheme in schemes]
+    bugs = []
+    for bug, said in BUGS.items():
+        laws = [sum(engine_law(each, *tree, bug) for tree in trees) / len(trees) for each in rows]
+        distance, share = found_share(rows, laws, runs, level, np.random.default_rng(0))
+        bugs.append({"bug": said, "distance": distance, "share": share})
     kinds = ("draft", "uniform")
-    return [asdict(least_found(rows, kind, runs, level, np.random.default_rng(0))) for kind in kinds]
+    found = [asdict(least_found(rows, kind, runs, level, np.random.default_rng(0))) for kind in kinds]
+    return {"found": found, "bugs": bugs}

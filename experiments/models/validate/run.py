@@ -191,8 +191,9 @@ def law_length(validation: Validation) -> int:
 
 def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
     """What the law test can find with the runs that it has."""
+    runs, level = validation.root_runs, validation.law_level
     return {
-        "found": power_fields(tables, law_length(validation), validation.root_runs, validation.law_level),
+        **power_fields(tables, law_length(validation), runs, level, validation.schemes),
         "level": validation.law_level,
         "log10_needed": -log(validation.law_level) / log(10),
     }

@@ -19,6 +19,8 @@ from draftproof.experiments.shared.output import markdown_name
 
 Row = Mapping[str, Any]
 
+#: A total variation below is rounding.
+_SAME = 1e-9
 #: Standard errors beyond a bound that a normal number exceeds with probability 0.9.
 NINE_TENTHS = 1.2816
 
@@ -87,7 +89,15 @@ def power_lines(power: Row, verifiers: int) -> str:
         f"probability at most {power['level']:.2g} ({LEVEL:g} for {verifiers} tests). Within {first['runs']:,} runs it "
         "finds, with probability 0.9, a\nbias of this total variation on every shape (they take turns): "
         + ", ".join(biases)
+        + "\nBugs of engines, as token-by-token verification has them on these shapes, and how often it finds them: "
+        + "; ".join(_bug_words(each) for each in power["bugs"])
     )
+
+
+def _bug_words(bug: Row) -> str:
+    if bug["distance"] < _SAME:
+        return f"{bug['bug']}: does not show in these tokens"
+    return f"{bug['bug']} (total variation {bug['distance']:.3f}): {bug['share']:.2f}"
 
 
 def cell_table(rows: Sequence[Row], table: Row) -> Table:

@@ -1,5 +1,6 @@
 """The statistics: sums of squares by hand and by simulation, and an e-process that does not grow under the truth."""
 
+from fractions import Fraction
 from itertools import product
 from math import exp, inf, log
 
@@ -8,9 +9,16 @@ import pytest
 
 from draftproof.experiments.models.expect.expected import Expected, joint, predict
 from draftproof.experiments.models.loop.loop import Block
-from draftproof.experiments.models.loop.sequential import Counts, RowsAfter, least_found, log_e_value
+from draftproof.experiments.models.loop.sequential import (
+    Counts,
+    RowsAfter,
+    engine_law,
+    found_share,
+    least_found,
+    log_e_value,
+)
 from draftproof.experiments.models.validate.cells import Agreement, ChiSquare, compare, pearson, table_chi_square
-from draftproof.simulator import BlockLaw, Delayed, TableProcess, block_law
+from draftproof.simulator import BlockLaw, Card, Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_at
 from draftproof.verifiers import make
@@ -150,3 +158,65 @@ def test_what_cannot_be_found_is_said() -> None:
     rows = [RowsAfter.of(tables(3, 2, 0, apart=0.01), 2)]
     found = least_found(rows, "draft", 20, 1e-3, np.random.default_rng(0))
     assert (found.leaning, found.share < 0.9) == (1.0, True)
+
+
+class Engine:
+    """Token-by-token verification of one draft, or of two of one token, with a bug of engines; rows `p`, `q`."""
+
+    def __init__(self, bug: str, q: list[Fraction]) -> None:
+        self.card, self.bug, self.q = Card(name=f"engine_{bug}", title="", source=None, needs=None), bug, q
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        node = root
+        while node.children:
+            judge = list(node.target)
+            for token in node.children:
+                if coin.flip(min(Fraction(1), judge[token] / self.q[token])):
+                    node = node.child(token)
+                    break
+                judge = [max(mass - other, Fraction(0)) for mass, other in zip(judge, self.q, strict=True)]
+                if self.bug != "residual":
+                    judge = [mass / sum(judge) for mass in judge]
+            else:
+                rest = node.target if self.bug == "correction" else [mass / sum(judge) for mass in judge]
+                return Verdict(node.context, coin.choose(rest))
+        return Verdict(node.context, coin.choose(self.q if self.bug == "bonus" else node.target))
+
+
+def texts_of(law: BlockLaw, length: int) -> np.ndarray:
+    """The law of texts of blocks with this law, whatever came before; shape `(V**length,)`."""
+    words = {
+        (*np.unravel_index(row, (law.vocab_size,) * depth), token) if depth else (token,): float(mass)
+        for depth, masses in enumerate(law.correction)
+        for row, masses_of_row in enumerate(np.asarray(masses).reshape(-1, law.vocab_size))
+        for token, mass in enumerate(masses_of_row)
+    }
+
+    def text(wanted: tuple[int, ...]) -> float:
+        whole = sum(mass for word, mass in words.items() if word[: len(wanted)] == wanted)
+        begun = {word: mass for word, mass in words.items() if word == wanted[: len(word)] != wanted}
+        return whole + sum(mass * text(wanted[len(word) :]) for word, mass in begun.items())
+
+    return np.array([text(each) for each in product(range(law.vocab_size), repeat=length)])
+
+
+@pytest.mark.parametrize(
+    ("bug", "depth", "branches"),
+    [("correction", 2, 1), ("bonus", 2, 1), ("bonus", 1, 1), ("residual", 1, 2), ("correction", 1, 2), ("none", 1, 2)],
+)
+def test_the_law_of_a_bug_is_that_of_an_engine_with_it(bug: str, depth: int, branches: int) -> None:
+    p, q = ([Fraction(mass, 10) for mass in row] for row in ((6, 3, 1), (1, 2, 7)))
+    target, draft = (TableProcess([[row] * 3**here for here in range(depth + 1)]) for row in (p, q))
+    played = block_law(Engine(bug, q), target, draft, Delayed(branches, 0, depth))
+    tables = [tuple(np.array([[float(mass) for mass in row]] * 3**here) for here in range(3)) for row in (p, q)]
+    found = engine_law(RowsAfter(*tables), depth, branches, bug)
+    assert found == pytest.approx(texts_of(played, 3), abs=1e-12)
+    assert (abs(found - joint(tables[0])).max() < 1e-12) == (bug == "none")
+
+
+def test_corrections_from_the_target_are_found_by_the_law_made_for_them() -> None:
+    rows = [RowsAfter.of(tables(4, 2, seed, apart=0.6), 3) for seed in (0, 1)]
+    laws = [engine_law(each, 2, 1, "correction") for each in rows]
+    distance, share = found_share(rows, laws, 400, 1e-3, np.random.default_rng(0), 40)
+    assert 0.1 < distance < 0.12
+    assert share >= 0.95  # 0.77 by the other laws alone

@@ -1,6 +1,8 @@
 """The validation of a pair: it passes as it is, and each planted fault is found by the part made for it."""
 
+import re
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,14 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered
 from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.sequential import BUGS, found_share, least_found
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.validate import cells, checks, run, views
+from draftproof.experiments.models.validate import cells, checks, law, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation
-from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
+from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, TableProcess, Verdict, check
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
@@ -147,6 +150,28 @@ def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) ->
         assert row["length"] == 3
         assert (row["runs"] < 3_000) == row["refuted"]  # it ends as soon as it may
         assert row["log10_needed"] == pytest.approx(np.log10(4 / 1e-3))
+
+
+def test_the_power_that_is_stated_knows_the_bugs_of_engines(
+    tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(law, "least_found", partial(least_found, trials=2))
+    monkeypatch.setattr(law, "found_share", partial(found_share, trials=20))
+    path = replace(validation_of(tiny_pair), schemes=(Delayed(1, 0, 1), Delayed(1, 0, 2)), law_runs=2_500)
+    power = run.law_power(path, tables)
+    shares = {each["bug"]: (each["distance"], each["share"]) for each in power["bugs"]}
+    assert set(shares) == set(BUGS.values())
+    assert shares["corrections drawn from p"] > (0.01, 0)
+    assert shares["bonus tokens drawn from q"] > (0.005, 0)
+    said = views.power_lines(power, 4)
+    assert re.search(r"corrections drawn from p \(total variation 0\.\d+\): \d\.\d\d; second drafts", said)
+    assert "not normalised: does not show in these tokens" in said  # one path has no second drafts
+    one_token = run.law_power(replace(path, schemes=(Delayed(1, 0, 30),)), [root_of(each) for each in tables])
+    assert one_token["bugs"][0]["distance"] > 0.01  # where only the roots' rows are known, the draft's is, too
+
+
+def root_of(case: Case) -> Case:
+    return Case(case.name, TableProcess(case.target.tables[:1], "target"), TableProcess(case.draft.tables[:1], "draft"))
 
 
 def test_rows_that_are_kept_are_not_run_again(
@@ -294,5 +319,5 @@ def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_
     assert table["largest_error"] < 0.02
     assert table["passed"]
     assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
-    power = run.law_power(validation, tables)["found"]
-    assert all(each["share"] >= 0.9 for each in power)
+    power = run.law_power(validation, tables)
+    assert all(each["share"] >= 0.9 for each in power["found"])
