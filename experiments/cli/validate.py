@@ -59,7 +59,8 @@ def validate(
     """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
 
     Without --pair or --target a small pair is trained first, on the text that ships with Python. A verifier runs on the
-    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots.
+    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots. A verifier of a
+    file is checked exactly on small instances first, for seconds.
     """
     started = time.perf_counter()
     files.check(pair.inputs)
@@ -77,16 +78,20 @@ def validate(
             seed,
             vectors,
         )
+    from draftproof.experiments.cli.check.standard import exact_checks
+    from draftproof.experiments.models.loop.setting import under_test
     from draftproof.experiments.models.validate import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
     warp, amount = sampling.warp(), work.Amount(roots, blocks, law_runs, quick)
+    own = {each.label: each.executed for each in under_test(named, replaced) if each.executed.from_file}
     console = console_for(files.json_target)
     try:
+        checked = exact_checks(console, own, schemes)
         with work.open_pair(pair.wanted(seed, quick)) as opened:
             contest = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
-            report = work.run(console, opened, contest, files.resume, started, lossy or ())
+            report = work.run(console, opened, contest, files.resume, started, lossy or (), checked)
             times = _times(opened.pair, schemes) if files.times else None
     except KeyboardInterrupt:
         work.say_interrupted(files.resume)

@@ -1,6 +1,8 @@
 """`draftproof check` where neither an instance nor a scheme is named: the standard check, and its verdict in words."""
 
 import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -75,6 +77,50 @@ def check_standard(
         fields["witness"] = witness_fields(witness, file)
     write_json(json_target, fields)
     return (NOT_PROVED if found.assumed else 0) if found.lossless else 1
+
+
+#: Seconds of the exact check of a verifier before real models run with it.
+QUICK = 10.0
+
+
+def exact_checks(
+    console: Console, own: Mapping[str, NamedVerifier], schemes: Sequence[DraftScheme], seconds: float = QUICK
+) -> list[dict[str, Any]]:
+    """Verifiers of files on small instances of these schemes, before anything else runs: refuted ones with a witness.
+
+    own: by the names in tables. lossless: None where none of the schemes could be checked exactly, with the reason.
+    """
+    rows = []
+    for label, named in own.items():
+        remark(f"exact check of {named.label} on small instances, up to {seconds:g} s")
+        row: dict[str, Any] = {"verifier": label, "instances": 0, "lossless": None, "reason": None, "witness": None}
+        started = time.monotonic()
+        for place, scheme in enumerate(schemes, 1):
+            late = partial(_over, started + seconds * place / len(schemes))
+            try:
+                found = standard_check(named.verifier, late=late, facts=False, scheme=scheme)
+            except DraftproofError as error:  # its trees are too many or not for it, or it cannot take fractions
+                row["reason"] = str(error)
+                continue
+            row["instances"] += found.instances
+            row["lossless"] = found.failed is None
+            if found.failed is not None:
+                witness = _witness(named, found)
+                console.print(Text(f"{label}: ").append("REFUTED", "bold red").append(f" on {scheme}", "default"))
+                file = save_witness(witness, None)
+                show_witness(console, witness, file, named.spec, saved=file is not None)
+                row["witness"] = witness_fields(witness, file)
+                break
+        if row["lossless"]:
+            console.print(f"{label}: lossless on {row['instances']:,} small instances, exactly", soft_wrap=True)
+        elif row["lossless"] is None:
+            console.print(f"{label}: not checked exactly: {row['reason']}", soft_wrap=True)
+        rows.append(row)
+    return rows
+
+
+def _over(ends: float) -> bool:
+    return time.monotonic() > ends
 
 
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:

@@ -35,6 +35,7 @@ from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
@@ -265,11 +266,17 @@ def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Ex
 def _verdict(each: UnderTest, ran: Expected | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
     """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
 
-    verdict: `exact` where it was asked in rational arithmetic, of the tables in multiples of 2**-52, on every root;
-    `to rounding` where that would take too long and float64 has to do. max_deviation: the larger one of both.
+    verdict: `declared` where its card says that it is lossy and its law is not known; `exact` where it was asked in
+    rational arithmetic, of the tables in multiples of 2**-52, on every root; `to rounding` where that would take too
+    long and float64 has to do. max_deviation: the larger one of both.
     """
     if ran is None:
-        return {"max_deviation": None, "lossless": None, "verdict": None}
+        declared = declared_lossy(each)
+        return {
+            "max_deviation": None,
+            "lossless": False if declared else None,
+            "verdict": "declared" if declared else None,
+        }
     deviations = max_deviation(ran, tables)
     lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.executed, tables, scheme)
     return {
@@ -277,6 +284,11 @@ def _verdict(each: UnderTest, ran: Expected | None, tables: Sequence[Case], sche
         "lossless": lossless and not any(exact or []),
         "verdict": "to rounding" if exact is None else "exact",
     }
+
+
+def declared_lossy(each: UnderTest) -> bool:
+    """Whether the card of the verifier that runs says that it is lossless on no drafts."""
+    return not lossless_for(each.executed.verifier.card)
 
 
 def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) -> list[Fraction] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from math import log
@@ -34,6 +34,7 @@ from draftproof.experiments.models.validate.cells import (
     Effort,
     agreement_of,
     cell_key,
+    declared_lossy,
     measure,
     table_chi_square,
 )
@@ -224,8 +225,11 @@ def _cell(
     return measure(validation.setting, each, scheme, [], validation.effort, cut)
 
 
-def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The table as a whole: the sum of `z**2`, that of all outcomes, and whether every cell is as predicted."""
+def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) -> dict[str, Any]:
+    """The table as a whole: the sum of `z**2`, that of all outcomes, and whether every cell is as predicted.
+
+    lossy: verifiers that are known to be. Their cells have a word of their own, and so have those that are found lossy.
+    """
     cells = [agreement_of(row) for row in rows]
     means, outcomes = table_chi_square(cells), ChiSquare.total([cell.outcomes for cell in cells])
     failed = [row for row, cell in zip(rows, cells, strict=True) if not cell.agrees(len(cells))]
@@ -236,6 +240,11 @@ def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "largest_z": max((abs(cell.z) for cell in cells), default=0.0),
         "largest_error": max((cell.standard_error for cell in cells), default=0.0),
         "failed": [{"verifier": row["verifier"], "shape": row["shape"]} for row in failed],
+        "lossy": [
+            {"verifier": row["verifier"], "shape": row["shape"]}
+            for row in rows
+            if row["lossless"] is False or (row["lossless"] is None and row["verifier"] in lossy)
+        ],
         "passed": not failed and means.probability >= LEVEL and outcomes.probability >= LEVEL,
     }
 
@@ -300,10 +309,18 @@ def run(
     validation: Validation,
     resume: str | None,
     started: float,
-    lossy: Sequence[str] = (),
+    known: Sequence[str] = (),
+    checked: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Everything, printed part by part; the report as plain data. lossy: verifiers that are known to be."""
-    kept, report = Store(resume), {**about(opened, validation), "known_lossy": list(lossy)}
+    """Everything, printed part by part; the report as plain data.
+
+    known: verifiers that are known to be lossy. checked: what `exact_checks` found.
+    """
+    kept = Store(resume)
+    report = {**about(opened, validation), "known_lossy": list(known), "exact_checks": list(checked)}
+    holds = {each.label: not declared_lossy(each) for each in validation.verifiers}
+    holds |= {each["verifier"]: each["lossless"] for each in checked if each["lossless"] is not None}
+    lossy = {*known, *(name for name in holds if not holds[name])}
     views.show_pair(console, report)
     remark(f"tables of p and q after {len(validation.setting.roots)} roots")
     tables = tables_of(validation)
@@ -318,11 +335,11 @@ def run(
     remark(f"law of the first tokens, up to {validation.law_runs:,} runs a verifier")
     report["power"] = law_power(validation, tables)
     report["law"] = law_rows(validation, tables, kept)
-    console.print(views.law_table(report["law"]))
+    console.print(views.law_table(report["law"], lossy))
     console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
     remark(f"predicted against measured, {len(validation.cells)} cells")
     report["rows"] = cell_rows(validation, tables, kept)
-    report["table"] = table_fields(report["rows"])
+    report["table"] = table_fields(report["rows"], lossy)
     console.print(views.cell_table(report["rows"], report["table"]))
     console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
     if groups := validation.setting.given.groups:
@@ -373,10 +390,18 @@ def failures(report: dict[str, Any]) -> list[str]:
         f"the law of {row['verifier']}" for row in report["law"] if row["refuted"] and row["verifier"] not in known
     ]
     found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
-    lossy = [row["verifier"] for row in report["rows"] if row.get("lossless") is False and row["verifier"] not in known]
+    lossy = {
+        row["verifier"]: "is declared lossy" if row["verdict"] == "declared" else "is not lossless on the tables"
+        for row in report["rows"]
+        if row.get("lossless") is False
+    }
+    lossy |= {
+        each["verifier"]: "is refuted by the exact check"
+        for each in report["exact_checks"]
+        if each["lossless"] is False
+    }
     found += [
-        f"{name} is not lossless on the tables (--lossy {quote(name)} says it is known)"
-        for name in dict.fromkeys(lossy)
+        f"{name} {said} (--lossy {quote(name)} says it is known)" for name, said in lossy.items() if name not in known
     ]
     if not report["table"]["passed"] and not report["table"]["failed"]:
         found.append("the table as a whole")
@@ -388,13 +413,13 @@ def deliver(
 ) -> int:
     """The files that were asked for, and the exit code."""
     wrong = failures(report)
-    said = f"NOT as predicted: {', '.join(wrong)}" if wrong else "all as predicted"
-    console.print(f"{said}; {report['seconds']:.0f} s", soft_wrap=True)
+    console.print(f"{views.outcome(report['table'], wrong)}; {report['seconds']:.0f} s", soft_wrap=True)
     write_json(json_target, report)
     if markdown_file:
         write_whole(markdown_file, views.markdown(report["rows"], report["table"]))
     if plot_file:
-        write_whole(plot_file, views.figure(report["rows"], views.caption(report)))
+        lossy = {each["verifier"] for each in report["table"]["lossy"]}
+        write_whole(plot_file, views.figure(report["rows"], views.caption(report), lossy))
         console.print(f"picture: {plot_file}")
     return 1 if wrong else 0
 

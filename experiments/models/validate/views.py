@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,12 @@ def verdict(row: Row) -> str:
     return "same up to rounding" if row["passed"] else "DIFFERENT"
 
 
-def law_table(rows: Sequence[Row]) -> Table:
-    """The sequential test, one line a verifier."""
+#: The colour of what is lossy: neither that of what is as predicted nor that of what is not.
+_LOSSY = "yellow"
+
+
+def law_table(rows: Sequence[Row], lossy: Container[str] = ()) -> Table:
+    """The sequential test, one line a verifier. lossy: verifiers that are known to be."""
     length = rows[0]["length"]
     view = Table(title=f"law of the first {_tokens(length)} against the target's", title_justify="left")
     view.add_column("verifier")
@@ -71,6 +76,8 @@ def law_table(rows: Sequence[Row]) -> Table:
     view.add_column("verdict")
     for row in rows:
         said = Text("REFUTED", style="bold red") if row["refuted"] else Text("not refuted", style="green")
+        if row["verifier"] in lossy:
+            said = Text("lossy, refuted" if row["refuted"] else "lossy, not found here", style=_LOSSY)
         cells = f"{row['runs']:,}", f"{row['log10_e_value']:.2f}", f"{row['log10_needed']:.2f}"
         view.add_row(row["verifier"], *cells, said)
     return view
@@ -105,19 +112,40 @@ def cell_table(rows: Sequence[Row], table: Row) -> Table:
     view = Table(title="block efficiency, predicted against measured", title_justify="left")
     view.add_column(_tree_heading(rows))
     view.add_column("verifier")
-    columns = _columns(rows)
+    columns = _columns(rows, table)
     for heading in columns:
         view.add_column(heading, justify="right")
     before = None
-    failed = {(each["verifier"], each["shape"]) for each in table["failed"]}
+    failed, lossy = _cells(table["failed"]), _cells(table["lossy"])
     for row in rows:
         if before is not None and row["shape"] != before:
             view.add_section()
-        style = "bold red" if (row["verifier"], row["shape"]) in failed else None
+        style = "bold red" if _cell(row) in failed else _LOSSY if _cell(row) in lossy else None
         shape = row["shape"] if row["shape"] != before else ""
         view.add_row(shape, row["verifier"], *(column(row) for column in columns.values()), style=style)
         before = row["shape"]
     return view
+
+
+def _cell(row: Row) -> tuple[str, str]:
+    return row["verifier"], row["shape"]
+
+
+def _cells(rows: Sequence[Row]) -> set[tuple[str, str]]:
+    return {_cell(row) for row in rows}
+
+
+def outcome(table: Row, wrong: Sequence[str]) -> str:
+    """The last line: what is wrong, else what is as predicted and what is lossy."""
+    lossy: dict[str, int] = Counter(each["verifier"] for each in table["lossy"])
+    if wrong:
+        return f"NOT as predicted: {', '.join(wrong)}"
+    if not lossy:
+        return "all as predicted"
+    left = table["cells"] - sum(lossy.values())
+    names = ", ".join(f"{name} ({count} {'cell' if count == 1 else 'cells'})" for name, count in lossy.items())
+    others = f"the other {left} as predicted" if left else "no other cell"
+    return f"lossy, as is known: {names}; {others}"
 
 
 def _tree_heading(rows: Sequence[Row]) -> str:
@@ -125,7 +153,7 @@ def _tree_heading(rows: Sequence[Row]) -> str:
     return "K, L1, L2" if delayed else "scheme"
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, Any]:
+def _columns(rows: Sequence[Row], table: Row) -> dict[str, Any]:
     """Heading and cell; columns that no row fills are left out."""
     columns: dict[str, Any] = {"predicted": lambda row: f"{row['predicted']:.4f}"}
     if any(row["predicted_error"] for row in rows):
@@ -144,8 +172,9 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     if any(row["own_law"] for row in rows):
         columns["own law"] = lambda row: f"{row['own_law']['block_efficiency']:.4f}" if row["own_law"] else "-"
         columns["z of it"] = lambda row: f"{row['own_law']['z']:+.2f}" if row["own_law"] else "-"
-    if any(row.get("lossless") is not None for row in rows):
-        columns["lossless"] = lambda row: "REFUTED" if row.get("lossless") is False else row.get("verdict") or "-"
+    if table["lossy"] or any(row.get("lossless") is not None for row in rows):
+        lossy = _cells(table["lossy"])
+        columns["lossless"] = lambda row: "LOSSY" if _cell(row) in lossy else row.get("verdict") or "-"
     if any(row.get("truncated") for row in rows):
         columns["top tokens"] = lambda row: f"{row['truncated']['block_efficiency']:.4f}" if row["truncated"] else "-"
         columns["outside"] = lambda row: f"{row['truncated']['outside_draft']:.3f}" if row["truncated"] else "-"
@@ -171,6 +200,8 @@ def table_lines(rows: Sequence[Row], table: Row) -> str:
     summed = sum(row["prediction"] == SUMS for row in rows)
     if summed:
         lines.append(f"predicted by exact sums, without tables: {summed} cells; outcomes there are accepted depths")
+    if table["lossy"]:
+        lines.append("lossy: its law is not the target's, and tokens a block of it are no merit")
     if any(row["predicted_error"] for row in rows):
         lines.append("predicted from sampled trees where ± says so; blocks there are compared by their mean only")
     if any(row.get("truncated") for row in rows):
@@ -185,7 +216,7 @@ def markdown(rows: Sequence[Row], table: Row) -> str:
     """The table for a page."""
     from tabulate import tabulate
 
-    columns = _columns(rows)
+    columns = _columns(rows, table)
     body = [
         [row["shape"], markdown_name(row["verifier"]), *(column(row) for column in columns.values())] for row in rows
     ]
@@ -193,8 +224,11 @@ def markdown(rows: Sequence[Row], table: Row) -> str:
     return f"{text}\n\n" + "\n".join(f"{line}.  " for line in table_lines(rows, table).splitlines()) + "\n"
 
 
-def figure(rows: Sequence[Row], caption: str) -> bytes:
-    """A PNG: measured against predicted, and the distance of the two in standard errors."""
+def figure(rows: Sequence[Row], caption: str, lossy: Container[str] = ()) -> bytes:
+    """A PNG: measured against predicted, and the distance of the two in standard errors.
+
+    lossy: verifiers that are; the picture says so beside their names.
+    """
     drawing, panels = matplotlib_pyplot().subplots(1, 2, figsize=(11.5, 5.0), layout="constrained", width_ratios=[4, 5])
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     names = list(dict.fromkeys(row["verifier"] for row in rows))
@@ -214,7 +248,8 @@ def figure(rows: Sequence[Row], caption: str) -> bytes:
     panels[1].axvspan(-2, 2, color="0.94", zorder=0)
     for bound in (-MOST_ERRORS, MOST_ERRORS):
         panels[1].axvline(bound, color="#D55E00", linewidth=1.2, linestyle="--")
-    panels[1].set_yticks(range(len(names)), names, fontsize=9)
+    shown = [f"{name} (lossy)" if name in lossy else name for name in names]
+    panels[1].set_yticks(range(len(names)), shown, fontsize=9)
     panels[1].invert_yaxis()
     panels[1].set_xlim(-8.5, 8.5)
     panels[1].set_xlabel("z: measured minus predicted in standard errors (beyond 8: at 8)")

@@ -21,7 +21,7 @@ from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, law, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
-from draftproof.experiments.models.validate.run import Validation
+from draftproof.experiments.models.validate.run import Validation, failures
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, TableProcess, Verdict, check
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
@@ -92,8 +92,38 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables
         if not row["lossless"]:
             assert row["max_deviation"] == pytest.approx(float(max(each.max_deviation for each in found)), rel=1e-12)
     assert [row["lossless"] for row in rows] == [False, True, True, True]
-    assert "| REFUTED" in views.markdown(rows, run.table_fields(rows))
+    assert "| LOSSY" in views.markdown(rows, run.table_fields(rows))
     assert views.markdown(rows, run.table_fields(rows)).count("| exact") == 3
+
+
+def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, tables: list[Case]) -> None:
+    lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1], law_runs=40)
+    rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), tables, Store(None))
+    table = run.table_fields(rows)
+    assert not table["failed"]  # it runs as its own law says
+    assert re.findall(r"\| (LOSSY|exact)", views.markdown(rows, table)) == ["LOSSY", "exact"]
+    assert views.outcome(table, []) == "lossy, as is known: typical (1 cell); the other 1 as predicted"
+    assert [row.style for row in views.cell_table(rows, table).rows] == ["yellow", None]
+    law_rows = run.law_rows(lossy, tables, Store(None))
+    (*_, said) = views.law_table([{**row, "refuted": False} for row in law_rows], {"typical"}).columns
+    assert [(str(cell), cell.style) for cell in said.cells] == [
+        ("lossy, not found here", "yellow"),
+        ("not refuted", "green"),
+    ]
+
+
+def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair: Any) -> None:
+    made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
+    validation = Validation(made, tuple(under_test([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
+    (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), [], Store(None))
+    assert (row["lossless"], row["verdict"], row["outcomes"]) == (False, "declared", None)
+    table = run.table_fields([row])
+    assert "| LOSSY" in views.markdown([row], table)
+    sound = {"passed": True}
+    same = {"tree_attention": sound, "caches": sound}
+    report = {"same": same, "law": [], "table": {**table, "failed": []}, "rows": [row], "exact_checks": []}
+    assert failures({**report, "known_lossy": []})[0].startswith("typical is declared lossy (--lossy typical")
+    assert failures({**report, "known_lossy": ["typical"]}) == []
 
 
 def test_a_verdict_that_takes_too_long_is_that_of_floats(

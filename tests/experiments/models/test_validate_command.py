@@ -1,6 +1,7 @@
 """`draftproof validate` from the command line: exit codes, the table, planted biases, and one line for bad input."""
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,18 @@ class Eager:
         while node.children:
             node = node.child(node.children[0])
         return Verdict(node.context, 0)
+"""
+
+SOUND = """
+from draftproof.simulator import Card, Verdict
+class Sound:
+    card = Card(name="sound", title="draws from the target", source=None)
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target))
+class Floats:
+    card = Card(name="floats", title="asks for arrays", source=None)
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target.round(12)))
 """
 
 FEW = ("--roots", 2, "--blocks", 300, "--law-runs", 200, "--K", 1, "--L2", "1..2")
@@ -150,6 +163,29 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     own = [row["own_law"] for row in report["rows"] if row["verifier"] == name]
     assert [each["block_efficiency"] for each in own] == pytest.approx([2, 3])  # accepts all drafts
     assert [row["own_law"] for row in report["rows"] if row["verifier"] == "block"] == [None, None]
+    assert ran.out.index(f"{name}: REFUTED on delayed") < ran.out.index("bits per character")  # before any model runs
+    (checked,) = report["exact_checks"]
+    assert (checked["verifier"], checked["lossless"]) == (name, False)
+    assert Path(checked["witness"]["file"]).is_file()
+    again = draftproof("check", "mine.py:Eager", "--instance", checked["witness"]["file"])
+    assert (again.code, "NOT LOSSLESS" in again.out or "REFUTED" in again.out) == (1, True)
+    assert f"{name} is refuted by the exact check (--lossy '{name}' says it is known)" in ran.out
+
+
+def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(
+    draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path, briefly: Callable[[], None]
+) -> None:
+    briefly()
+    (tmp_path / "mine.py").write_text(SOUND, encoding="utf-8")
+    few = ("--roots", 1, "--blocks", 60, "--law-runs", 20, "--K", 1, "--L2", 1, "--json", "r.json")
+    ran = draftproof("validate", "mine.py:Sound", "mine.py:Floats", *models, *few)
+    assert ran.code == 0, ran.out
+    checks_of = {each["verifier"]: each for each in json.loads(Path("r.json").read_text())["exact_checks"]}
+    assert checks_of["sound"]["lossless"] is True
+    assert checks_of["sound"]["instances"] > 50
+    assert f"sound: lossless on {checks_of['sound']['instances']} small instances, exactly" in ran.out
+    assert checks_of["floats"]["lossless"] is None  # it takes no fractions, and is measured all the same
+    assert "floats: not checked exactly: " in ran.out
 
 
 def test_a_lossy_verifier_fails_unless_it_is_known(
@@ -170,7 +206,9 @@ def test_a_lossy_verifier_fails_unless_it_is_known(
     assert not report["consistent"]
     known = draftproof(*given, "--lossy", "naive_from_target", "--json", "a.json")
     assert known.code == 0
-    assert "all as predicted" in known.out
+    assert "all as predicted" not in known.out
+    assert "lossy, as is known: naive_from_target (1 cell); the other 1 as predicted" in known.out
+    assert len(re.findall("lossy, not found here|LOSSY", known.out)) == 2  # of its law and of its cell
     assert json.loads(Path("a.json").read_text())["known_lossy"] == ["naive_from_target"]
     assert draftproof(*given, "--lossy", "naive").code == 1  # somebody else
 
@@ -188,7 +226,8 @@ def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(l
         },
         "law": [{"verifier": label, "refuted": True}, {"verifier": "naive", "refuted": False}],
         "table": {"failed": [], "passed": True},
-        "rows": [{"verifier": label, "lossless": False}],
+        "rows": [{"verifier": label, "lossless": False, "verdict": "exact"}],
+        "exact_checks": [],
     }
     assert failures({**report, "known_lossy": [label]}) == []
     lossy = f"{label} is not lossless on the tables (--lossy {said} says it is known)"
