@@ -1,0 +1,67 @@
+"""Two models as others have them: Llamas with a token that begins every text, saved by `save_pretrained` alone."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+WORDS = {
+    "who": ["a fox", "the hen", "my cat", "one dog"],
+    "does": ["saw", "met", "fed", "left"],
+    "where": ["at noon", "by the lake", "in the barn", "near home"],
+}
+
+
+def made_text(sentences: int, seed: int = 0) -> str:
+    """Short sentences with a grammar that a small model learns in seconds."""
+    draw = random.Random(seed)
+    who, does, where = WORDS.values()
+    return "".join(
+        f"{draw.choice(who)} {draw.choice(does)} {draw.choice(who)} {draw.choice(where)}. " for _ in range(sentences)
+    )
+
+
+def save_models(folder: Path, steps: int = 60, vocab: int | None = None) -> tuple[Path, Path, Path]:
+    """`target`, `draft` and `text.txt` in this folder.
+
+    vocab: of byte pairs, None for letters. Neither `draftproof train` nor its tokenizers take part.
+    """
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    text = made_text(2_000)
+    tokenizer: Any = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    size = 0 if vocab is None else vocab
+    tokenizer.train_from_iterator(
+        [text], trainers.BpeTrainer(vocab_size=size, special_tokens=["<s>", "<unk>"], show_progress=False)
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    ids = torch.tensor(tokenizer.encode(text, add_special_tokens=False).ids)
+    saved = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>")
+    with torch.random.fork_rng(devices=[]):
+        for name, hidden, layers, count in (("target", 48, 3, steps), ("draft", 24, 1, steps)):
+            torch.manual_seed(0)
+            config = LlamaConfig(
+                vocab_size=tokenizer.get_vocab_size(),
+                hidden_size=hidden,
+                intermediate_size=2 * hidden,
+                num_hidden_layers=layers,
+                num_attention_heads=2,
+                bos_token_id=0,
+                eos_token_id=None,
+                pad_token_id=None,
+            )
+            model: Any = LlamaForCausalLM(config)
+            fitted = torch.optim.AdamW(model.parameters(), lr=5e-3)
+            for _ in range(count):
+                starts = torch.randint(len(ids) - 32, (16,))
+                rows = torch.stack([torch.cat([ids.new_zeros(1), ids[at : at + 32]]) for at in starts])
+                model(rows, labels=rows).loss.backward()
+                fitted.step()
+                fitted.zero_grad()
+            model.save_pretrained(folder / name)
+            saved.save_pretrained(folder / name)
+    (folder / "text.txt").write_text(made_text(400, seed=1), encoding="utf-8")
+    return folder / "target", folder / "draft", folder / "text.txt"

@@ -1,0 +1,74 @@
+"""The page for two models of one's own, run as it stands on models that nothing of ours has made."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from draftproof import check, from_model
+from tests.experiments.models.made_pair import made_text, save_models
+
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "models.md"
+BLOCKS = re.findall(r"^```(sh|python)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+COMMANDS = [
+    shlex.split(line, comments=True) for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if line
+]
+
+
+@pytest.mark.heavy
+def test_the_page_runs_as_it_stands(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    save_models(tmp_path / "models")
+    prompts = [json.dumps({"text": sentence}) for sentence in made_text(12, seed=2).split(". ") if sentence]
+    (tmp_path / "prompts.jsonl").write_text("\n".join(prompts), encoding="utf-8")
+    ran = {}
+    for program, *arguments in COMMANDS:
+        if program == "draftproof":
+            ran[arguments[0]] = draftproof(*arguments)
+            assert ran[arguments[0]].code == 0, ran[arguments[0]]
+    assert list(ran) == ["validate", "choose"]
+    assert "all as predicted" in ran["validate"].out
+    assert "corrections drawn from p (total variation" in ran["validate"].out
+    choice = json.loads(Path("choice.json").read_text())
+    assert choice["rows"]
+    assert ran["choose"].out.strip().splitlines()[-1] == choice["paste"]
+    names: dict[str, Any] = {}
+    (program,) = (block for kind, block in BLOCKS if kind == "python")
+    torch.manual_seed(0)
+    exec(program, names)
+    assert names["text"].shape[1] == names["inputs"]["input_ids"].shape[1] + 40
+    assert names["text"][0, 0] == 0  # the token that begins every text
+
+
+@pytest.mark.heavy
+def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    save_models(tmp_path / "models")
+    (tmp_path / "long.txt").write_text(made_text(4000, seed=3), encoding="utf-8")
+    models = ("--target", "models/target", "--draft", "models/draft", "--text", "long.txt")
+    few = ("--K", 1, "--L1", 0, "--L2", "1..2", "--roots", 16)
+    ran = draftproof("train-selector", "naive", *models, *few, "--out", "selector")
+    assert ran.code == 0, ran.err
+    (file,) = Path("selector").glob("*.json")
+    valued = draftproof("validate", "naive", *models, "--policy", file, "--roots", 2, "--blocks", 20)
+    assert (valued.code, "as predicted" in valued.out) == (0, True), valued
+    shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--roots", 2, "--cost", "draft=1,branch=.1,target=10,node=.1")
+    for command in ("compare", "policies"):
+        compared = draftproof(command, "naive", *models[:4], *shapes, "--policy", "static")
+        assert (compared.code, "static" in compared.out) == (0, True), compared.err
+
+
+def test_rows_of_any_model_are_a_process(tmp_path: Path) -> None:
+    save_models(tmp_path, steps=2)
+    models = [AutoModelForCausalLM.from_pretrained(tmp_path / role) for role in ("target", "draft")]
+    prompt = AutoTokenizer.from_pretrained(tmp_path / "target")("a fox met").input_ids
+    assert prompt[0] == 0  # the token that begins every text
+    with torch.no_grad():
+        p, q = (model(torch.tensor([prompt])).logits[0, -1].double().softmax(-1) for model in models)
+    found = check("naive", *(from_model(model, prompt) for model in models), "delayed:K=1,L1=0,L2=1", "float64")
+    assert found.lossless
+    assert float(found.block_efficiency) == pytest.approx(1 + float(torch.minimum(p, q).sum()), abs=1e-3)  # in 1/65536
