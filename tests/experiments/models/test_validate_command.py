@@ -292,7 +292,7 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: t
         (("--target", "a", "--draft", "b", "--vocab", 4), "--vocab and --tokenizer belong to a pair that is trained"),
         (("--replace", "naive"), "write NAME=OTHER"), (("--replace", "naive=nobody"), "unknown verifier 'nobody'"),
         (("--replace", "naive=relaxed", "--replace", "naive=nss"), "names naive twice"),
-        (("--sampling", "temperature=-1"), "temperature -1.0"), (("--sampling", "top_p=2"), "top-p 2.0"),
+        (("--sampling", "temperature=-1"), "temperature -1.0"), (("--sampling", "top_p=2"), "top_p 2.0"),
         (("--K", "2", "--L2", "0"), "no shape in the ranges"),
         (("--scheme", "eagle"), "unknown scheme 'eagle'; did you mean 'eagle2'?"),
         (("--scheme", "dyspec:K=2"), "dyspec"), (("--device", "tpu"), "unknown device 'tpu'"),
