@@ -1,6 +1,5 @@
 """Whatever the code under test does to the process that runs it, there is no verdict but that of the judge."""
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from draftproof.experiments import runtime
 from draftproof.simulator import FAMILIES, Delayed, InvalidVerifier, check
+from tests.modules import module_of
 from tests.quick import quick
 
 FILE = Path(__file__).parents[1] / "data" / "hostile.py"
@@ -43,12 +43,7 @@ def ran(folder: Path, *arguments: str, **streams) -> tuple[int, str, str]:
 
 @pytest.fixture
 def hostile() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hostile", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(FILE)
 
 
 @pytest.mark.parametrize("name", ["WritesRows", "WalksTheCoin"])

@@ -1,12 +1,10 @@
 """The map of trees: what its rows hold, that it resumes, that winners and figures are functions of the rows."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli import run_command
 from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import find_scheme
@@ -17,14 +15,6 @@ from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY
 
 PAGE = Path(str(map_of_trees.__file__)).with_name("trees.md")
-
-
-def study(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-    monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
-    with pytest.raises(SystemExit) as stop:
-        run_command(map_of_trees.main)
-    return int(stop.value.code or 0), capsys.readouterr()
 
 
 def test_instances_are_different_and_have_every_budget():
@@ -64,11 +54,12 @@ def test_the_distance_is_zero_where_the_draft_is_the_target_and_grows_with_the_n
     assert found[1] < found[2]
 
 
-def test_a_second_run_computes_nothing_and_says_the_same(monkeypatch, capsys, tmp_path):
+def test_a_second_run_computes_nothing_and_says_the_same(monkeypatch, study, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
     files = ("--plot", "m.png", "--markdown", "m.md")
-    code, first = study(monkeypatch, capsys, "--quick", "--resume", "rows", "--json", "a.json", *files)
-    again, second = study(monkeypatch, capsys, "--quick", "--resume", "rows", "--json", "b.json")
+    code, first = study(map_of_trees.main, "--quick", "--resume", "rows", "--json", "a.json", *files)
+    again, second = study(map_of_trees.main, "--quick", "--resume", "rows", "--json", "b.json")
     assert (code, again) == (0, 0)
     assert "0 instances (4 more are kept" in second.err
     assert json.loads(Path("a.json").read_text())["points"] == json.loads(Path("b.json").read_text())["points"]

@@ -1,12 +1,11 @@
 """The matched comparison: its grids, that it resumes, that its tables are those of its rows and of the report."""
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli import run_command
 from draftproof.experiments.cli.sweep import asked
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies import matched
@@ -38,18 +37,11 @@ L2 = "1..2"
 
 
 @pytest.fixture
-def study(monkeypatch, capsys, tmp_path):
+def matched_study(monkeypatch, study, tmp_path):
     (tmp_path / matched.CELLS).write_text(SMALL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(matched, "HERE", tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["matched", "--no-deep", "--jobs", "1", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            run_command(matched.main)
-        return int(stop.value.code or 0), capsys.readouterr()
-
-    return run
+    return partial(study, matched.main, "--no-deep", "--jobs", "1")
 
 
 def cells_of(grid: asked.Sweep) -> dict[str, int]:
@@ -75,8 +67,8 @@ def test_the_grids_are_six_kinds_at_four_temperatures_and_all_shapes_as_far_as_e
     assert len(matched.grid(matched.LARGE).worlds) > 2000
 
 
-def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
-    code, out = study("--store", "m.db", "--markdown", "m.md", "--json", "m.json")
+def test_tables_are_those_of_the_rows_and_of_the_report(matched_study, draftproof):
+    code, out = matched_study("--store", "m.db", "--markdown", "m.md", "--json", "m.json")
     assert code == 0
     assert "96 rows: about" in out.err  # four worlds, four schemes, five verifiers and a bound
     summary, text = json.loads(Path("m.json").read_text()), Path("m.md").read_text()
@@ -92,15 +84,15 @@ def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
     assert "impossible: never so on the same drafts" in text
 
 
-def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(study, interrupted):
+def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(matched_study, interrupted):
     with interrupted(3) as done:
-        code, out = study("--store", "m.db")
+        code, out = matched_study("--store", "m.db")
     assert (code, "rows; they are kept in m.db" in out.err) == (130, True)
     assert len(Store("m.db")) == sum(len(group.asked) for group in done)
-    assert study("--store", "m.db")[0] == 0
+    assert matched_study("--store", "m.db")[0] == 0
     other = SMALL.replace('"dirichlet"', '"equal"')
     Path(matched.CELLS).write_text(other)
-    code, out = study("--store", "m.db")
+    code, out = matched_study("--store", "m.db")
     assert code == 0
     assert "(equal, perturbed)" in out.out
 
@@ -123,8 +115,8 @@ def test_all_terms_stand_side_by_side():
     ]
 
 
-def test_a_term_without_a_choice_is_left_to_the_report(study):
-    assert study("--store", "m.db", "--markdown", "m.md")[0] == 0
+def test_a_term_without_a_choice_is_left_to_the_report(matched_study):
+    assert matched_study("--store", "m.db", "--markdown", "m.md")[0] == 0
     text = Path("m.md").read_text()  # four schemes: only the branches of one step say more
     shares = text.partition("### Mean share of the optimum on equal terms, V = 2\n\n")[2].splitlines()[0]
     assert shares == "| verifier | K = 2 |"

@@ -1,13 +1,11 @@
 """The study of policies: its rows, that it resumes, and that its tables are functions of the rows."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from draftproof.experiments.cli import run_command
 from draftproof.experiments.studies import policies
 from draftproof.simulator.drafts import Delayed
 
@@ -26,17 +24,10 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(policies, "BASELINES", kept)
 
 
-def study(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        run_command(policies.main)
-    return int(stop.value.code or 0), capsys.readouterr()
-
-
-def test_rows_resume_and_the_tables_come_from_them(few, monkeypatch, capsys):
+def test_rows_resume_and_the_tables_come_from_them(few, study):
     given = ("--resume", "r.db", "--markdown", "p.md", "--plot", "p.png", "--json", "a.json")
-    code, first = study(monkeypatch, capsys, *given)
-    again, second = study(monkeypatch, capsys, "--resume", "r.db")
+    code, first = study(policies.main, *given)
+    again, second = study(policies.main, "--resume", "r.db")
     assert (code, again) == (0, 0)
     assert second.out == first.out.partition("picture: ")[0]
     assert "0 rows (5 more are kept from before)" in second.err

@@ -2,13 +2,11 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from draftproof import verifiers
-from draftproof.experiments.cli import run_command
 from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies import share_of_optimum, share_views
@@ -21,13 +19,6 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(share_of_optimum, "VOCABULARIES", (2,))
     monkeypatch.setattr(share_of_optimum, "PATHS", (2,))
     monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
-
-
-def study(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        run_command(share_of_optimum.main)
-    return int(stop.value.code or 0), capsys.readouterr()
 
 
 def test_the_study_has_at_least_two_thousand_instances():
@@ -50,17 +41,17 @@ def test_rows_hold_shares_that_no_lossless_verifier_exceeds(few):
             assert row["shares"]["optimal_transport"] >= 1 - share_of_optimum.GAP
 
 
-def test_a_second_run_computes_nothing_and_says_the_same(few, monkeypatch, capsys):
-    code, first = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.db", "--json", "a.json")
-    again, second = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.db", "--json", "b.json")
+def test_a_second_run_computes_nothing_and_says_the_same(few, study):
+    code, first = study(share_of_optimum.main, "--seeds", 1, "--resume", "rows.db", "--json", "a.json")
+    again, second = study(share_of_optimum.main, "--seeds", 1, "--resume", "rows.db", "--json", "b.json")
     assert (code, again) == (0, 0)
     assert first.out == second.out
     assert "0 instances (8 more are kept" in second.err
     assert json.loads(Path("a.json").read_text())["summary"] == json.loads(Path("b.json").read_text())["summary"]
 
 
-def test_files_are_written(few, monkeypatch, capsys):
-    code, _ = study(monkeypatch, capsys, "--seeds", 1, "--plot", "s.png", "--markdown", "s.md", "--resume", "r.db")
+def test_files_are_written(few, study):
+    code, _ = study(share_of_optimum.main, "--seeds", 1, "--plot", "s.png", "--markdown", "s.md", "--resume", "r.db")
     assert code == 0
     assert Path("s.png").read_bytes().startswith(b"\x89PNG")
     assert Path("s.md").read_text().startswith("| verifier")

@@ -1,14 +1,12 @@
 """The study of speed and acceptance: what its rows hold, that it resumes, that its views are functions of the rows."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from draftproof.experiments.cli import run_command
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -76,16 +74,9 @@ def test_a_fit_survives_being_kept(tiny_pair: Pair) -> None:
     assert len(real_models.latency_lines(row)) == 3
 
 
-def study(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: object) -> tuple[int, Any]:
-    monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        run_command(real_models.main)
-    return int(stop.value.code or 0), capsys.readouterr()
-
-
 @pytest.mark.heavy
 def test_the_study_prints_draws_and_resumes(
-    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: Callable[..., tuple[int, Any]]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
@@ -96,7 +87,7 @@ def test_the_study_prints_draws_and_resumes(
     ]  # fmt: skip
     given = ("naive", "traversal", *models, *shapes, "--resume", "rows.db")
     code, first = study(
-        monkeypatch, capsys, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json", "--times", "t.json"
+        real_models.main, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json", "--times", "t.json"
     )
     assert code == 0
     times = time_model("t.json")
@@ -109,7 +100,7 @@ def test_the_study_prints_draws_and_resumes(
     assert times == fitted.times(16 + 16 // 2)
     assert times.time(Delayed(2, 1, 1).as_dict()) == fitted.block(Delayed(2, 1, 1), 16 + 16 // 2)
     assert Path("a.md").read_text().count("| naive") == 4
-    again, second = study(monkeypatch, capsys, *given, "--json", "b.json")
+    again, second = study(real_models.main, *given, "--json", "b.json")
     assert (again, json.loads(Path("b.json").read_text())["rows"]) == (0, rows)
     assert second.out == first.out.replace("picture: a.png\n", "").replace(
         "times: t.json, for draftproof compare --cost\n", ""

@@ -1,10 +1,8 @@
 """What a user's verifier offers is used as it is, and found out where it is not what the verifier does."""
 
-import importlib.util
 from collections.abc import Callable
 from itertools import combinations_with_replacement, permutations, product
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,20 +20,10 @@ from draftproof.simulator.verdicts.cases import conformance_instances, corner_in
 from draftproof.simulator.verdicts.conformance import checks_for
 from draftproof.simulator.verdicts.lossless import choose_engine
 from draftproof.verifiers import make
+from tests.modules import module_of
 from tests.quick import by_turns
 
-
-def load() -> ModuleType:
-    path = Path(__file__).parents[2] / "data" / "liars.py"
-    spec = importlib.util.spec_from_file_location("draftproof_liars", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-USERS = load()
+USERS = module_of(Path(__file__).parents[2] / "data" / "liars.py")
 HONEST = [USERS.InOrder, USERS.LikeliestHalf]
 #: Every liar with the conformance checks that find it out.
 LIARS = {

@@ -5,11 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from tests.simulator.symbolic.values import fraction
+
 LIBRARIES = ("python", "numpy", "torch")
-
-
-def fraction(value):
-    return Fraction(int(value.p), int(value.q)) if value else Fraction(0)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.simulator.symbolic.values import fraction
+
 torch = pytest.importorskip("torch")
-
-
-def fraction(value):
-    return Fraction(int(value.p), int(value.q))
 
 
 def array():

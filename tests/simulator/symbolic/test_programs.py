@@ -4,7 +4,6 @@ Numbers come from Python, numpy or torch (in float32), one library a program, or
 kernel. Sampling runs the very same function with the true generators.
 """
 
-import importlib.util
 import math
 import random
 from collections import Counter
@@ -15,6 +14,8 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.symbolic import NotFollowed, load
+from tests.modules import module_of
+from tests.simulator.symbolic.values import frozen
 
 torch = pytest.importorskip("torch")
 
@@ -70,30 +71,18 @@ def program(seed):
     return run
 
 
-def _kernels():
-    """The generator of kernels, which stands beside this file."""
-    spec = importlib.util.spec_from_file_location("kernel_programs", Path(__file__).with_name("kernel_programs.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def kernel(folder):
     """From a seed to a function that launches a kernel, out of a file in the folder."""
 
     def make(seed):
         file = folder / f"kernel_{seed}.py"
-        text = _kernels().source(seed)
+        text = module_of(Path(__file__).with_name("kernel_programs.py")).source(seed)
         file.write_text(text)
         function = load(file, "run")
         function.kind = f"kernel, {'float32' if 'float32).' in text else 'float64'}"
         return function
 
     return make
-
-
-def frozen(value):
-    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
 def compared(seeds, follow, make=program, samples=SAMPLES):

@@ -15,13 +15,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from draftproof.simulator.errors import InvalidVerifier
+from tests.simulator.symbolic.values import fraction
 
 NAMES = ("u", "v", "w", "x")
 LIBRARIES = ("python", "numpy", "torch")
-
-
-def fraction(value: Any) -> Fraction:
-    return Fraction(int(value.p), int(value.q)) if value else Fraction(0)
 
 
 def half_space(a: list[Fraction], b: Fraction) -> Fraction:

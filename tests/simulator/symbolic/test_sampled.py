@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.arithmetic import FLOAT64
+from tests.simulator.symbolic.values import frozen
 
 torch = pytest.importorskip("torch")
 SAMPLES = 4000
@@ -69,10 +70,6 @@ FUNCTIONS = [
     shared_race, coupled_gumbel, mixed_uniforms, products, exponentials, order_of_torch, block_in_torch, transformed,
     shuffled,
 ]  # fmt: skip
-
-
-def frozen(value):
-    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

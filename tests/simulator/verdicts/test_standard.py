@@ -1,10 +1,9 @@
 """The standard check: every control and every liar of these tests is found out by it, and honest verifiers pass."""
 
-import importlib.util
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,22 +44,15 @@ from draftproof.simulator.verdicts.standard import (
     standard_jobs,
 )
 from draftproof.verifiers import STANDALONE, make
+from tests.modules import module_of
 from tests.quick import by_turns, quick
 
 TESTS = Path(__file__).resolve().parents[2]
 
 
-def loaded(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"standard_{Path(path).stem}", TESTS / path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 ONE_PATH, TREES, OFFERS = (
-    loaded(path) for path in ("mutants/test_liars_on_one_path.py", "mutants/test_liars_on_trees.py", "data/liars.py")
+    module_of(TESTS / path)
+    for path in ("mutants/test_liars_on_one_path.py", "mutants/test_liars_on_trees.py", "data/liars.py")
 )
 CONTROLS = [name for name in STANDALONE if make(name).card.control or not lossless_for(make(name).card)]
 LIARS = [
