@@ -1,16 +1,26 @@
 """`draftproof train-selector`."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.options import Draft, JsonTarget, Samplings, Target
+from draftproof.experiments.inputs.options import (
+    Beginning,
+    ContextLength,
+    Draft,
+    JsonTarget,
+    PromptFile,
+    Samplings,
+    Target,
+)
 from draftproof.experiments.inputs.policies import shapes_of
-from draftproof.experiments.inputs.text import EMBEDDED, text_files, text_label
+from draftproof.experiments.inputs.text import EMBEDDED, text_files
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import check_files, write_json
@@ -23,7 +33,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
     shares, how = report["roots"], report["hyperparameters"]
     table = Table(
         title=f"{report['verifier']}, V = {report['vocab_size']}, {len(report['actions'])} shapes, labels "
-        f"{report['labels']}: {shares['held_out']} held-out roots of {text_label(report['text'])} after "
+        f"{report['labels']}: {shares['held_out']} held-out {report['roots_of']} after "
         f"{shares['training']} to train on and {shares['validating']} to choose by",
         title_justify="left",
     )
@@ -45,6 +55,8 @@ def show(console: Console, report: dict[str, Any]) -> None:
             str(row["used"]),
         )
     console.print(table)
+    if "groups" in report["rows"][0]:
+        console.print(groups_table(report["rows"]))
     bases = "; ".join(", ".join(map(str, base)) for base in report["base"])
     console.print(
         f"static: K, L1, L2 = {bases}, the best on the roots to train on. oracle: the best action of every root, "
@@ -58,6 +70,18 @@ def show(console: Console, report: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     console.print(f"selector: {report['file']}", soft_wrap=True)
+
+
+def groups_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Tokens per time by group of held-out prompts, one column a group."""
+    table = Table(title="tokens per time by group of held-out prompts", title_justify="left", caption_justify="left")
+    table.add_column("policy")
+    group_columns(table, rows[0]["groups"])
+    for number, row in enumerate(rows):
+        if number and rows[number - 1]["setting"] != row["setting"]:
+            table.add_section()
+        table.add_row(row["policy"], *map(interval_text, row["groups"]))
+    return table
 
 
 def _oracle(labels: str) -> str:
@@ -83,7 +107,9 @@ MaxNodes = Annotated[int | None, typer.Option(min=1, help="Only shapes of at mos
 Times = Annotated[
     str | None, typer.Option("--cost", help="Times as draft=1,branch=.1,target=10,node=.1 or a file; else measured.")
 ]
-Roots = Annotated[int, typer.Option(min=1, help="Root contexts of the held-out text, a fifth held out.", **_HOW)]
+Roots = Annotated[
+    int, typer.Option(min=1, help="Contexts of the text, or within texts after prompts; a fifth held out.", **_HOW)
+]
 Trees = Annotated[int, typer.Option(min=2, help="Trees a label, where labels are not exact.", **_HOW)]
 Exact = Annotated[
     bool | None,
@@ -107,6 +133,9 @@ def train_selector(
     sampling: Samplings = None,
     cost: Times = None,
     text: opt.TextName = EMBEDDED,
+    prompts: PromptFile = None,
+    bos: Beginning = "auto",
+    context: ContextLength = None,
     device: opt.Device = "auto",
     roots: Roots = 400,
     trees: Trees = 16,
@@ -119,7 +148,7 @@ def train_selector(
 
     Labels are exact where the verifier goes from the top down and tables are small, else means over sampled trees.
     """
-    check_files(text_files(text), {"--resume": resume, "--json": json_target})
+    check_files((*text_files(text), prompts), {"--resume": resume, "--json": json_target})
     kept = Store(resume)
     if folder is None and target is None:
         raise InvalidInput(
@@ -134,7 +163,8 @@ def train_selector(
     from draftproof.experiments.models.selector.making import train
     from draftproof.simulator.instances.sampling import Sampling
 
-    wanted, named = Wanted(folder, target, draft, device, text=text), find_verifier(chosen)
+    wanted = Wanted(folder, target, draft, device, text=text, prompts=prompts, bos=bos, context=context)
+    named = find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)
     warps = list(dict.fromkeys(map(Sampling.parse, sampling or [""])))
     if any(warp.top_k is not None for warp in warps):

@@ -132,6 +132,7 @@ _LAW = {
 _ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
 _BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
 _EXPECTED = fields({**dict.fromkeys(("mean", "error", "spread", "high"), number), "by_context": many(number, 1)})
+_BY_ROOT = fields(dict.fromkeys(("predicted", "measured"), many(number, 1)))
 _CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
 
 #: By the `kind` of a row: what it must have. Rows of other kinds may have anything.
@@ -145,7 +146,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "cells": count, "seconds": number,
     },
     "step": {"step": text, "result": fields({})},
-    "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count},
+    "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count, "by_root": _BY_ROOT},
     "share": {"shares": names(number)},
     "pilots": {
         "schemes": many(count, 1), "candidates": many(many(number, 7), 1), "plain": number,

@@ -9,13 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.inputs.text import EMBEDDED
+from draftproof.experiments.inputs.text import EMBEDDED, text_label
 from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corpus, sample
 from draftproof.experiments.models.pair.devices import check_room, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
-from draftproof.experiments.models.pair.roots import BOS, CONTEXT, Prompts, Roots, beginning, read_prompts, text_roots
+from draftproof.experiments.models.pair.roots import (
+    BOS,
+    CONTEXT,
+    LENGTHS,
+    Prompts,
+    Roots,
+    beginning,
+    continued_roots,
+    read_prompts,
+    spread_roots,
+    text_roots,
+)
 from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
@@ -103,6 +114,15 @@ class Opened:
             return self.prompts.roots(self.pair, count, self.context)
         count = otherwise if count is None else count
         return text_roots(self.pair, self.corpus, count, self.context or CONTEXT)
+
+    def many_roots(self, count: int, seed: int, warp: Sampling) -> Roots:
+        """About so many contexts of several lengths: of the text, or within texts of the target after all prompts."""
+        if self.prompts is not None:
+            prompts = self.prompts.roots(self.pair, min(count, len(self.prompts.prompts)), self.context)
+            return continued_roots(self.pair, prompts, count, seed, warp)
+        lengths = LENGTHS if self.context is None else (self.context,)
+        contexts = spread_roots(self.held_out, count, self.pair.begins, lengths)
+        return Roots(tuple(contexts), f"roots of {text_label(self.corpus.name)}")
 
     @property
     def root_source(self) -> dict[str, str]:

@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from draftproof.experiments.inputs.text import text_label
-from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.devices import room_of
+from draftproof.experiments.models.pair.corpus import Corpus, sample
+from draftproof.experiments.models.pair.devices import check_room, room_of
 from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.shared.progress import bar
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
 #: Tokens of a root of a text, and in turn where roots of several lengths are wanted.
@@ -32,7 +36,8 @@ KINDS = ("text", "prompt", "messages")
 class Roots:
     """Contexts that count alike. of: where they come from, in words, as `roots of FILE` or `of 20 prompts of FILE`.
 
-    names, groups: of the prompts that they come from, one each; none where it is a text.
+    names, groups: of the prompts that they come from, one each, the same of all that come from one prompt; none of a
+    text.
     """
 
     contexts: tuple[Context, ...]
@@ -171,11 +176,39 @@ def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT, begins: C
     return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]
 
 
-def spread_roots(tokens: Sequence[int], count: int, begins: Context = ()) -> list[Context]:
+def spread_roots(
+    tokens: Sequence[int], count: int, begins: Context = (), lengths: Sequence[int] = LENGTHS
+) -> list[Context]:
     """As `roots_of`, but of several lengths."""
     roots_of(tokens, count)
     spacing = len(tokens) // count
     return [
-        (*begins, *map(int, tokens[place * spacing :][: min(LENGTHS[place % len(LENGTHS)], spacing)]))
+        (*begins, *map(int, tokens[place * spacing :][: min(lengths[place % len(lengths)], spacing)]))
         for place in range(count)
     ]
+
+
+def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, warp: Sampling) -> Roots:
+    """At least `count` contexts, as many for each prompt: within the text that the target writes after it.
+
+    Prompts come in an order that is drawn, so that groups mix. Raises `InvalidInput` where texts would be too long.
+    """
+    each = -(-count // len(prompts.contexts))
+    longest = max(LENGTHS[-1], each)
+    places = [place * longest // each for place in range(each)]
+    check_room(
+        pair.target,
+        "target",
+        max(map(len, prompts.contexts)) + longest,
+        way_out="--context takes the last tokens of a prompt",
+    )
+    contexts, names, groups = list[Context](), list[str](), list[str]()
+    with bar("texts after prompts", len(prompts.contexts)) as tick:
+        for number in np.random.default_rng(seed).permutation(len(prompts.contexts)):
+            written = sample(pair.target, prompts.contexts[number], places[-1], seed + int(number), warp)
+            contexts += [(*prompts.contexts[number], *written[:place]) for place in places]
+            names += [prompts.names[number]] * each
+            groups += [prompts.groups[number]] * each
+            tick(1)
+    of = f"contexts behind {len(prompts.contexts)} {prompts.of}"
+    return Roots(tuple(contexts), of, tuple(names), tuple(groups))

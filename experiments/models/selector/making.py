@@ -20,7 +20,7 @@ from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
-from draftproof.experiments.models.pair.roots import CONTEXT, spread_roots
+from draftproof.experiments.models.pair.roots import CONTEXT, Roots
 from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
 from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
 from draftproof.experiments.models.selector.saved import save_selector, times_fields
@@ -92,17 +92,22 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     """Label, train, judge and save; the report as plain data."""
     started = time.perf_counter()
     pair, digest = opened.pair, pair_digest(opened.pair)
-    roots = spread_roots(opened.held_out, plan.roots, pair.begins)
+    roots = opened.many_roots(plan.roots, plan.seed, plan.warps[0])
+    groups = list(dict(zip(roots.names, roots.groups, strict=True)).values())
+    if groups and len(groups) < FEWEST:
+        raise InvalidInput(f"{len(groups)} prompts cannot be shared out; give at least {FEWEST}")
     given = labelled(pair, digest, plan, roots, kept)
-    parts = shared_out(given, plan)
+    parts = shared_out(given)
     training, validating, held_out = (given.of(each) for each in parts)
     with bar("networks", len(GRID)) as tick:
         found = search(training, validating, given.widths, plan.seed, tick)
     best, base = found[0], best_static(training)
     with named_errors("baselines"):
-        rows = judged(best.network, given.of(parts[0] | parts[1]), held_out, base, plan.seed)
+        rows = judged(best.network, given.of(parts[0] | parts[1]), held_out, base, plan.seed, groups)
     fields = {
         **_about(opened, plan, digest),
+        **opened.root_source,
+        "roots_of": roots.of,
         "widths": list(given.widths),
         "outputs": len(plan.actions),
         "roots": {
@@ -127,20 +132,22 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     return {**fields, "file": str(path), "seconds": round(time.perf_counter() - started, 1)}
 
 
-def shared_out(given: Labelled, plan: Plan) -> tuple[Any, Any, Any]:
-    """Which roots networks learn from, are chosen on and are judged on: three of shape `(n,)`, in the text's order."""
-    count = len(given.tokens) // len(plan.warps)
-    place = np.tile(np.arange(count), len(plan.warps)) / count
+def shared_out(given: Labelled) -> tuple[Any, Any, Any]:
+    """Which roots networks learn from, are chosen on and are judged on: three of shape `(n,)`, in their order.
+
+    All roots of a prompt are in the same one.
+    """
+    place = given.prompt / (given.prompt.max() + 1)
     learning, judging = place < TRAINING, place >= TRAINING + VALIDATING
     return learning, ~learning & ~judging, judging
 
 
-def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept: Store) -> Labelled:
+def labelled(pair: Pair, digest: str, plan: Plan, roots: Roots, kept: Store) -> Labelled:
     """All roots under every setting, with their labels and what is known before them."""
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [list(_shape(each)) for each in plan.actions], "versions": model_versions()}
     common |= {"labels": plan.trees, "seed": 0 if plan.trees is None else plan.seed}
-    given = [(warp, root) for warp in plan.warps for root in roots]
+    given = [(warp, root) for warp in plan.warps for root in roots.contexts]
     keys = [strong_id({**common, "warp": warp.as_dict(), "root": list(root)}) for warp, root in given]
     verifier = plan.verifier.verifier
     work = {
@@ -150,12 +157,15 @@ def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept
     what = "exact" if plan.trees is None else f"the mean over {plan.trees} sampled trees"
     with named_errors(plan.verifier.label):
         finished(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
-    views = [view for warp in plan.warps for view in views_of(pair, roots, warp, plan.times)]
+    views = [view for warp in plan.warps for view in views_of(pair, roots.contexts, warp, plan.times)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
+    prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
     return Labelled(
         Inputs.of(views, [warp for warp, _ in given], hidden_widths(pair)),
         np.array([kept[key]["tokens"] for key in keys]),
         np.array([plan.times.time(action.as_dict()) for action in plan.actions]),
-        np.repeat(np.arange(len(plan.warps)), len(roots)),
+        np.repeat(np.arange(len(plan.warps)), len(roots.contexts)),
+        np.tile(np.array(prompts), len(plan.warps)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from itertools import product
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.grid.groups import FEWEST, mean_by_group
 from draftproof.experiments.models.policies.baselines import boosting, linear, shallow_tree
 from draftproof.experiments.models.policies.fitted import Learner, steps_of_entropy
 from draftproof.experiments.models.selector.features import Inputs
@@ -32,17 +33,24 @@ DECAY = 0.01
 class Labelled:
     """Roots with labels. tokens: `E`, shape `(n, A)`. setting: shape `(n,)`, the number of its sampling setting.
 
-    times: `T`, shape `(A,)`.
+    times: `T`, shape `(A,)`. prompt: shape `(n,)`, the number of the prompt that a root is behind; its own of a text.
     """
 
     inputs: Inputs
     tokens: Any
     times: Any
     setting: Any
+    prompt: Any
 
     def of(self, places: Any) -> Labelled:
         chosen = torch.as_tensor(np.flatnonzero(places))
-        return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places])
+        return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places], self.prompt[places])
+
+    def sums(self, choice: Any) -> tuple[Any, Any]:
+        """Tokens and times of a choice, summed over the roots of every prompt, in the order of their numbers."""
+        _, prompt = np.unique(self.prompt, return_inverse=True)
+        roots = np.arange(len(choice))
+        return np.bincount(prompt, self.tokens[roots, choice]), np.bincount(prompt, self.times[choice])
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -203,10 +211,19 @@ def oracle(tokens: Any, times: Any) -> Any:
 
 
 def judged(
-    network: SelectorNetwork, seen: Labelled, held_out: Labelled, base: Mapping[int, int], seed: int
+    network: SelectorNetwork,
+    seen: Labelled,
+    held_out: Labelled,
+    base: Mapping[int, int],
+    seed: int,
+    groups: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Rows of every setting and policy on the held-out roots. seen: the roots that baselines learn from."""
+    """Rows of every setting and policy on the held-out roots. seen: the roots that baselines learn from.
+
+    groups: of prompts, by their numbers; none where roots are of a text.
+    """
     rows = []
+    own = [groups[number] for number in np.unique(held_out.prompt)] if groups else []
     for number in held_out.settings:
         known, new = seen.of(seen.setting == number), held_out.of(held_out.setting == number)
         choices = choices_of(network, known, new, base[number])
@@ -226,6 +243,7 @@ def judged(
                     "over_static_high": high,
                     "regret": 1 - found / best,
                     "used": len(set(choice.tolist())),
+                    **({"groups": mean_by_group(own, *new.sums(choice))} if own else {}),
                 }
             )
     return rows
@@ -249,12 +267,18 @@ def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: i
 
 
 def _interval(labelled: Labelled, choice: Any, static: Any, seed: int) -> tuple[float, float]:
-    """95 % of the gain over the static action, from drawing the roots again."""
-    places = np.random.default_rng(seed).integers(len(choice), size=(DRAWINGS, len(choice)))
-    roots = np.arange(len(choice))
+    """95 % of the gain over the static action, from drawing the roots again, all of a prompt together.
+
+    Of few prompts roots are drawn one by one: the interval holds for these prompts alone.
+    """
+    if len(np.unique(labelled.prompt)) < FEWEST:
+        labelled = replace(labelled, prompt=np.arange(len(choice)))
+    count = len(np.unique(labelled.prompt))
+    places = np.random.default_rng(seed).integers(count, size=(DRAWINGS, count))
 
     def rates(taken: Any) -> Any:
-        return labelled.tokens[roots, taken][places].sum(1) / labelled.times[taken][places].sum(1)
+        tokens, times = labelled.sums(taken)
+        return tokens[places].sum(1) / times[places].sum(1)
 
     low, high = np.quantile(rates(choice) / rates(static) - 1, (0.025, 0.975))
     return float(low), float(high)

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 
+from draftproof.experiments.grid import groups as by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import own_policy, shapes_of
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
@@ -95,6 +97,11 @@ def agreement(run: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
     gap = float((lengths - means).mean())
     z = gap / error if error > 0 else 0.0 if abs(gap) < 1e-9 else float("inf")
     counts = np.bincount([each.action for each in made], minlength=len(run.actions))
+    groups = run.setting.given.groups  # of prompts, which have equally many blocks one after the other
+    told = {
+        name: by_group.mean_by_group(groups, np.reshape(values, (len(groups), -1)).mean(axis=1).tolist())
+        for name, values in ((("predicted", means), ("measured", lengths)) if groups else ())
+    }
     return {
         "verifier": run.label,
         "blocks": len(made),
@@ -103,6 +110,7 @@ def agreement(run: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
         "standard_error": error,
         "z": z,
         "agrees": abs(z) <= MOST_ERRORS,
+        **({"groups": told} if groups else {}),
         "actions": {
             ", ".join(map(str, (a.K, a.L1, a.L2))): int(count)
             for a, count in sorted(zip(run.actions, counts, strict=True), key=lambda pair: -pair[1])
@@ -309,6 +317,15 @@ def deliver(console: Console, report: dict[str, Any], json_target: str | None) -
     )
     used = "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items())
     console.print(f"K, L1, L2 and blocks: {used}", soft_wrap=True)
+    if "groups" in report:
+        table = Table(title="tokens a block by group of prompts", title_justify="left", caption_justify="left")
+        table.add_column("")
+        by_group.group_columns(table, report["groups"]["predicted"])
+        for name, means in report["groups"].items():
+            table.add_row(name, *map(by_group.interval_text, means))
+        console.print(table)
+    if report["roots"] < by_group.FEWEST:
+        console.print(by_group.few_text("roots"))
     console.print(
         f"tokens a second: {_interval(report['policy_per_second'], '.1f')}; predicted from its shapes, each alone in "
         f"turn, and choosing: {report['predicted_per_second']:.1f}; measured over predicted: "

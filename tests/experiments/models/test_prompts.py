@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from draftproof.experiments.grid.groups import mean_by_group
+from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import predict
@@ -23,12 +25,18 @@ from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wante
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import PROMPTS, beginning, read_prompts
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
+from draftproof.experiments.models.selector import making, training
+from draftproof.experiments.models.selector.features import Inputs
+from draftproof.experiments.models.selector.training import Labelled
+from draftproof.experiments.models.validate import policy
 from draftproof.experiments.models.validate.cells import Effort, measure
 from draftproof.experiments.models.validate.views import groups_table
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.verifiers import make
 from tests.experiments.models.plain import BEGIN, plain_pair, saved
 
+COST = "draft=1,target=3"
 CORPUS = Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
 
 
@@ -289,3 +297,78 @@ def test_what_needs_blocks_that_follow_each_other_is_refused_of_models(
 ) -> None:
     ran = draftproof("policies", "--target", "a", "--draft", "b", *option)
     assert (ran.code, f"{option[0]} is for blocks that follow each other" in ran.err) == (2, True)
+
+
+@pytest.mark.heavy
+def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
+    draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "GRID", (training.Choice(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(training, "EPOCHS", 3)
+    monkeypatch.setattr(training, "baselines", dict)
+    lines = [{"text": "the state" + "e" * number, "group": "code" if number % 2 else "chat"} for number in range(10)]
+    given = ("train-selector", *models, "--device", "cpu", "--out", "kept", "--K", "1..2", "--L1", 0, "--L2", 1)
+    given = (*given, "--cost", "draft=1,target=3", "--prompts", file_of(*lines), "--roots", 18)
+    ran = draftproof(*given, "--json", "s.json")
+    assert ran.code == 0, ran.err
+    found = json.loads(Path("s.json").read_text())
+    assert found["roots"] == {"training": 12, "validating": 4, "held_out": 4}  # two behind each of 10 prompts
+    assert found["prompts"] == "prompts.jsonl"
+    assert "4 held-out contexts behind 10 prompts of prompts.jsonl" in " ".join(ran.out.split())
+    for row in found["rows"]:
+        groups = {each["group"]: each for each in row["groups"]}
+        assert groups["all"]["mean"] == pytest.approx(row["tokens_per_time"])
+        assert groups["all"]["prompts"] == 2
+    file_of(*lines[:4])
+    ran = draftproof(*given)
+    assert (ran.code, "4 prompts cannot be shared out; give at least 5" in ran.err) == (2, True)
+
+
+def test_contexts_behind_prompts_go_on_as_the_target_writes(pair: Pair) -> None:
+    opened = Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS[:4])))
+    prompts = opened.roots(None, 1)
+    greedy = opened.many_roots(7, 0, Sampling(0.0))
+    assert len(greedy.contexts) == 8
+    for number, context in enumerate(greedy.contexts):
+        at = prompts.names.index(greedy.names[number])
+        start = prompts.contexts[at]
+        assert greedy.groups[number] == prompts.groups[at]
+        assert len(context) == len(start) + (0, 24)[number % 2]
+        assert context[: len(start)] == start
+        for length in range(len(start), len(context), 5):
+            assert int(pair.rows("target", [context[:length]])[0].argmax()) == context[length]
+    assert {*greedy.names} == {*prompts.names}
+    assert opened.many_roots(7, 1, Sampling(0.0)).names != greedy.names
+
+
+def test_an_interval_draws_all_contexts_of_a_prompt_together() -> None:
+    count, behind = 8, 25
+    gains = np.repeat([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], behind)
+    tokens = np.stack([np.ones(count * behind), 1 + gains], 1)
+    empty = torch.zeros(count * behind, 1)
+    inputs, prompt = Inputs(empty, empty, empty, empty), np.repeat(np.arange(count), behind)
+    zeros = np.zeros(count * behind, dtype=int)
+    together = Labelled(inputs, tokens, np.ones(2), zeros, prompt)
+    apart = replace(together, prompt=np.arange(count * behind))
+    choice = zeros + 1
+    low, high = training._interval(together, choice, zeros, 0)
+    assert (low, high) == pytest.approx((0.125, 0.875))  # quantiles of a binomial of 8 at 1/2
+    low, high = training._interval(apart, choice, zeros, 0)
+    assert high - low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(count * behind), rel=0.1)
+    few = replace(together, prompt=np.minimum(prompt, 2))
+    assert training._interval(few, choice, zeros, 0) == (low, high)
+
+
+def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:
+    where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
+    actions = (Delayed(1, 0, 1), Delayed(2, 0, 1))
+    run = policy.PolicyRun(where, make("specinfer"), "specinfer", actions, lambda _: 0, time_model(COST), None, 12)
+    coin = where.coin(0)
+    with run.loop(run.chooser) as loop:
+        made = [decided for root in where.roots for decided in policy.written(loop, root, 2, coin)]
+    found = policy.agreement(run, made)
+    groups = {each["group"]: each for each in found["groups"]["measured"]}
+    assert groups["all"]["mean"] == pytest.approx(found["measured"])
+    chat = [each.block.depth + 1 for number, each in enumerate(made) if number // 2 in (0, 3)]
+    assert groups["chat"]["mean"] == pytest.approx(np.mean(chat))
+    assert found["groups"]["predicted"][0]["mean"] == pytest.approx(found["predicted"])

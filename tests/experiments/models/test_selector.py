@@ -93,7 +93,9 @@ def made_up(count: int, seed: int) -> Labelled:
     numbers[:, -1] = 3.0  # one that never changes
     good = (numbers[:, 0] > 0).numpy()
     tokens = np.where(good[:, None], [1.0, 2.0], [2.0, 1.5])
-    return Labelled(Inputs(hidden, hidden, hidden, numbers), tokens, np.ones(2), np.zeros(count, dtype=int))
+    return Labelled(
+        Inputs(hidden, hidden, hidden, numbers), tokens, np.ones(2), np.zeros(count, dtype=int), np.arange(count)
+    )
 
 
 def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
