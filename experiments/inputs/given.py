@@ -13,6 +13,7 @@ from draftproof.experiments.inputs.options import (
     Beginning,
     ContextLength,
     Draft,
+    DraftSampling,
     PairFolder,
     PromptFile,
     Sampling,
@@ -26,10 +27,10 @@ from draftproof.experiments.inputs.verifiers import family_spec
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances import sampling as chains
 from draftproof.simulator.instances.families import FAMILIES, family_named
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.sampling import Samplings
 
 _WHERE = "Instance"
 
@@ -101,6 +102,7 @@ class Given:
     bos: Beginning = "auto"
     context: ContextLength = None
     sampling: Sampling = None
+    draft_sampling: DraftSampling = None
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
@@ -114,10 +116,9 @@ class Given:
         return [word for name, value in given for word in ("--" + name.replace("_", "-"), str(value))]
 
     @property
-    def samplings(self) -> chains.Samplings:
+    def samplings(self) -> Samplings:
         """How tokens are drawn; raises `InvalidInput` for values out of range."""
-        chain = chains.Sampling.parse(self.sampling or "", "--sampling")
-        return chains.Samplings(chain, chain)
+        return Samplings.of_options(self.sampling, self.draft_sampling)
 
     @property
     def models(self) -> bool:
@@ -211,7 +212,7 @@ def _pair_problem(given: Given, small: bool) -> Problem:
 
     where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
     wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
-    warp = given.samplings.target
+    warp = given.samplings
     opened = load_wanted(wanted)
     size = fewest(opened.pair.vocab_size) if small and given.vocab is None else given.vocab
     return pair_problem(opened, warp, size, given.roots, given.root, given.denominator)

@@ -133,6 +133,10 @@ ContextLength = Annotated[
 ]
 _DRAWN = f"How tokens are drawn from both: any of {SAMPLING}"
 Sampling = Annotated[str | None, typer.Option(help=f"{_DRAWN}; temperature=0 is greedy.")]
+DraftSampling = Annotated[
+    str | None,
+    typer.Option(help="How tokens are drawn from the draft, where otherwise: temperature=0, top_k=5, bits=4, ..."),
+]
 Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAWN}; may be repeated.")]
 
 

@@ -19,10 +19,10 @@ from draftproof.simulator.instances.families import family_named
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import table_entries
-from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.instances.sampling import Samplings
 
 #: No sampling but the given rows themselves.
-AS_THEY_ARE = Samplings(Sampling(), Sampling())
+AS_THEY_ARE = Samplings()
 #: Instances of a family are exact up to so many table entries; beyond, a float64 run draws them as floats at once.
 EXACT_ENTRIES = 200_000
 

@@ -14,6 +14,7 @@ from draftproof.experiments.inputs.options import (
     Beginning,
     ContextLength,
     Draft,
+    DraftSampling,
     JsonTarget,
     PairFolder,
     PromptFile,
@@ -30,7 +31,7 @@ from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.pair.opened import Wanted
-    from draftproof.simulator.instances import sampling as chains
+    from draftproof.simulator.instances.sampling import Samplings
 
 _PAIR: Any = {"rich_help_panel": "Pair of models"}
 _SHAPE: Any = {"rich_help_panel": "Scheme"}
@@ -95,15 +96,16 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How tokens are drawn from both models."""
+    """How tokens are drawn from both models, and from the draft where otherwise."""
 
     sampling: Sampling = None
+    draft_sampling: DraftSampling = None
 
-    def warp(self) -> chains.Sampling:
+    def warp(self) -> Samplings:
         """The same for the loop; raises `InvalidInput` for values outside their ranges."""
-        from draftproof.simulator.instances.sampling import Sampling
+        from draftproof.simulator.instances.sampling import Samplings
 
-        return Sampling.parse(self.sampling or "", "--sampling")
+        return Samplings.of_options(self.sampling, self.draft_sampling)
 
 
 @dataclass(frozen=True)

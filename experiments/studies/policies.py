@@ -27,7 +27,7 @@ from draftproof.experiments.studies import StudyFiles, Views, conduct
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
-from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
@@ -166,8 +166,7 @@ class Place:
     def world(self) -> MarkovPair:
         """Its chains, in float64."""
         pair = TextPair(topics_table(), self.vocab_size, self.target_order, self.draft_order)
-        chain = Sampling(self.temperature)
-        return world_of(TextProblem(TOPICS, pair, samplings=Samplings(chain, chain)), FLOAT64)
+        return world_of(TextProblem(TOPICS, pair, samplings=Samplings(self.temperature)), FLOAT64)
 
     def __str__(self) -> str:
         orders = f"orders {self.target_order} and {self.draft_order}"

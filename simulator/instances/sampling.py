@@ -30,7 +30,8 @@ from draftproof.simulator.vectors import is_tensor
 
 #: How the settings are written.
 EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"
-
+#: Who may be sampled otherwise, and what is told of the draft.
+_ROLES = ("target", "draft", "told")
 #: Temperatures below it are powers in float64 even where `1/T` is whole.
 COLDEST = 0.01
 
@@ -95,7 +96,11 @@ class Sampling:
     @property
     def nothing(self) -> bool:
         """Whether every row stays as it is."""
-        return self == Sampling(ties=self.ties)
+        return not self.settings.keys() - {"ties"}
+
+    def of(self, role: str) -> Sampling:
+        """That of a role, of target or draft: both are sampled alike."""
+        return self
 
     @property
     def greedy(self) -> bool:
@@ -105,7 +110,7 @@ class Sampling:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that are given, as plain data."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        return {each.name: value for each in fields(Sampling) if (value := getattr(self, each.name)) != each.default}
 
     @property
     def text(self) -> str:
@@ -223,22 +228,57 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Samplings:
-    """How tokens are drawn from the target and from the draft."""
+class Samplings(Sampling):
+    """The sampling of the target, with that of the draft beside it, and what verifiers are told of the draft.
 
-    target: Sampling
-    draft: Sampling
+    draft: None is that of the target. told: which rows verifiers get as `q`: those of this sampling of the draft model;
+    None: the rows that tokens are drawn from, without which no verifier is lossless but by luck.
+    """
+
+    draft: Sampling | None = None
+    told: Sampling | None = None
+
+    @classmethod
+    def of_options(cls, sampling: str | None, draft: str | None = None, told: str | None = None) -> Samplings:
+        """From the text of the options; told: sampled, draft (as the model gives it), target, or as `sampling`."""
+        target = Sampling.parse(sampling or "", "--sampling")
+        own = None if draft is None else Sampling.parse(draft, "--draft-sampling")
+        words = {None: None, "sampled": None, "draft": Sampling(), "target": target}
+        shown = words[told] if told in words else Sampling.parse(told or "", "--told")
+        return cls(
+            **target.settings, draft=None if own == target else own, told=None if shown == (own or target) else shown
+        )
+
+    def of(self, role: str) -> Sampling:
+        """That of the target, of the draft, or what is told of the draft."""
+        target = Sampling(**self.settings)
+        draft = self.draft or target
+        return {"target": target, "draft": draft, "told": self.told or draft}[role]
 
     @property
     def nothing(self) -> bool:
-        """Whether all rows stay as they are."""
-        return self.target.nothing and self.draft.nothing
+        """Whether all rows stay as they are and are told."""
+        return self.of("target").nothing and self.of("draft").nothing and self.told is None
+
+    @property
+    def _apart(self) -> dict[str, Sampling]:
+        return {name: value for name, value in (("draft", self.draft), ("told", self.told)) if value is not None}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**super().as_dict(), **{f"{name}_sampling": value.text for name, value in self._apart.items()}}
 
     @property
     def source(self) -> dict[str, Any]:
         """What it adds to the fields that define an instance."""
-        apart = {} if self.draft == self.target else {"draft_sampling": self.draft.settings}
-        return apart if self.target.nothing else {"sampling": self.target.settings, **apart}
+        own = {"sampling": self.settings} if self.settings else {}
+        return {**own, **{f"{name}_sampling": value.settings for name, value in self._apart.items()}}
+
+    def __str__(self) -> str:
+        target = super().__str__()
+        if not self._apart:
+            return target
+        told = "" if self.told is None else f", told q at {self.told}"
+        return f"target at {target}, draft at {self.of('draft')}{told}"
 
     def cases(self, cases: Sequence[Case], depth: int, denominator: int | None) -> list[Case]:
         """Cases sampled so, for trees of this depth; denominator: as in `Sampling.process`."""
@@ -256,20 +296,21 @@ class Samplings:
                 shared[key] = first
             return shared[key].starting_at(process.root)
 
-        return [
-            replace(
-                case,
-                target=made(self.target, case.target, text := getattr(case.target, "root", ()), depth),
-                draft=made(self.draft, case.draft, text, max(depth - 1, 0)),
+        def sampled(case: Case) -> Case:
+            text, above = getattr(case.target, "root", ()), max(depth - 1, 0)
+            told = None if self.told is None else made(self.told, case.draft, text, above)
+            target, draft = (
+                made(self.of("target"), case.target, text, depth),
+                made(self.of("draft"), case.draft, text, above),
             )
-            for case in cases
-        ]
+            return replace(case, target=target, draft=draft, told=told)
+
+        return list(map(sampled, cases))
 
     def said(self, grain: str) -> str:
         """In words, what is rounded included; grain: what to."""
-        why = ", ".join(dict.fromkeys(each.rounded for each in (self.target, self.draft) if each.rounded))
-        about = f"{self.target}" if self.draft == self.target else f"target {self.target}, draft {self.draft}"
-        return about + (f" ({why}: powers in float64{grain})" if why else "")
+        why = ", ".join(dict.fromkeys(each for role in _ROLES if (each := self.of(role).rounded)))
+        return f"{self}" + (f" ({why}: powers in float64{grain})" if why else "")
 
 
 class _Asked:

@@ -60,7 +60,7 @@ _WORLD = {
     "family": str, "vocab": (int, str), "seeds": (int, str), "denominator": int, "text": str, "target_order": int,
     "draft_order": int, "roots": int, "instance": str, "pair": str, "target": str, "draft": str,
     "prompts": str, "bos": str, "context": int,
-    "sampling": (str, list),
+    "sampling": (str, list), "draft_sampling": str,
 }  # fmt: skip
 _SCHEME = {
     "scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "max_depth": int,

@@ -179,7 +179,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
             cache.batch_repeat_interleave(len(part))
             logits = model(part, past_key_values=cache, use_cache=True).logits[:, -1]
             texts = torch.cat([prefix.expand(len(part), -1), part], dim=1)
-            parts.append(warp.of_logits(logits, texts=texts))
+            parts.append(warp.of(which).of_logits(logits, texts=texts))
     return _normalised(torch.cat(parts))
 
 

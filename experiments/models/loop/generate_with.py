@@ -21,7 +21,7 @@ from draftproof.experiments.models.pair.devices import libraries
 from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.protocol import DraftScheme, Verifier
 
 if TYPE_CHECKING:
@@ -177,6 +177,7 @@ class Generating:
     each_block: Callable[[Piece], object] | None
     monitor: Monitor | None
     trials: Trials | None = None
+    draft_sampling: Sampling | None = None
 
     def __call__(
         self,
@@ -206,7 +207,8 @@ class Generating:
         pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        used, keep = warp if sampling else Sampling(0), self.monitor is not None
+        target, keep = warp if sampling else Sampling(0), self.monitor is not None
+        used = Samplings(**target.settings, draft=self.draft_sampling)
         loop: Loop | SwitchingLoop
         if self.trials is None:
             loop = Loop(pair, self.verifier, self.scheme, used, self.vectors, keep_rows=keep)
@@ -250,6 +252,7 @@ def generate_with(
     each_block: Callable[[Piece], object] | None = None,
     monitor: Monitor | None = None,
     lossy: bool = False,
+    draft_sampling: str | None = None,
 ) -> Generating:
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
@@ -261,7 +264,8 @@ def generate_with(
     block of every text as it comes (`Piece`). monitor: tests whether what is written is lossless (`Monitor`); one
     watches any number of calls, each with its own random numbers.
     lossy: whether a verifier of the library may write that is not declared lossless on this scheme, so that texts are
-    not those of the target. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go
+    not those of the target. draft_sampling: how tokens are drawn from the draft, where otherwise than from the target,
+    such as "temperature=.5". Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go
     together.
     """
     _check_seed(seed)
@@ -277,7 +281,8 @@ def generate_with(
         )
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
-    return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
+    own = None if draft_sampling is None else Sampling.parse(draft_sampling, "draft_sampling")
+    return Generating(named.verifier, shape, seed, vectors, each_block, monitor, draft_sampling=own)
 
 
 def _automatic(

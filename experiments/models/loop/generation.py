@@ -171,7 +171,7 @@ def autoregressive(
     """
     check_prompt(pair, prompt, max_new_tokens)
     model = pair.draft if draft else pair.target
-    rows_of, watch = RowsOf(warp, pair.vocab_size, vectors), Stopwatch(pair.device)
+    rows_of, watch = RowsOf(warp.of("draft" if draft else "target"), pair.vocab_size, vectors), Stopwatch(pair.device)
     started = watch.now()
     tokens: list[int] = []
     with within_memory("generating token by token", pair.device):

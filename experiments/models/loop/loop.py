@@ -106,10 +106,10 @@ class Made:
 class Loop:
     """A pair of models, a verifier and a draft scheme.
 
-    pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models.
+    pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
     vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
     keep_rows: whether they hold rows.
-    watch: where the seconds went; rows_of, library: what follows from the rest.
+    watch: where the seconds went; rows_of, draft_rows_of, library: what follows from the rest.
     Raises `InvalidInput` for what is no scheme and for models that cannot be read as trees.
     """
 
@@ -122,12 +122,15 @@ class Loop:
     keep_rows: bool = False
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
+    draft_rows_of: RowsOf = field(init=False)
     library: bool = field(init=False)
 
     def __post_init__(self) -> None:
         check_scheme(self.scheme)
+        size = self.pair.vocab_size
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
-        object.__setattr__(self, "rows_of", RowsOf(self.warp, self.pair.vocab_size, self.vectors))
+        object.__setattr__(self, "rows_of", RowsOf(self.warp.of("target"), size, self.vectors))
+        object.__setattr__(self, "draft_rows_of", RowsOf(self.warp.of("draft"), size, self.vectors))
         object.__setattr__(self, "library", is_library(self.verifier))
         check_pair(self.pair)
 
@@ -175,7 +178,7 @@ class Loop:
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
         """One tree of every sequence; begun: what the draft model has read of them already."""
         begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
-        return draft_trees(begun, self.scheme, self.rows_of, coin_of_each(coin, len(state.waiting)))
+        return draft_trees(begun, self.scheme, self.draft_rows_of, coin_of_each(coin, len(state.waiting)))
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and what it has read."""

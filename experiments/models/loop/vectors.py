@@ -37,7 +37,7 @@ class TreeRows:
 class RowsOf:
     """How logits become rows.
 
-    warp: temperature and the rest, the same for both models. vocab_size: logits beyond it are cut off.
+    warp: temperature and the rest, of one model. vocab_size: logits beyond it are cut off.
     kind: "numpy" (on the host) or "torch" (where the models are).
     Raises `InvalidInput` for another kind.
     """

@@ -689,7 +689,9 @@ def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Sampling) -> str:
         given = ["assistant_model=draft", asked]
         if not isinstance(first, str):
             best = worth[first]
-            ours = f'generate_with("{best.named.spec}", "{scheme_spec(best.scheme)}")'
+            own = warp.of("draft")
+            apart = "" if own == warp.of("target") else f', draft_sampling="{own.text}"'
+            ours = f'generate_with("{best.named.spec}", "{scheme_spec(best.scheme)}"{apart})'
             given.insert(1, f"custom_generate={ours}")
     return f"target.generate(**inputs, {', '.join(given)}, max_new_tokens=..)"
 

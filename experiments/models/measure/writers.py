@@ -71,7 +71,9 @@ def written(setting: Setting, way: Way, tokens: int, seed: int, number: int) -> 
     named, scheme = way
     with named_errors(named.label):
         pieces: list[Piece] = []
-        ours = Generating(named.verifier, scheme, own, setting.vectors, pieces.append, None)
+        ours = Generating(
+            named.verifier, scheme, own, setting.vectors, pieces.append, None, draft_sampling=setting.warp.of("draft")
+        )
         seconds = _generated(setting, root, tokens, own, assistant_model=_assistant(setting), custom_generate=ours)
         whole = sum(piece.block.depth + 1 for piece in pieces)
         return Turn(whole, len(pieces), seconds, written=tokens)

@@ -141,7 +141,7 @@ class Pair:
         """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""
         torch, _ = libraries()
         texts = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
-        return (warp or Sampling()).of_logits(self.logits(which, contexts, root), texts=texts)
+        return (warp or Sampling()).of(which).of_logits(self.logits(which, contexts, root), texts=texts)
 
     def _tokenizer(self) -> TextTokenizer:
         if self.tokenizer is None:

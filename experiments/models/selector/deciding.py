@@ -132,7 +132,11 @@ class PolicyLoop:
         before_it = self._target.seconds, self._draft.seconds
         state, several = deepest.start(prompt, more), len(prompt) > 1
         self._target.seconds, self._draft.seconds = before_it  # of blocks alone
-        before = (self._seen(self._target.at(-1)), self._seen(self._draft.at(-1))) if several else (None, None)
+        before = (
+            (self._seen("target", self._target.at(-1)), self._seen("draft", self._draft.at(-1)))
+            if several
+            else (None, None)
+        )
         return Standing(state, tuple(map(int, prompt)), *before)
 
     @torch.inference_mode()
@@ -140,7 +144,7 @@ class PolicyLoop:
         """One block, and where the sequence stands after it."""
         self._draft.forget()
         self._target.forget()
-        state, pair, rows_of = standing.state, self._loops[0].pair, self._loops[0].rows_of
+        state, pair, rows_of = standing.state, self._loops[0].pair, self._loops[0].draft_rows_of
         with within_memory("making a block", pair.device):
             with self._own.part("draft"):
                 begun = Begun.nothing(pair.draft, state.draft, state.waiting)
@@ -163,12 +167,12 @@ class PolicyLoop:
         """slots: of the tokens that the draft has just read, the root's last; row: that at the root."""
         before = standing.draft_before
         if before is None and len(slots) > 1:
-            before = self._seen(self._draft.at(slots[-2]))
+            before = self._seen("draft", self._draft.at(slots[-2]))
         root = SeenToken(self._draft.at(slots[-1]).hidden, _array(row))
         return view_from(standing.context, standing.target_before, before, root, self._times)
 
-    def _seen(self, glimpse: TokenState) -> SeenToken:
-        return seen(glimpse, self._loops[0].warp, self._loops[0].pair.vocab_size)
+    def _seen(self, role: str, glimpse: TokenState) -> SeenToken:
+        return seen(glimpse, self._loops[0].warp.of(role), self._loops[0].pair.vocab_size)
 
     def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> SeenToken | None:
         """What the block has left behind at the accepted node; None where the model has not read it."""

@@ -15,7 +15,7 @@ import torch
 
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.pair.hidden import TokenState, watched
-from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Known, scalars
 from draftproof.simulator.protocol import Context
@@ -114,8 +114,9 @@ def _view(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> Vie
             pair.target(tokens[:, :-1], use_cache=False)
         pair.draft(tokens, use_cache=False)
         found = [target.at(-1), draft.at(-2)] if len(context) > 1 else []
-        p, q = [seen(each, warp, pair.vocab_size) for each in found] or (None, None)
-        return view_from(context, p, q, seen(draft.at(-1), warp, pair.vocab_size), pass_times(times))
+        roles = [warp.of(role) for role in ROLES]
+        p, q = [seen(each, own, pair.vocab_size) for each, own in zip(found, roles, strict=False)] or (None, None)
+        return view_from(context, p, q, seen(draft.at(-1), roles[1], pair.vocab_size), pass_times(times))
 
 
 def view_from(

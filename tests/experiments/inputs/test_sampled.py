@@ -92,3 +92,25 @@ def test_an_instance_file_is_sampled_and_its_witness_holds_the_sampled_rows(draf
     assert saved["target"][""] == ["5/8", "3/8", "0"]
     assert saved["draft"][""] == ["1/5", "1/5", "3/5"]  # both that equal the second
     assert draftproof("check", "naive_from_target", "--instance", tmp_path / "w.json").code == 1
+
+
+def test_a_draft_is_sampled_otherwise(draftproof):
+    at = ("--family", "dirichlet", "--vocab", 3, "--sampling", "top_p=.9", "--draft-sampling", "bits=2")
+    given = Given(family="dirichlet", sampling="top_p=.9", draft_sampling="bits=2")
+    case, plain, alike = (
+        choose_problem(each).roots(2, RATIONAL)[0]
+        for each in (given, Given(family="dirichlet"), Given(family="dirichlet", sampling="top_p=.9"))
+    )
+    assert case.target.row(()).tolist() == alike.target.row(()).tolist() != plain.target.row(()).tolist()
+    units = [4 * value for value in case.draft.row(())]
+    assert all(unit.q == 1 for unit in units)
+    assert sum(units) == 4
+    for command in (("check", "block"), ("compare", "block", "traversal"), ("bound",), ("matrix", "block", "naive")):
+        ran = draftproof(*command, *at, "--json", "-")
+        assert ran.code == 0, ran.err
+        rows = [ran.json] if command[0] in ("check", "bound") else ran.json["rows"]
+        assert all(row.get("lossless", True) for row in rows)
+    same = choose_problem(Given(family="dirichlet", sampling="top_p=.9", draft_sampling="top_p=9/10"))
+    assert same == choose_problem(Given(family="dirichlet", sampling="top_p=.9"))
+    refused = draftproof("bound", "--draft-sampling", "top_k=-1")
+    assert (refused.code, "--draft-sampling top_k=-1: top_k -1 must be at least 1" in refused.err) == (2, True)
