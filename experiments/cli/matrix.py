@@ -260,7 +260,7 @@ def matrix(
     named = chosen_verifiers(chosen)
     columns, problem = columns_of(scheme), None
     if given != Given():
-        problem = choose_problem(given, small=True)  # every tree is enumerated
+        problem = choose_problem(given, small=True, told=True)  # every tree is enumerated
         columns = on_rows(columns, problem)
     rows = compute(named, columns, 8 if instances is None else instances, max_runs, problem, jobs)
     left_out = ("undefined", "strong_id", "seconds")

@@ -19,6 +19,7 @@ from draftproof.experiments.inputs.options import (
     Sampling,
     Shape,
     Target,
+    Told,
     grouped,
 )
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem
@@ -103,6 +104,7 @@ class Given:
     context: ContextLength = None
     sampling: Sampling = None
     draft_sampling: DraftSampling = None
+    told: Told = None
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
@@ -118,7 +120,7 @@ class Given:
     @property
     def samplings(self) -> Samplings:
         """How tokens are drawn; raises `InvalidInput` for values out of range."""
-        return Samplings.of_options(self.sampling, self.draft_sampling)
+        return Samplings.of_options(self.sampling, self.draft_sampling, self.told)
 
     @property
     def models(self) -> bool:
@@ -134,11 +136,16 @@ def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]]
     return grouped({"denominator": denominator}, given=Given, shape=Shape)
 
 
-def choose_problem(given: Given, small: bool = False) -> Problem:
+def choose_problem(given: Given, small: bool = False, told: bool = False) -> Problem:
     """The problem that the options describe; raises `InvalidInput` for options that contradict each other.
 
     small: whether tables of models have as few tokens as they can, where `--vocab` does not say how many.
     """
+    if given.told is not None and (given.models or not told):
+        where = "an instance from models" if given.models else "this command"
+        raise InvalidInput(
+            f"--told is for families, texts and files in check, compare, audit and matrix, not for {where}"
+        )
     if given.models:
         return _pair_problem(given, small)
     of_models = {"--prompts": given.prompts, "--bos": None if given.bos == "auto" else given.bos}

@@ -137,6 +137,13 @@ DraftSampling = Annotated[
     str | None,
     typer.Option(help="How tokens are drawn from the draft, where otherwise: temperature=0, top_k=5, bits=4, ..."),
 ]
+Told = Annotated[
+    str | None,
+    typer.Option(
+        help="The q that verifiers are told: sampled (what the drafts are drawn from), draft (as the model gives it), "
+        "target (sampled as the target), or as --sampling."
+    ),
+]
 Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAWN}; may be repeated.")]
 
 

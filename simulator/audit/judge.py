@@ -162,6 +162,8 @@ class Audit:
 
     def expected_instance(self, instance: Instance, scheme: DraftScheme) -> Instance:
         """The processed instance in the arithmetic of the law: drafts come from its `q`, the law must be its `p`."""
+        if instance.draft.told is not None and not self.processing.nothing:
+            raise InvalidInput("the function processes rows itself, and is told another q; leave one of them out")
         return self.processing.instance(instance).converted(self._arithmetic, scheme.depth)
 
     def verifier(self, instance: Instance, scheme: DraftScheme) -> Audited:

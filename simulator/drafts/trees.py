@@ -62,8 +62,8 @@ class DraftTree:
         )
 
     def root(self, target: TokenProcess, draft: TokenProcess) -> TreeNode:
-        """The root node with the rows of both processes attached."""
-        return TreeNode((), self.children, target, draft)
+        """The root node with the rows of both processes attached; of a draft that is told otherwise the told ones."""
+        return TreeNode((), self.children, target, getattr(draft, "told", None) or draft)
 
 
 class TreeNode:

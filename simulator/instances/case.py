@@ -21,7 +21,6 @@ class Case:
     """A target and a draft with a name.
 
     weight: the share in averages. title: for people. shape: the draft scheme of the case, if it has one.
-    told: what verifiers are told of the draft, where it is something else than what tokens are drawn from.
     above: where the rows are an approximation with an optimum at most the true one, rows with an optimum at least that.
     """
 
@@ -32,7 +31,6 @@ class Case:
     title: str = ""
     shape: DraftScheme | None = None
     above: Case | None = None
-    told: TokenProcess | None = None
 
     @property
     def scheme(self) -> DraftScheme:

@@ -2,7 +2,7 @@
 
 File format: `{"vocab_size": 2, "depth": 3, "target": {"": ["1/3", "2/3"], "0": [...], "0,1": [...]},
 "draft": {...}}` with one entry for every context of length 0..depth; a draft entry at full depth is
-not needed. Optional: `"scheme"` (the draft scheme the instance is meant for), `"about"` (free text) and
+not needed. Optional: `"told"` (rows that verifiers get as q, where they are not those of `draft`), `"scheme"` (the draft scheme the instance is meant for), `"about"` (free text) and
 `"arithmetic"`: `"float64"` for rows that are floats and not exact.
 """
 
@@ -20,19 +20,20 @@ from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_nam
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate, telling
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 from draftproof.simulator.shown import rows_html
 
 #: The keys of an instance file.
-_KEYS = ("vocab_size", "depth", "target", "draft", "scheme", "about", "arithmetic")
+_KEYS = ("vocab_size", "depth", "target", "draft", "told", "scheme", "about", "arithmetic")
 
 
 @dataclass(frozen=True)
 class Instance:
     """A pair of processes with rows for every context of a tree of this depth.
 
-    target: tables of depth `L`. draft: tables of depth at least `L - 1`, in the same arithmetic.
+    target: tables of depth `L`. draft: tables of depth at least `L - 1`, in the same arithmetic; it may hold what
+    verifiers are told instead (`told`).
     scheme: the draft scheme it was made for, if any. about: where it comes from, in words.
     """
 
@@ -91,6 +92,10 @@ class Instance:
             "target": _rows_as_dict(self.target, self.depth),
             "draft": _rows_as_dict(self.draft, max(self.depth - 1, 0)),
         }
+        if self.draft.told is not None:
+            fields["told"] = _rows_as_dict(
+                tabulate(self.draft.told, max(self.depth - 1, 0), self.draft.arithmetic, "told"), max(self.depth - 1, 0)
+            )
         if self.scheme is not None:
             fields["scheme"] = self.scheme.as_dict()
         if self.about:
@@ -165,9 +170,16 @@ class Instance:
         elsewhere = isinstance(scheme, dict) and "file" in scheme  # user-defined: known by its file
         if isinstance(scheme, dict) and elsewhere:
             about = {**about, "scheme": scheme["file"]}
+        draft, told = (
+            TableProcess(_tables(fields[key], size, max(depth - 1, 0), key, depth, numbers), key)
+            if key in fields
+            else None
+            for key in ("draft", "told")
+        )
+        assert draft is not None
         return cls(
             TableProcess(_tables(fields["target"], size, depth, "target", depth, numbers), "target"),
-            TableProcess(_tables(fields["draft"], size, max(depth - 1, 0), "draft", depth, numbers), "draft"),
+            telling(draft, told),
             scheme_from_dict(scheme) if "scheme" in fields and not elsewhere else None,
             about,
         )
@@ -223,7 +235,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _dumps(fields: Mapping[str, Any]) -> str:
     lines = []
     for key, value in fields.items():
-        if key in ("target", "draft"):
+        if key in ("target", "draft", "told"):
             rows = ",\n".join(f"    {json.dumps(context)}: {json.dumps(row)}" for context, row in value.items())
             lines.append(f'  "{key}": {{\n{rows}\n  }}')
         else:

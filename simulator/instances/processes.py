@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
 from math import inf, log2, prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of,
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.validation import validate_rows
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
+
+P = TypeVar("P", bound=TokenProcess)
 
 #: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
 MAX_TABLE_ENTRIES = 4_000_000
@@ -63,6 +65,8 @@ class TableProcess:
 
     #: The largest change that `from_softmax` made to an entry; 0 for other rows.
     correction: Fraction = Fraction(0)
+    #: Of a draft: the rows that verifiers get as `q`, where they are others than those that tokens are drawn from.
+    told: TokenProcess | None = None
 
     def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
         if not tables:
@@ -105,6 +109,7 @@ class TableProcess:
         for table in made.tables:
             table.setflags(write=False)
         made._rows = {}
+        made.told = made.told.copied() if isinstance(made.told, TableProcess) else made.told
         return made
 
     def __repr__(self) -> str:
@@ -130,6 +135,8 @@ class MarkovProcess:
 
     #: The largest change that `from_softmax` made to an entry; 0 for other rows.
     correction: Fraction = Fraction(0)
+    #: Of a draft: the rows that verifiers get as `q`, where they are others than those that tokens are drawn from.
+    told: TokenProcess | None = None
 
     def __init__(self, table: Any, root: Context = (), name: str = "process") -> None:
         check_entries(table, name)
@@ -191,6 +198,7 @@ class MarkovProcess:
             self._tables[arithmetic.name] = table
         other = copy(self)
         other.arithmetic = arithmetic
+        other.told = self.told.converted(arithmetic, name) if isinstance(self.told, MarkovProcess) else self.told
         return other
 
     def __repr__(self) -> str:
@@ -217,6 +225,22 @@ def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: st
     rows = [_rows(process, length) for length in range(depth + 1)]
     made = TableProcess([_converted(table, arithmetic, name) for table in rows], name)
     made.exact = rows if arithmetic_of(rows[0]).exact else getattr(process, "exact", None)
+    told = told_of(process)
+    made.told = None if told is None else tabulate(told, depth, arithmetic, name)
+    return made
+
+
+def told_of(draft: TokenProcess) -> TokenProcess | None:
+    """The rows that verifiers get as `q`, where they are others than those that tokens are drawn from."""
+    told: TokenProcess | None = getattr(draft, "told", None)
+    return told
+
+
+def telling(draft: P, told: TokenProcess | None) -> P:
+    """The draft with other rows for verifiers; None: those that tokens are drawn from."""
+    other: Any = copy(draft)
+    other.told = told
+    made: P = other
     return made
 
 

@@ -24,7 +24,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, pa
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate, telling
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.vectors import is_tensor
 
@@ -303,7 +303,7 @@ class Samplings(Sampling):
                 made(self.of("target"), case.target, text, depth),
                 made(self.of("draft"), case.draft, text, above),
             )
-            return replace(case, target=target, draft=draft, told=told)
+            return replace(case, target=target, draft=draft if told is None else telling(draft, told))
 
         return list(map(sampled, cases))
 

@@ -82,7 +82,7 @@ class Costing:
         Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for a user-defined verifier that is no function
         or contradicts its structure.
         """
-        if choose_engine(self.verifier, scheme, self.evaluator.engine) == "enumerate":
+        if choose_engine(self.verifier, scheme, self.evaluator.engine, samples[0][1]) == "enumerate":
             return self._enumeration(scheme, samples)
         assert isinstance(scheme, Delayed)
         return self._structured(scheme, samples[0])
@@ -164,7 +164,7 @@ def assert_affordable(
     evaluator: Evaluator, scheme: DraftScheme, pair: Pair, most_runs: float, name: str, user_defined: bool = False
 ) -> None:
     """Raises `TooLarge` for an enumeration of more runs than that; structured engines check their limits themselves."""
-    if choose_engine(evaluator.verifier, scheme, evaluator.engine) == "enumerate":
+    if choose_engine(evaluator.verifier, scheme, evaluator.engine, pair[1]) == "enumerate":
         _refuse_state(evaluator, scheme, pair)
         instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
         generator = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from draftproof.simulator.arithmetic import FLOAT64, arithmetic_named
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.instances.processes import MarkovProcess, told_of
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
 from draftproof.simulator.laws.structured import (
@@ -106,19 +106,24 @@ class Check:
 Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
 
 
-def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto") -> str:
+def choose_engine(
+    verifier: Verifier, scheme: DraftScheme, engine: str = "auto", draft: TokenProcess | None = None
+) -> str:
     """The engine that will run: `enumerate`, or `structured` with the structure it uses.
 
     "auto" enumerates user-defined verifiers, since their structure proves nothing about their `verify`; "structured"
-    has to be asked for. Raises `InvalidInput` for an unknown engine, or where the verifier has no structure for this
-    scheme.
+    has to be asked for. A draft that is told otherwise than tokens are drawn from it is enumerated, too. Raises
+    `InvalidInput` for an unknown engine, or where the verifier has no structure for this scheme.
     """
     check_verifier(verifier)
     check_scheme(scheme)
     if engine not in ENGINES:
         raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
     enumerated = engine == "enumerate" or (engine == "auto" and not is_library(verifier))
-    structure = None if enumerated else structure_of(verifier, scheme)
+    otherwise = draft is not None and told_of(draft) is not None
+    structure = None if enumerated or otherwise else structure_of(verifier, scheme)
+    if engine == "structured" and otherwise:
+        raise InvalidInput("verifiers are told another q than tokens are drawn from; use the engine enumerate")
     if engine == "structured" and structure is None:
         raise InvalidInput(
             f"{verifier.card.name} offers no structured evaluation on {scheme}; use the engine enumerate"
@@ -141,7 +146,7 @@ def block_law(
     arithmetic: "rational" or "float64". engine: "auto", "enumerate" or "structured".
     Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
     """
-    chosen = choose_engine(verifier, scheme, engine)
+    chosen = choose_engine(verifier, scheme, engine, draft)
     instance = Instance.of(target, draft, scheme.depth, arithmetic_named(arithmetic))
     if chosen == "enumerate":
         return enumerate_law(verifier, instance.target, instance.draft, scheme, progress)
@@ -201,7 +206,7 @@ class Evaluator:
         A structured engine stores the whole law where it fits, else only its metrics: by states for top-down verifiers
         on Markov processes, by chunks of contexts otherwise.
         """
-        engine = choose_engine(self.verifier, scheme, self.engine)
+        engine = choose_engine(self.verifier, scheme, self.engine, draft)
         numbers = arithmetic_named(self.arithmetic)
         if engine == "enumerate" or not isinstance(scheme, Delayed):
             if self.device is not None:

@@ -123,12 +123,13 @@ def chosen_cases(
     if asked is None:
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
         made = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
-        return [replace(case, shape=planned_on(case.scheme, [case])) for case in made]
+        drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in made]
+        return [replace(case, shape=planned_on(case.scheme, [case])) for case in drawn]
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
     if instances is not None and given.denominator is None and given.instance is None:
         given = replace(given, denominator=16)
-    problem = choose_problem(given)
+    problem = choose_problem(given, told=True)
     scheme = _scheme(audit, shape, lengths, problem)
     assert scheme is not None
     if instances is None:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from draftproof.simulator.audit.verdict import CaseCost, Record, Request, conclu
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, NoFunction
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.simulator.verdicts.witness import Witness
@@ -148,7 +149,8 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
     scheme: DraftScheme = case.scheme
     if audit.batch > 1 or isinstance(scheme, SelfDrafted):
         return None
-    processed = audit.processing.instance(case.instance).converted(RATIONAL, scheme.depth)
+    given = replace(case.instance, draft=telling(case.instance.draft, None))
+    processed = audit.processing.instance(given).converted(RATIONAL, scheme.depth)
     efficiencies = {}
     for name in BESIDE[audit.audited.interface.multi_path]:
         try:
@@ -179,6 +181,8 @@ def find_witness(report: Report) -> Witness | None:
         return None
     audit = report.request.audit
     unshrunk = Witness.of(finding.instance, finding.check, shrunk=False)
+    if finding.instance.draft.told is not None:  # shrunk rows would not be told so
+        return unshrunk
     if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
         return unshrunk
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import

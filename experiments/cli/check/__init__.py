@@ -65,7 +65,7 @@ def check(
     chosen_denominator = given.denominator
     if instances is not None and given.denominator is None and given.instance is None:
         given = replace(given, denominator=20)
-    problem = choose_problem(given)
+    problem = choose_problem(given, told=True)
     scheme = opt.choose_scheme(shape, problem)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     if not isinstance(named.verifier, Planned):

@@ -235,7 +235,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk
         unshrunk = Witness.of(exact, known, shrunk=False)
-        if isinstance(problem, FileProblem):
+        if isinstance(problem, FileProblem) or exact.draft.told is not None:
             return unshrunk
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 

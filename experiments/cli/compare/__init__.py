@@ -144,7 +144,7 @@ def compare(
     files = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
     check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
     named = chosen_verifiers(chosen) if chosen else None
-    problem = choose_problem(given)
+    problem = choose_problem(given, told=True)
     kind = (scheme, tree, confidence)
     sizes = tuple(RANGES.values()) if policy and not any((K, L1, L2, *kind)) else (K, L1, L2)
     schemes = planning.shapes(*_ranges(problem, kind, sizes), budget, max_nodes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from draftproof.simulator.audit.boundary import Corner
 from draftproof.simulator.audit.diagnosis import signs, suspects
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
-from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, processed_target
+from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, processed_target, told_otherwise
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,12 @@ CATALOGUE: Sequence[Entry] = (
         whole=True,
     ),
     Entry("order of leaves", "the paths of one subtree are left and come back to", signs.leaves, whole=True),
+    Entry(
+        "told q",
+        "the function is handed another q than the drafts are drawn from",
+        told_otherwise,
+        whole=True,
+    ),
     Entry(
         "processed target",
         "the block has the law of p processed, where p itself is to be met",

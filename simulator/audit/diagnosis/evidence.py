@@ -1,7 +1,7 @@
 """The evidence about a refuted function: laws of verifiers with known bugs, and the function under other conditions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from draftproof.simulator.audit.audited import Presentation
@@ -9,6 +9,7 @@ from draftproof.simulator.audit.instances import context_free, probe, with_equal
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
 
 #: A suspect's law is compared on the finding, and on so many other refuted and so many passed instances.
@@ -97,6 +98,14 @@ class Evidence:
     def without_context(self, finding: Finding) -> Finding | None:
         """A finding where `p` and `q` do not depend on the context."""
         return self._run("context", finding, lambda at, scheme: self.audit.judge(context_free(at), scheme))
+
+    def told_rightly(self, finding: Finding) -> Finding | None:
+        """A finding of the function when it is handed the `q` that drafts come from."""
+
+        def judge(at: Instance, scheme: DraftScheme) -> Finding:
+            return self.audit.judge(replace(at, draft=telling(at.draft, None)), scheme)
+
+        return self._run("told", finding, judge)
 
     @property
     def with_p_equal_q(self) -> Finding | None:

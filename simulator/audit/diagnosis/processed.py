@@ -13,6 +13,7 @@ from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive, TokenWise
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, tabulate
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
 from draftproof.simulator.user_code import NodeView
@@ -65,20 +66,26 @@ def meets(finding: Finding, processing: Sampling) -> bool:
 
 def processings(finding: Finding) -> Iterator[Sampling]:
     """Processings of `p` that the law of the first token may be the result of."""
-    raw = [float(x) for x in finding.instance.target.row(())]
+    raw = np.array(finding.instance.target.row(()), dtype=object).astype(float)
     emitted = np.array(finding.law.correction[0][0], dtype=object).astype(float)
     if finding.law.depth:
         emitted = emitted + np.array(finding.law.reach[1], dtype=object).astype(float)
-    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], emitted[a], emitted[b]) > 0]
-    telling = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(emitted[a] / emitted[b])) > FITTED]
-    for a, b in telling[:1]:
-        temperature = log(raw[a] / raw[b]) / log(emitted[a] / emitted[b])
-        if temperature > 0:
-            yield Sampling(temperature=_short(temperature))
+    for temperature in _fitted(raw, emitted):
+        yield Sampling(temperature=temperature)
     for kept in range(1, len(raw)):
         yield Sampling(top_k=kept)
     for mass in NUCLEI:
         yield Sampling(top_p=mass)
+
+
+def _fitted(raw: Any, other: Any) -> Iterator[float]:
+    """The temperature that makes two entries of a row those of another, if any does."""
+    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], other[a], other[b]) > 0]
+    apart = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(other[a] / other[b])) > FITTED]
+    for a, b in apart[:1]:
+        temperature = log(raw[a] / raw[b]) / log(other[a] / other[b])
+        if temperature > 0:
+            yield _short(temperature)
 
 
 def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
@@ -136,6 +143,39 @@ def processed_target(evidence: Evidence) -> str | None:
     for processing in processings(evidence.finding):
         if all(meets(item, processing) for item in evidence.compared):
             return f"the whole block has the law of p with {processing}"
+    return None
+
+
+def told_otherwise(evidence: Evidence) -> str | None:
+    """The function is handed another `q` than the drafts come from, and is lossless once it is handed that one."""
+    instance = evidence.finding.instance
+    if instance.draft.told is None or evidence.audit.batch > 1:
+        return None
+
+    if not evidence.mended(evidence.told_rightly):
+        return None
+    told = tabulate(instance.draft.told, instance.draft.depth, instance.draft.arithmetic)
+    after, before = _relation(instance.draft, told), _relation(told, instance.draft)
+    what = "other rows are handed over than those that drafts come from"
+    if before is not None:
+        what = f"drafts come from q at {before}, and q before that is handed over"
+    elif after is not None:
+        what = f"q at {after} is handed over, and drafts come from q before that"
+    return f"{what}; handed the q that drafts come from, it is lossless"
+
+
+def _relation(before: TableProcess, after: TableProcess) -> Sampling | None:
+    """The sampling by which the second rows come from the first, if it is a common one."""
+    row, other = (np.array(each.row(()), dtype=object).astype(float) for each in (before, after))
+    candidates = [Sampling(0), *(Sampling(top_k=kept) for kept in range(1, before.vocab_size))]
+    candidates += [Sampling(top_p=mass) for mass in NUCLEI] + [Sampling(bits=bits) for bits in range(1, 9)]
+    candidates += [Sampling(temperature=fit) for fit in _fitted(row, other)]
+    for sampling in candidates:
+        made = sampling.process(before)
+        assert isinstance(made, TableProcess)
+        pairs = zip(made.tables, after.tables, strict=True)
+        if all((abs(ours - theirs).astype(float) <= FITTED).all() for ours, theirs in pairs):
+            return sampling
     return None
 
 
