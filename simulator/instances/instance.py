@@ -2,8 +2,9 @@
 
 File format: `{"vocab_size": 2, "depth": 3, "target": {"": ["1/3", "2/3"], "0": [...], "0,1": [...]},
 "draft": {...}}` with one entry for every context of length 0..depth; a draft entry at full depth is
-not needed. Optional: `"told"` (rows that verifiers get as q, where they are not those of `draft`), `"scheme"` (the draft scheme the instance is meant for), `"about"` (free text) and
-`"arithmetic"`: `"float64"` for rows that are floats and not exact.
+not needed. Optional: `"told"` (the rows that verifiers get as q, where they are not those of `"draft"`),
+`"scheme"` (the draft scheme the instance is meant for), `"about"` (free text) and `"arithmetic"`: `"float64"`
+for rows that are floats and not exact.
 """
 
 from __future__ import annotations

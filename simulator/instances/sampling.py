@@ -133,12 +133,9 @@ class Sampling:
         return None
 
     def __str__(self) -> str:
-        words = {"temperature": f"{self.temperature:g}", **{k: f"{v:g}" for k, v in self._numbers().items()}}
-        said = [f"{name.replace('_', '-')} {value}" for name, value in words.items()]
+        numbers = {name: value for name, value in self.settings.items() if name != "ties"} or {"temperature": 1}
+        said = [f"{name.replace('_', '-')} {value:g}" for name, value in numbers.items()]
         return ", ".join(said + ["the first of equal tokens kept"] * (self.ties == "first"))
-
-    def _numbers(self) -> dict[str, Any]:
-        return {name: value for name, value in self.settings.items() if name not in ("temperature", "ties")}
 
     def rows(self, rows: Any, seen: Any = None) -> Any:
         """The rows that tokens are drawn from, for exact or float64 rows of shape `(n, V)`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -269,8 +269,9 @@ def generate_with(
     together.
     """
     _check_seed(seed)
+    own = None if draft_sampling is None else Sampling.parse(draft_sampling, "draft_sampling")
     if isinstance(verifier, str) and verifier == "auto":
-        return _automatic(scheme, seed, vectors, each_block, monitor)
+        return replace(_automatic(scheme, seed, vectors, each_block, monitor), draft_sampling=own)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours, known = any(card is entry.card for entry in zoo.REGISTRY.values()), lossless_for(card)
@@ -281,7 +282,6 @@ def generate_with(
         )
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
-    own = None if draft_sampling is None else Sampling.parse(draft_sampling, "draft_sampling")
     return Generating(named.verifier, shape, seed, vectors, each_block, monitor, draft_sampling=own)
 
 

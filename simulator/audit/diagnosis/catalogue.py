@@ -72,6 +72,7 @@ def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
 
 #: Every bug that an audit can put a name to, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
+    Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise, whole=True),
     Entry("single precision", "the function computes in float32 by itself", signs.single),
     Entry("coin reuse", "one coin decides twice", signs.reused),
     _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
@@ -123,12 +124,6 @@ CATALOGUE: Sequence[Entry] = (
         whole=True,
     ),
     Entry("order of leaves", "the paths of one subtree are left and come back to", signs.leaves, whole=True),
-    Entry(
-        "told q",
-        "the function is handed another q than the drafts are drawn from",
-        told_otherwise,
-        whole=True,
-    ),
     Entry(
         "processed target",
         "the block has the law of p processed, where p itself is to be met",

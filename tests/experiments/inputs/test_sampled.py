@@ -105,7 +105,12 @@ def test_a_draft_is_sampled_otherwise(draftproof):
     units = [4 * value for value in case.draft.row(())]
     assert all(unit.q == 1 for unit in units)
     assert sum(units) == 4
-    for command in (("check", "block"), ("compare", "block", "traversal"), ("bound",), ("matrix", "block", "naive")):
+    for command in (
+        ("check", "block"),
+        ("compare", "block", "traversal"),
+        ("bound",),
+        ("matrix", "naive", "--scheme", "delayed:K=1,L1=0,L2=1"),
+    ):
         ran = draftproof(*command, *at, "--json", "-")
         assert ran.code == 0, ran.err
         rows = ran.json.get("rows", ran.json.get("cells", [ran.json]))
@@ -114,3 +119,19 @@ def test_a_draft_is_sampled_otherwise(draftproof):
     assert same == choose_problem(Given(family="dirichlet", sampling="top_p=.9"))
     refused = draftproof("bound", "--draft-sampling", "top_k=-1")
     assert (refused.code, "--draft-sampling top_k=-1: top_k -1 must be at least 1" in refused.err) == (2, True)
+
+
+def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftproof, tmp_path):
+    at = ("--family", "dirichlet", "--vocab", 3, "--K", 1, "--L2", 1, "--draft-sampling", "top_k=2")
+    assert draftproof("check", "naive", *at).code == 0
+    ran = draftproof("check", "naive", *at, "--told", "draft", "--witness", tmp_path / "w.json")
+    assert ran.code == 1
+    saved = json.loads((tmp_path / "w.json").read_text())
+    assert saved["told"][""] != saved["draft"][""]
+    assert "0" in saved["draft"][""]
+    again = draftproof("check", "naive", "--instance", tmp_path / "w.json", "--json", "-").json
+    assert (again["lossless"], again["engine"]) == (False, "enumerate")
+    rows = draftproof("compare", "naive", "block", *at, "--told", "draft", "--json", "-").json["rows"]
+    assert [row["lossless"] for row in rows] == [False, False]
+    refused = draftproof("bound", *at, "--told", "draft")
+    assert (refused.code, "--told is for families, texts and files" in refused.err) == (2, True)

@@ -1,0 +1,50 @@
+"""A pair whose draft is sampled otherwise than its target: rows, trees and texts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.simulator import Delayed
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import make
+
+APART = Samplings.of_options("top_p=.9", "temperature=.5")
+ROOT, SCHEME = [1, 2, 0], Delayed(2, 0, 1)
+
+
+def test_rows_and_tables_are_those_of_each_role(random_pair: Callable[..., Pair]) -> None:
+    pair = random_pair(vocab=4, dtype=torch.float64)
+    for role, own in (("target", Sampling(top_p=0.9)), ("draft", Sampling(0.5))):
+        assert torch.equal(pair.rows(role, [ROOT], APART), pair.rows(role, [ROOT], own))
+    target, draft = pair_tables(pair, APART, ROOT, 1)
+    loop = Loop(pair, make("naive"), SCHEME, APART, keep_rows=True)
+    for block in many_blocks(loop, ROOT, 3, coin_for("numpy", 0)):
+        p, q = block.rows[0]
+        assert np.allclose(p, target.row(()), atol=1e-12)  # one pass over a tree, another over a text
+        assert q is not None
+        assert np.allclose(q, draft.row(()), atol=1e-12)
+
+
+def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair]) -> None:
+    pair, runs = random_pair(vocab=3, dtype=torch.float64), 4_000
+    target, draft = pair_tables(pair, APART, ROOT, 1)
+    exact = check(make("naive"), target, draft, SCHEME, FLOAT64.name)
+    assert exact.lossless
+    loop = Loop(pair, make("naive"), SCHEME, APART)
+    taken = np.mean([block.depth for block in many_blocks(loop, ROOT, runs, coin_for("numpy", 1))])
+    assert abs(taken + 1 - float(exact.block_efficiency)) < 5 / np.sqrt(runs) / 2  # five standard errors of a coin
+
+
+def test_a_penalty_is_refused_by_the_loop(random_pair: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidInput, match="repetition_penalty depends on the whole text"):
+        Loop(random_pair(vocab=3), make("naive"), SCHEME, Sampling(repetition_penalty=1.2))

@@ -1,0 +1,85 @@
+"""Functions that are handed another q than the drafts come from are refuted and the mistake is named."""
+
+import numpy as np
+import pytest
+
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Evidence, diagnose, make_audit
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess, told_of
+from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import make
+
+PATH = Delayed(1, 0, 2)
+TARGET = MarkovProcess(
+    RATIONAL.vector([["3/8", "3/8", "2/8"], ["1/8", "2/8", "5/8"], ["4/8", "1/8", "3/8"]]), (0,), "p"
+)
+DRAFT = MarkovProcess(RATIONAL.vector([["5/8", "1/8", "2/8"], ["2/8", "1/8", "5/8"], ["1/8", "3/8", "4/8"]]), (0,))
+
+
+def verify(tokens, q, p):
+    """Token-by-token verification, right if q is what the tokens come from."""
+    for i, x in enumerate(tokens):
+        if q[i, x] > 0 and np.random.random() >= p[i, x] / q[i, x]:
+            rest = np.maximum(p[i] - q[i], 0)
+            return i, np.random.choice(len(rest), p=rest / rest.sum())
+    return len(tokens), np.random.choice(p.shape[1], p=p[-1])
+
+
+def case_of(*options):
+    return Samplings.of_options(*options).cases([Case("given", TARGET, DRAFT)], PATH.depth, None)[0]
+
+
+MISTAKES = {
+    "q before top-k": (("", "top_k=2", "draft"), "drafts come from q at top-k 2, and q before that is handed over"),
+    "q before the temperature": (
+        ("temperature=.5", "temperature=.5", "draft"),
+        "drafts come from q at temperature 0.5, and q before that is handed over",
+    ),
+    "q before bits": (("", "bits=2", "draft"), "drafts come from q at bits 2, and q before that is handed over"),
+    "greedy drafts": (("top_p=.8", "temperature=0", "draft"), "drafts come from q at temperature 0"),
+    "q after top-k": (("", "", "top_k=2"), "q at top-k 2 is handed over, and drafts come from q before that"),
+}
+
+
+@pytest.mark.parametrize(("options", "words"), MISTAKES.values(), ids=MISTAKES)
+def test_a_function_that_is_told_another_q_is_refuted_and_the_mistake_named(options, words):
+    audit = make_audit(verify, interface="chain", library="numpy")
+    rows = case_of(*options).rows(PATH.depth)
+    finding = audit.judge(rows, PATH)
+    assert not finding.lossless
+    named = diagnose(Evidence(audit, finding, [finding]))
+    assert named[0].name == "told q"
+    assert words in named[0].reason
+    assert "handed the q that drafts come from, it is lossless" in named[0].reason
+    twin = audit.judge(case_of(*options[:2]).rows(PATH.depth), PATH)
+    assert twin.lossless
+
+
+@pytest.mark.parametrize("name", ["naive", "block", "traversal"])
+@pytest.mark.parametrize(("options", "_words"), MISTAKES.values(), ids=MISTAKES)
+def test_verifiers_that_are_told_another_q_are_lossy_and_their_twins_proved(name, options, _words):
+    told, twin = case_of(*options), case_of(*options[:2])
+    wrong, right = (check(make(name), case.target, case.draft, PATH) for case in (told, twin))
+    assert (wrong.engine, wrong.lossless, right.lossless) == ("enumerate", False, True)
+    again = Instance.loads(told.rows(PATH.depth).dumps())
+    assert check(make(name), again.target, again.draft, PATH).violation == wrong.violation
+    assert check(make(name), told.target, told.draft, PATH, "float64").max_deviation == pytest.approx(
+        float(wrong.max_deviation), abs=1e-12
+    )
+
+
+def test_what_is_told_alike_is_not_told_apart():
+    assert told_of(case_of("top_k=2", None, "sampled").draft) is None
+    assert told_of(case_of("top_k=2", "temperature=1", "draft").draft) is None
+    assert told_of(case_of("top_k=2", "", "target").draft) is not None
+
+
+def test_structures_are_not_asked_about_a_q_that_is_told_otherwise():
+    case = case_of("", "top_k=2", "draft")
+    with pytest.raises(InvalidInput, match="use the engine enumerate"):
+        check(make("naive"), case.target, case.draft, PATH, engine="structured")
