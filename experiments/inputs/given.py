@@ -120,7 +120,7 @@ class Given:
     @property
     def samplings(self) -> Samplings:
         """How tokens are drawn; raises `InvalidInput` for values out of range."""
-        return Samplings.of_options(self.sampling, self.draft_sampling, self.told)
+        return Samplings.of_options(self.sampling, self.draft_sampling, self.told, "--")
 
     @property
     def models(self) -> bool:

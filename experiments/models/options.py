@@ -105,7 +105,7 @@ class SamplingOptions:
         """The same for the loop; raises `InvalidInput` for values outside their ranges."""
         from draftproof.simulator.instances.sampling import Samplings
 
-        return Samplings.of_options(self.sampling, self.draft_sampling)
+        return Samplings.of_options(self.sampling, self.draft_sampling, prefix="--")
 
 
 @dataclass(frozen=True)

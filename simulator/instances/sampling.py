@@ -236,15 +236,18 @@ class Samplings(Sampling):
     told: Sampling | None = None
 
     @classmethod
-    def of_options(cls, sampling: str | None, draft: str | None = None, told: str | None = None) -> Samplings:
-        """From the text of the options; told: sampled, draft (as the model gives it), target, or as `sampling`."""
-        target = Sampling.parse(sampling or "", "--sampling")
-        own = None if draft is None else Sampling.parse(draft, "--draft-sampling")
-        words = {None: None, "sampled": None, "draft": Sampling(), "target": target}
-        shown = words[told] if told in words else Sampling.parse(told or "", "--told")
-        return cls(
-            **target.settings, draft=None if own == target else own, told=None if shown == (own or target) else shown
-        )
+    def of_options(
+        cls, sampling: str | None, draft: str | None = None, told: str | None = None, prefix: str = ""
+    ) -> Samplings:
+        """From the text of the options; told: sampled, draft (as the model gives it), target, or as `sampling`.
+
+        prefix: before the names of options in errors.
+        """
+        target = Sampling.parse(sampling or "", f"{prefix}sampling")
+        own = target if draft is None else Sampling.parse(draft, f"{prefix}draft-sampling")
+        words = {None: own, "sampled": own, "draft": Sampling(), "target": target}
+        shown = words[told] if told in words else Sampling.parse(told or "", f"{prefix}told")
+        return cls(**target.settings, draft=None if own == target else own, told=None if shown == own else shown)
 
     def of(self, role: str) -> Sampling:
         """That of the target, of the draft, or what is told of the draft."""

@@ -107,7 +107,7 @@ def test_draft_rows_at_full_depth_may_be_given_and_are_dropped() -> None:
         (lambda f: f.pop("depth"), "the key 'depth' is missing"),
         (
             lambda f: f.update(extra=1),
-            "unknown key 'extra'; known: vocab_size, depth, target, draft, scheme, about, arithmetic",
+            "unknown key 'extra'; known: vocab_size, depth, target, draft, told, scheme, about, arithmetic",
         ),
         (lambda f: f.update(vocab_size=0), "vocab_size is 0; it must be a whole number of at least 1"),
         (lambda f: f.update(vocab_size=True), "vocab_size is True; it must be a whole number of at least 1"),
