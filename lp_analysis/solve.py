@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired
-from draftproof.lp_analysis.nodes import NodeValues, efficiency, reach
+from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, reach
 from draftproof.lp_analysis.orders import as_plan
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.single_step.canonical import selection_law
 from draftproof.lp_analysis.single_step.subsets import best_set
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
-from draftproof.lp_analysis.solvers.single_path import single_path_prices
 from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.errors import InvalidInput
@@ -26,6 +25,27 @@ from draftproof.simulator.instances.exact import ProcessLike
 from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.shown import fields_html, number_text
+
+
+def single_path_prices(subject: Subject) -> NodeValues:
+    """Optimal prices of one path (`K = 1`) by depth, 0 at the root, in the arithmetic of the tables.
+
+    With one path there is one selection law, `q` itself, so block verification is optimal, with the efficiency of
+    `D(c,y) = min(q(c,y), D(c) p(y|c))`.
+    Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the derivative of the efficiency by
+    `D(c)`. The price of `c` is `v(c)` where `D(c) = q(c)`, 0 elsewhere; the price bound then equals the optimum.
+    """
+    law = subject.masses
+    reached = reach(law, subject.target)
+    worth = law[-1] * 0 + 1
+    prices: NodeValues = []
+    for d in range(subject.depth, 0, -1):
+        stopped = law[d] < children(reached[d - 1], subject.target[d - 1])
+        prices.insert(0, worth * stopped)
+        table = subject.target[d - 1]
+        worth = 1 + (table * (worth * ~stopped).reshape(table.shape)).sum(axis=1)
+    return [law[0] * 0, *prices]
+
 
 #: Node prices are rounded to multiples of one over this.
 PRICE_UNIT = 2**40

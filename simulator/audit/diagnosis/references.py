@@ -5,12 +5,17 @@ no verifiers. `p`, `q` are the rows at a node, `(x)+ = max(x, 0)`.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from draftproof.simulator.audit.interfaces import paths_of
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.vectors import acceptance, positive_part, residual, without
+
+
+def card_of(name: str, single_path: bool) -> Card:
+    """A card that declares nothing."""
+    return Card(name, name, None, needs=None, single_path=single_path)
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,7 @@ class TokenWise:
     tossed: bool = True
     swapped: bool = False
 
-    @property
-    def card(self) -> Card:
-        """A card that declares nothing."""
-        return card_of("token-by-token verification", single_path=True)
+    card: ClassVar[Card] = card_of("token-by-token verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         path = first_path(root)
@@ -100,10 +102,7 @@ class Blockwise:
     capped: bool = True
     weights: bool = False
 
-    @property
-    def card(self) -> Card:
-        """A card that declares nothing."""
-        return card_of("block verification", single_path=True)
+    card: ClassVar[Card] = card_of("block verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         path = first_path(root)
@@ -126,11 +125,6 @@ class Blockwise:
         raise AssertionError("the root is always accepted")
 
 
-def card_of(name: str, single_path: bool) -> Card:
-    """A card that declares nothing."""
-    return Card(name, name, None, needs=None, single_path=single_path)
-
-
 @dataclass(frozen=True)
 class Recursive:
     """Recursive rejection at every node: the drafts in their order, each against what the ones before it left of `p`.
@@ -146,10 +140,7 @@ class Recursive:
     excluding: bool = False
     late: bool = False
 
-    @property
-    def card(self) -> Card:
-        """A card that declares nothing."""
-        return card_of("recursive rejection sampling", single_path=False)
+    card: ClassVar[Card] = card_of("recursive rejection sampling", single_path=False)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         node, before = root, root.draft
@@ -188,10 +179,7 @@ class Longest:
     corrections: Corrections = RESIDUAL
     last: bool = False
 
-    @property
-    def card(self) -> Card:
-        """A card that declares nothing."""
-        return card_of("the longest of independent paths", single_path=False)
+    card: ClassVar[Card] = card_of("the longest of independent paths", single_path=False)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         best = root

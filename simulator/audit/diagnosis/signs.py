@@ -1,15 +1,82 @@
 """What speaks for an entry of the catalogue: an equal law, a cause that can be taken away, where the balance fails."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, product
+from typing import Any
 
+from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
-from draftproof.simulator.audit.diagnosis.products import multiplied as multiplied_uniforms
 from draftproof.simulator.audit.diagnosis.references import TokenWise
+from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.rounding import HALF, SINGLE, largest
+from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import acceptance, residual
+
+#: What the product of the uniforms is compared with, and which token is the last one that is accepted.
+THRESHOLDS = ("the ratio of the token", "the product of the ratios", "the product of the capped ratios")
+ENDS = ("before the first failure", "at the last success")
+CORRECTIONS = ("(p - q)+", "p", "(w p - q)+ of block verification", "(w p - q)+, token 0 where that is nothing")
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """Verification of one path with the product `u_1 .. u_i` of uniforms against a threshold at every token.
+
+    correction: what is drawn from after a rejection. An audit follows it as a function, since the probability of a
+    product of uniforms has logarithms in it.
+    """
+
+    threshold: str
+    end: str
+    correction: str
+
+    def __call__(
+        self, draft_token_ids: Any, draft_probs: Any, target_probs: Any, uniforms: Any, final_uniforms: Any
+    ) -> list[list[int]]:
+        """The coins interface, for one request."""
+        coins: Any = 1
+        ratios: Any = 1
+        kept = 0
+        for place, token in enumerate(draft_token_ids):
+            ratio = target_probs[place][token] / draft_probs[place][token]
+            coins = coins * uniforms[place]
+            step = min(1, ratio) if self.threshold == THRESHOLDS[2] else ratio
+            ratios = ratio if self.threshold == THRESHOLDS[0] else ratios * step
+            if coins < ratios:
+                kept = place + 1
+            elif self.end == ENDS[0]:
+                break
+        weights = target_probs[kept]
+        if kept < len(draft_token_ids) and self.correction != CORRECTIONS[1]:
+            scale = (
+                1 if self.correction == CORRECTIONS[0] else _weight(draft_token_ids[:kept], draft_probs, target_probs)
+            )
+            excess = [max(scale * a - b, 0) for a, b in zip(weights, draft_probs[kept], strict=True)]
+            weights = excess if sum(excess) > 0 else weights if self.correction != CORRECTIONS[3] else [1]
+        return [[*draft_token_ids[:kept], _chosen(weights, final_uniforms[0])]]
+
+    def __str__(self) -> str:
+        judged = f"a product of uniforms compared with {self.threshold}, accepting to the token {self.end}"
+        return f"{judged}, correcting from {self.correction}"
+
+
+def _weight(tokens: Any, q: Any, p: Any) -> Any:
+    """The weight of block verification after these tokens."""
+    weight: Any = 1
+    for place, token in enumerate(tokens):
+        weight = min(1, weight * p[place][token] / q[place][token])
+    return weight
+
+
+def _chosen(weights: Any, coin: Any) -> int:
+    """The token whose part of the cumulative sum the coin falls into."""
+    edges = [edge / sum(weights) for edge in accumulate(weights)]
+    return next((token for token, edge in enumerate(edges[:-1]) if coin < edge), len(edges) - 1)
+
 
 Test = Callable[[Evidence], str | None]
 
@@ -44,9 +111,11 @@ def relaxed(evidence: Evidence) -> str | None:
 
 def multiplied(evidence: Evidence) -> str | None:
     """A product of uniforms."""
-    for text, suspect in multiplied_uniforms(evidence.audit.audited.rows.kind):
-        if evidence.behaves_like(suspect):
-            return f"its law is, number by number, that of {text}"
+    rows, coins = RowForm("python", evidence.audit.audited.rows.kind), interface_named("coins")
+    for how in product(THRESHOLDS, ENDS, CORRECTIONS):
+        function = Multiplied(*how)
+        if evidence.behaves_like(Audited(function, coins, rows, "multiplied uniforms")):
+            return f"its law is, number by number, that of {function}"
     return None
 
 

@@ -5,10 +5,17 @@ target's own. Models come anew with every call. Where rows are asked for that li
 tokens decide: they change no token that is judged.
 """
 
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens
-from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.protocol import Context, DraftNode, Vector, Verdict
 from draftproof.simulator.symbolic import concrete
 
@@ -73,8 +80,6 @@ def _call(call: Call) -> list[Verdict]:
     wanted = _depth(root) + 1
     tables = Table(root, "target"), Table(root, "draft")
     if call.rows.library == "torch":
-        from draftproof.simulator.audit.interfaces.causal import causal_model  # noqa: PLC0415 - needs transformers
-
         models: Any = [causal_model(table, call.rows) for table in tables]
         prompt = call.rows.whole([list(PROMPT)])
     else:
@@ -106,3 +111,115 @@ LOOP = Interface(
     call=_call,
     drafts=True,
 )
+
+
+def causal_model(table: Any, rows: RowForm) -> Any:
+    """A causal model of transformers whose rows are those of a table; raises `InvalidInput` without transformers.
+
+    The cache is transformers' own, and its keys are the tokens and its values their positions. What the model answers
+    depends on the tokens that it finds there, so a cache that is cropped wrongly, or not at all, gives wrong rows, as
+    it does with a real model.
+    """
+    config, model = _classes()
+    made = model(config(vocab_size=table.size), table, rows)
+    made.eval()
+    made.generation_config.pad_token_id = table.size  # none of the tokens: a mask is made of it
+    return made
+
+
+@cache
+def _classes() -> tuple[Any, Any]:
+    torch = torch_module("the loop interface")
+    try:
+        transformers: Any = import_module("transformers")
+        cache_utils: Any = import_module("transformers.cache_utils")
+        outputs: Any = import_module("transformers.modeling_outputs")
+    except ImportError as error:
+        raise InvalidInput(
+            f"models in torch need transformers ({error}): pip install 'draftproof[models]', or use library python"
+        ) from None
+
+    class TableConfig(transformers.PretrainedConfig):  # type: ignore[misc]
+        model_type = "draftproof_table"
+
+        def __init__(self, vocab_size: int = 2, **options: Any) -> None:
+            super().__init__(**options)
+            self.vocab_size = vocab_size
+            self.num_hidden_layers = self.hidden_size = self.num_attention_heads = 1
+            self.eos_token_id = self.bos_token_id = None
+
+    class TableModel(transformers.PreTrainedModel, transformers.GenerationMixin):  # type: ignore[misc]
+        config_class = TableConfig
+        _supports_cache_class = True
+
+        def __init__(self, config: Any, table: Any, rows: RowForm) -> None:
+            super().__init__(config)
+            kind = getattr(torch, rows.kind.name)
+            self.weight = torch.nn.Parameter(torch.zeros(1, dtype=kind), requires_grad=False)
+            self._table = table
+            self._rows = rows
+            self.post_init()
+
+        def forward(
+            self,
+            input_ids: Any = None,
+            attention_mask: Any = None,
+            position_ids: Any = None,
+            past_key_values: Any = None,
+            logits_to_keep: int = 0,
+            **_: Any,
+        ) -> Any:
+            held = past_key_values if past_key_values is not None else cache_utils.DynamicCache(config=self.config)
+            tokens, positions = _remembered(torch, held, input_ids, position_ids)
+            texts = _texts(tokens, positions, input_ids.shape[1], attention_mask, position_ids is not None)
+            rows = [[self._table.row(text) for text in request] for request in texts]
+            kept = [request[-logits_to_keep:] if logits_to_keep else request for request in rows]
+            logits = self._rows.array(kept).log()
+            return outputs.CausalLMOutputWithPast(logits=logits, past_key_values=held)
+
+    return TableConfig, TableModel
+
+
+def _remembered(torch: Any, held: Any, ids: Any, position_ids: Any) -> tuple[Any, Any]:
+    """The tokens and positions that the cache holds once these are added, each of shape `(B, total)`."""
+    before = held.get_seq_length()
+    if position_ids is None:
+        position_ids = torch.arange(before, before + ids.shape[1])[None]
+    positions = position_ids.expand(ids.shape[0], -1)
+    parts = [part.to(torch.float64)[:, None, :, None] for part in (ids, positions)]
+    keys, values = held.update(*parts, 0)
+    return keys[:, 0, :, 0].to(torch.int64).tolist(), values[:, 0, :, 0].to(torch.int64).tolist()
+
+
+def _texts(tokens: Any, positions: Any, count: int, mask: Any, placed: bool) -> list[list[tuple[int, ...]]]:
+    """What every one of the last `count` tokens of every request sees, itself last."""
+    mask = next(iter(mask.values())) if isinstance(mask, dict) else mask
+    texts = []
+    for request, (line, places) in enumerate(zip(tokens, positions, strict=True)):
+        first = len(line) - count
+        seen = [_visible(mask, request, query, first, len(line)) for query in range(count)]
+        texts.append([_text(line, places, item, placed) for item in seen])
+    return texts
+
+
+def _visible(mask: Any, request: int, query: int, first: int, total: int) -> list[int]:
+    """The places that a query sees."""
+    before = range(first + query + 1)
+    if mask is None:
+        return list(before)
+    row = mask[request if mask.shape[0] > 1 else 0]
+    if row.dim() == 1:  # 1 where there is a token
+        return [place for place in before if row[place]]
+    row = row[0, query if row.shape[1] > 1 else 0]
+    if row.dtype.is_floating_point:  # added to scores: 0 where it is seen
+        return [place for place in range(total) if row[place] > -1]
+    return [place for place in range(total) if row[place]]
+
+
+def _text(line: list[int], places: list[int], seen: list[int], placed: bool) -> tuple[int, ...]:
+    """The visible tokens in the order of their positions, which must follow each other."""
+    ordered = sorted(seen, key=lambda place: places[place]) if placed else seen
+    numbers = [places[place] for place in ordered]
+    if placed and any(later != earlier + 1 for earlier, later in pairwise(numbers)):
+        raise InvalidVerifier(f"the model is shown the tokens {[line[n] for n in ordered]} at the positions {numbers}")
+    return tuple(line[place] for place in ordered)
