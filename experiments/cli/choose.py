@@ -71,7 +71,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         console.print(f"{more} more were measured; --json and --csv have them")
     if found["groups"]:
         console.print(groups_table(found["groups"]))
-    if found["roots"] < FEWEST:
+    elif found["roots"] < FEWEST:
         console.print(few_text("roots"))
     for each in found["plain"]:
         beside = "the baseline" if each["way"] == "generate" else f"{_interval(each, 'speedup')} times generate"

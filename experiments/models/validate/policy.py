@@ -324,7 +324,7 @@ def deliver(console: Console, report: dict[str, Any], json_target: str | None) -
         for name, means in report["groups"].items():
             table.add_row(name, *map(by_group.interval_text, means))
         console.print(table)
-    if report["roots"] < by_group.FEWEST:
+    elif report["roots"] < by_group.FEWEST:
         console.print(by_group.few_text("roots"))
     console.print(
         f"tokens a second: {_interval(report['policy_per_second'], '.1f')}; predicted from its shapes, each alone in "

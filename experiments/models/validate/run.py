@@ -348,7 +348,7 @@ def run(
             for row in report["rows"]
         ]
         console.print(views.groups_table(report["rows"]))
-    if len(validation.setting.roots) < FEWEST:
+    elif len(validation.setting.roots) < FEWEST:
         console.print(few_text("roots"))
     report["consistent"] = not failures(report)
     report["seconds"] = round(time.perf_counter() - started, 1)
