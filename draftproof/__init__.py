@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from draftproof.simulator.instances.instance import Instance
     from draftproof.simulator.instances.ngram import TextPair
     from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
+    from draftproof.simulator.instances.sampling import Sampling
     from draftproof.simulator.instances.softmax import from_softmax
     from draftproof.simulator.laws.estimator import TreeLaw
     from draftproof.simulator.laws.law import BlockLaw
@@ -96,6 +97,7 @@ _HOMES = {
     "draftproof.simulator.instances.ngram": ("TextPair",),
     "draftproof.simulator.instances.called": ("CallableProcess",),
     "draftproof.simulator.instances.processes": ("MarkovProcess", "TableProcess", "rationalise", "tabulate"),
+    "draftproof.simulator.instances.sampling": ("Sampling",),
     "draftproof.simulator.instances.softmax": ("from_softmax",),
     "draftproof.simulator.laws.estimator": ("TreeLaw",),
     "draftproof.simulator.laws.law": ("BlockLaw",),
@@ -134,6 +136,7 @@ __all__ = [
     "MarkovProcess",
     "Monitor",
     "OptTree",
+    "Sampling",
     "SamplingCoin",
     "Sequoia",
     "SpecHub",

@@ -66,12 +66,13 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
     scheme = str(instance.scheme)
     console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
     table = Table(show_edge=False, pad_edge=False)
-    for heading in ("context", "target p", "draft q"):
+    fields = instance.as_dict()
+    columns = {name: fields[key] for name, key in instance.columns.items()}
+    for heading in ("context", *columns):
         table.add_column(heading)
-    for context, row in instance.as_dict()["target"].items():
-        draft = instance.as_dict()["draft"].get(context)
+    for context in fields["target"]:
         mark = " <-" if context == ",".join(map(str, violation.context)) else ""
-        table.add_row(f"({context}){mark}", "  ".join(row), "  ".join(draft) if draft else "")
+        table.add_row(f"({context}){mark}", *("  ".join(rows.get(context, ())) for rows in columns.values()))
     console.print(Padding(table, (0, 0, 0, 2)))
     wanted, found, gap = (short(value, EXACT) for value in (violation.expected, violation.found, violation.deviation))
     wanted, found = distinguishable(wanted, found, violation.expected, violation.found)

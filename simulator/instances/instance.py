@@ -107,10 +107,16 @@ class Instance:
         fields = self.as_dict()
         return rows_html(
             [
-                {"context": f"({c})", "target p": " ".join(row), "draft q": " ".join(fields["draft"].get(c, ()))}
-                for c, row in fields["target"].items()
+                {"context": f"({c})"} | {name: " ".join(fields[key].get(c, ())) for name, key in self.columns.items()}
+                for c in fields["target"]
             ]
         )
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The headings of its rows for people, with their keys in a file."""
+        told = {} if self.draft.told is None else {"told q": "told"}
+        return {"target p": "target", "draft q": "draft", **told}
 
     def digest(self) -> str:
         """Hash of the rows (not of `about` and `scheme`): 16 hexadecimal digits."""

@@ -19,6 +19,7 @@ from draftproof.simulator.instances.processes import (
     check_entries,
     rationalise,
 )
+from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
 #: How far the sum of a row may be from 1: more than rounding in half precision causes.
@@ -26,15 +27,20 @@ SLACK = 0.02
 
 
 def from_softmax(
-    rows: Any, root: Context | None = None, denominator: int | None = None, name: str = "process"
+    rows: Any,
+    root: Context | None = None,
+    denominator: int | None = None,
+    name: str = "process",
+    sampling: str | Sampling = "",
 ) -> TableProcess | MarkovProcess:
     """The process of float rows (numpy, torch or lists; any precision), each divided by its exact sum.
 
     rows: `(V,)`, the same row after every context; `(V**m, V)` or `(V, .., V)`, the rows after the last `m` tokens,
     with `root`, the `m` tokens before the draft tree; or a list of tables, `[d]` of shape `(V**d, V)`.
     denominator: one for all rows, which keeps exact sums short; the rows are then rounded to it.
-    The largest change of an entry is the `correction` of the result. Raises `InvalidInput` for rows that are no
-    distributions (a sum further than 0.02 from 1, a negative entry), `TooLarge` above 4,000,000 entries.
+    sampling: how tokens are drawn from the rows, such as "temperature=.5,top_p=.9".
+    The largest change of an entry before is the `correction` of the result. Raises `InvalidInput` for rows that are
+    no distributions (a sum further than 0.02 from 1, a negative entry), `TooLarge` above 4,000,000 entries.
     """
     given = list(rows) if _is_list_of_tables(rows) else [rows]
     for table in given:
@@ -51,8 +57,13 @@ def from_softmax(
         made = TableProcess(exact, name)
     else:
         made = MarkovProcess(exact[0], _root(tables[0], root, name), name)
-    made.correction = max(corrections)
-    return made
+    chain = Sampling.parse(sampling) if isinstance(sampling, str) else sampling
+    if isinstance(made, MarkovProcess) and chain.repetition_penalty is not None:
+        raise InvalidInput(f"{name}: a repetition penalty depends on all tokens before; give a list of tables")
+    drawn = chain.process(made, denominator=denominator, depth=getattr(made, "depth", None))
+    assert isinstance(drawn, (TableProcess, MarkovProcess))
+    drawn.correction = max(corrections)
+    return drawn
 
 
 def _is_list_of_tables(rows: Any) -> bool:

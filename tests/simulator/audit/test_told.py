@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import draftproof
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Evidence, diagnose, make_audit
 from draftproof.simulator.drafts import Delayed
@@ -10,7 +11,8 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, told_of
-from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.instances.softmax import from_softmax
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
 
@@ -83,3 +85,15 @@ def test_structures_are_not_asked_about_a_q_that_is_told_otherwise():
     case = case_of("", "top_k=2", "draft")
     with pytest.raises(InvalidInput, match="use the engine enumerate"):
         check(make("naive"), case.target, case.draft, PATH, engine="structured")
+
+
+def test_from_python_rows_are_sampled_and_told_otherwise():
+    rows = np.array([0.5, 0.25, 0.25])
+    sharp, plain = from_softmax(rows, sampling="temperature=.5"), from_softmax(rows)
+    assert sharp.row(()).tolist() == RATIONAL.vector(["4/6", "1/6", "1/6"]).tolist()
+    assert Sampling(top_k=1).process(plain).row(()).tolist() == [1, 0, 0]
+    assert draftproof.check("naive", plain, sharp, PATH).lossless
+    found = draftproof.check("naive", plain, sharp, PATH, told=plain)
+    assert (found.lossless, found.engine) == (False, "enumerate")
+    with pytest.raises(InvalidInput, match="a repetition penalty depends on all tokens before"):
+        from_softmax(rows, sampling="repetition_penalty=2")
