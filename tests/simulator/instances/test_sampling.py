@@ -40,12 +40,17 @@ def by_transformers(sampling, logits, seen):
 
 
 def rounding_decides(sampling, row, seen):
-    """Whether some token is so close to an edge that a setting that differs by `EDGE` treats it otherwise."""
-    support = sampling.rows(row, seen) > 0
-    for name in ("top_p", "min_p", "typical_p"):
-        value = getattr(sampling, name)
+    """Whether a setting that differs by `EDGE` treats a token otherwise at some step, or powers of two numbers tie."""
+    powers = Sampling(sampling.temperature, repetition_penalty=sampling.repetition_penalty).rows(row, seen)[0]
+    known = sorted(zip(map(float, powers), map(float, row[0]), seen[0].tolist(), strict=True))
+    if any(b[0] - a[0] < EDGE and a[1:] != b[1:] and b[0] > 0 for a, b in pairwise(known)):
+        return True
+    steps = ("top_p", "min_p", "typical_p")
+    for number, name in enumerate(steps):
+        value, so_far = getattr(sampling, name), replace(sampling, **dict.fromkeys(steps[number + 1 :]))
         for other in (max(value - EDGE, 0), min(value + EDGE, 1)) if value is not None else ():
-            if ((replace(sampling, **{name: other}).rows(row, seen) > 0) != support).any():
+            there = replace(so_far, **{name: other}).rows(row, seen) > 0
+            if (there != (so_far.rows(row, seen) > 0)).any():
                 return True
     if sampling.typical_p is None:
         return False
@@ -78,9 +83,10 @@ def random_case(random):
 
 
 def assert_equal_to_transformers(cases, seed):
-    random, compared, single, tied = np.random.default_rng(seed), 0, 0, 0
-    for _ in range(cases):
+    random, drawn, compared, single, tied = np.random.default_rng(seed), 0, 0, 0, 0
+    while compared < cases:
         row, sampling, text = random_case(random)
+        drawn += 1
         seen = np.zeros(row.shape, dtype=bool)
         seen[0, text] = True
         if rounding_decides(sampling, row, seen):
@@ -102,7 +108,7 @@ def assert_equal_to_transformers(cases, seed):
         single += int((theirs > 0).sum() == 1 and len(set(row[0])) > 1)
         left, before = exact[exact != 0], row[0][row[0] != 0]
         tied += len(set(left)) < len(left) and len(left) < len(before)
-    assert compared > 0.7 * cases  # the others are at an edge
+    assert compared > 0.6 * drawn  # the others are at an edge
     assert min(single, tied) > cases / 100
 
 
