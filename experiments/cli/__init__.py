@@ -20,7 +20,7 @@ from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut
 from draftproof.simulator.raised import raised_by_user_code
 
-#: Advice in errors of the library, and the option of the command line that follows it.
+#: Advice in messages of the library, as patterns, and the command-line option that does what it says.
 FLAGS = {
     r"allow more memory": "--max-memory",
     r"allow more runs": "--max-runs",
@@ -38,9 +38,9 @@ FLAGS = {
 
 
 def with_flags(message: str) -> str:
-    """The message of a library error; after each advice the option that follows it, in brackets."""
-    for words, flag in FLAGS.items():
-        message = re.sub(words, rf"\g<0> ({flag})", message)
+    """The message of a library error with the command-line option in brackets after each advice."""
+    for pattern, flag in FLAGS.items():
+        message = re.sub(pattern, rf"\g<0> ({flag})", message)
     return message
 
 
@@ -66,12 +66,12 @@ COMMANDS = {
     "rows": "rows:rows",
     "report": "report:report",
 }
-#: Exit codes that are no verdicts: bad input, a closed pipe, SIGTERM, an internal error.
+#: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
 #: Longest message, in characters.
-MOST_MESSAGE = 280
+MAX_MESSAGE = 280
 #: Largest value of --max-input, in MiB.
-MOST_INPUT = 2**40
+MAX_INPUT_LIMIT = 2**40
 
 
 def main() -> None:
@@ -140,7 +140,7 @@ def run(program: typer.Typer, name: str | None = None) -> int:
 
 
 def _delivered_code(program: typer.Typer, name: str | None, signals: Sequence[int]) -> int:
-    """The exit code; a verdict's only once everything that was written has arrived."""
+    """The exit code; one that is a verdict is returned only after all output has been written."""
     try:
         out = runtime.open_streams()
         code = _code_of(program, name, signals)
@@ -156,7 +156,7 @@ def _delivered_code(program: typer.Typer, name: str | None, signals: Sequence[in
 
 
 def _code_of(program: typer.Typer, name: str | None, signals: Sequence[int]) -> int:
-    """What the command returned, or the exit code for what it raised."""
+    """What the command returned, or the exit code for the exception that it raised."""
     try:
         return int(program(prog_name=name, standalone_mode=False) or 0)
     except (DraftproofError, KeyboardInterrupt, BrokenPipeError):
@@ -199,7 +199,7 @@ def _message_for(error: Exception) -> str | None:
 
 
 def _complain(message: str) -> int:
-    remark(f"draftproof: {cut(' '.join(message.split()), MOST_MESSAGE)}")
+    remark(f"draftproof: {cut(' '.join(message.split()), MAX_MESSAGE)}")
     return BAD_INPUT
 
 
@@ -213,10 +213,12 @@ def _options(
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
-    max_input: Annotated[float, typer.Option(min=0, help="Read files of up to so many MiB.")] = 64.0,
+    max_input: Annotated[float, typer.Option(min=0, help="Largest input file, in MiB.")] = 64.0,
 ) -> None:
-    if not max_input < MOST_INPUT:
-        raise InvalidInput(f"--max-input {max_input:g} is no size of a file; give a number of MiB below {MOST_INPUT:,}")
+    if not max_input < MAX_INPUT_LIMIT:
+        raise InvalidInput(
+            f"--max-input {max_input:g} is not a file size; give a number of MiB below {MAX_INPUT_LIMIT:,}"
+        )
     files.allow(int(max_input * 2**20))
 
 

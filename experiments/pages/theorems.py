@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli.prove.relating import Related, relate_two
-from draftproof.experiments.cli.prove.work import Report, Request, conduct
+from draftproof.experiments.cli.prove.work import Report, Request, run_proof
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -212,7 +212,7 @@ def row_of(claim: Claim) -> dict[str, Any]:
     """What was found about a claim."""
     request = claim.request()
     start = time.process_time()
-    answer = relate_two(request, claim.kind, find_verifier(claim.other)) if claim.kind else conduct(request)
+    answer = relate_two(request, claim.kind, find_verifier(claim.other)) if claim.kind else run_proof(request)
     found = answer.as_json()
     kept = {key: found.get(key) for key in ("verdict", "verdict_cells", "cells", "degree", "same_law", "open_cells")}
     return {

@@ -16,25 +16,32 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 _CORES = os.cpu_count() or 1
-#: Where no vocabulary is given, random points of this larger one are tried, too: some bugs need a third token.
+#: Without --vocab the balance is also checked at random points of this vocabulary size: some bugs need a third token.
 LARGER_VOCABULARY = 3
 _ABOUT = "What the theorem is about"
 
 Vocab = Annotated[
     int | None,
-    typer.Option(help="Vocabulary size V (default 2, after a look at points of V = 3).", rich_help_panel=_ABOUT),
+    typer.Option(
+        help="Vocabulary size V (default 2; random points at V = 3 are checked, too).", rich_help_panel=_ABOUT
+    ),
 ]
-Zeros = Annotated[bool, typer.Option("--zeros", help="Also p and q with probabilities 0.", rich_help_panel=_ABOUT)]
+Zeros = Annotated[
+    bool, typer.Option("--zeros", help="Also for p and q with zero probabilities.", rich_help_panel=_ABOUT)
+]
 Free = Annotated[
     list[str] | None,
     typer.Option(
-        help="A parameter (may be repeated); or `solver`: every result of the solver inside; or `weights` of races.",
+        help="Prove it for every value of a parameter (may be repeated), of its `solver`'s results, or of `weights`.",
         rich_help_panel=_ABOUT,
     ),
 ]
-Equals = Annotated[str | None, typer.Option(help="Prove equal block efficiency instead.", rich_help_panel=_ABOUT)]
+Equals = Annotated[
+    str | None, typer.Option(help="Prove that its block efficiency equals this verifier's.", rich_help_panel=_ABOUT)
+]
 Dominates = Annotated[
-    str | None, typer.Option(help="Prove a block efficiency never below this one's.", rich_help_panel=_ABOUT)
+    str | None,
+    typer.Option(help="Prove that its block efficiency is never below this verifier's.", rich_help_panel=_ABOUT),
 ]
 Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
 Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
@@ -44,9 +51,9 @@ Resume = Annotated[
     str | None, typer.Option(help="Store of rows: a stored theorem, or step of one, is not proved again.")
 ]
 MaxTrees = Annotated[
-    int, typer.Option(min=1, help="Most draft trees; more are refused.", rich_help_panel="How to compute")
+    int, typer.Option(min=1, help="Refuse shapes with more draft trees.", rich_help_panel="How to compute")
 ]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.", rich_help_panel="How to compute")]
 WitnessFile = Annotated[
     str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
 ]
@@ -75,7 +82,7 @@ def prove(
 ) -> int:
     """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
 
-    Open: not all cells are known.
+    Open: neither proved nor refuted, as the solver left some cells undecided.
     """
     from draftproof.experiments.cli.prove import relating, views, work
 
@@ -87,13 +94,13 @@ def prove(
     if verify is not None:
         if (equals and dominates) or certificate or resume or formula or latex:
             raise InvalidInput(
-                "--verify checks one certificate; give beside it only the options of its theorem and --json"
+                "--verify checks one certificate; of the other options give only those of its theorem and --json"
             )
         if equals or dominates:
             kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
-            found = relating.verify_relation(request, kind, find_verifier(str(other)), verify)
-            return views.deliver_relation_verdict(console, found, json_target)
-        return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
+            checked = relating.verify_relation(request, kind, find_verifier(str(other)), verify)
+            return views.show_relation_check(console, checked, json_target)
+        return views.show_certificate_check(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
         larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not free else None
         if larger is not None and not larger.holds:
@@ -101,14 +108,14 @@ def prove(
         store = Store(resume, work.KINDS)
         known = work.known_row(request, store)
         if known is not None and certificate is None:
-            return views.deliver_row(console, known, json_target, larger)
-        report = work.conduct(request, formula or latex, certificate, jobs, store)
-        work.keep_row(report, store)
-        return views.deliver(console, replace(report, larger=larger), witness, json_target, latex)
+            return views.show_stored(console, known, json_target, larger)
+        report = work.run_proof(request, formula or latex, certificate, jobs, store)
+        work.store_row(report, store)
+        return views.show_report(console, replace(report, larger=larger), witness, json_target, latex)
     if (equals and dominates) or formula or latex or free:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
     related = relating.relate_two(
         request, kind, find_verifier(str(other)), certificate, jobs, Store(resume, work.KINDS)
     )
-    return views.deliver_relation(console, related, witness, json_target)
+    return views.show_relation(console, related, witness, json_target)

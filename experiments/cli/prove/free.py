@@ -1,6 +1,6 @@
-"""Numbers that a theorem leaves free: parameters of a verifier, and what a solver inside it would have chosen.
+"""Free numbers of a theorem: parameters of a verifier, or the results of the solver that it calls.
 
-A theorem for every value of what a solver returns rests on no solver. The names are those of variables in formulas.
+A theorem for every result of a solver does not depend on the solver. The names are those of variables in formulas.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from draftproof.verifiers._tournament import play
 if TYPE_CHECKING:
     from draftproof.experiments.inputs.verifiers import NamedVerifier
 
-#: What stands for everything that a solver of this verifier chooses.
+#: `--free solver`: everything that the solver of the verifier returns.
 SOLVED = "solver"
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A number in place of a fraction, as its own numerator."""
+class AsFraction:
+    """A number with the interface of a `Fraction`: it is its own numerator."""
 
     numerator: Any
     denominator: int = 1
 
 
-class Replaced:
+class WithSolver:
     """A verifier whose solver is replaced by functions of the context; see `Verifier`."""
 
     def __init__(self, verifier: Any, solver: _Solver, values: Values) -> None:
@@ -54,7 +54,7 @@ class Replaced:
         return card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """`verify` with another solver: one that knows by the row which context it is asked about."""
+        """`verify` with the other solver, which is given the context of the row that it is called with."""
         contexts = {id(node.target): node.context for node in _nodes(root)}
 
         def solver(p: Vector, *rest: Any) -> Any:
@@ -66,7 +66,7 @@ class Replaced:
 
 @dataclass(frozen=True)
 class _Solver:
-    """The names of what a solver chooses at a context, and how a call of it is answered."""
+    """The names of the free numbers at a context, and the function of them that replaces the solver."""
 
     names: Callable[[Context, int, int], list[str]]
     choose: Callable[..., Any]
@@ -105,16 +105,16 @@ def _shares(context: Context, size: int, paths: int) -> list[str]:
 
 
 def _rho(values: Values, context: Context, p: Vector, q: Vector, k: int) -> Any:
-    """`rho` in [1, k], of those for which the verifier is defined: `1 - (1 - beta)^k <= rho beta`.
+    """A `rho` in [1, k] for which the verifier is defined: `1 - (1 - beta)^k <= rho beta`.
 
-    Where `beta > 0` both sides are divided by it: `1 + (1 - beta) + .. + (1 - beta)^(k-1) <= rho`, a smaller function.
+    Where `beta > 0` both sides are divided by it: `1 + (1 - beta) + .. + (1 - beta)^(k-1) <= rho`.
     """
     rho = 1 + (k - 1) * values[f"r{_text(context)}_{k}"]
     beta = np.minimum(p / rho, q).sum()
-    short = rho - sum((1 - beta) ** power for power in range(k)) if beta > 0 else rho * 0
-    if isinstance(short, Number):
-        short.of_run.assume(-short, NEGATIVE | ZERO)
-    elif short < 0:  # at a point: the smallest value that is always allowed
+    slack = rho - sum((1 - beta) ** power for power in range(k)) if beta > 0 else rho * 0
+    if isinstance(slack, Number):
+        slack.of_run.assume(-slack, NEGATIVE | ZERO)
+    elif slack < 0:  # at a point: the smallest `rho` that is always allowed
         rho = rho * 0 + k
     return np.array([rho], dtype=object)
 
@@ -143,9 +143,9 @@ def _levels(context: Context, size: int, paths: int) -> list[str]:
 
 
 def _plausible(values: Values, context: Context, p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:
-    """Typical acceptance with `epsilon / e` and `delta / d`, any that are no smaller; 0 stands for no end.
+    """Typical acceptance with thresholds `epsilon / e` and `delta / d`, where `e`, `d` in [0, 1]; 0 means no threshold.
 
-    `exp(-H)`, the geometric mean of `p` by `p`, is any number from the harmonic one, `1/V`, to the arithmetic one.
+    `exp(-H)`, the geometric mean of `p` weighted by `p`, is any number from its harmonic mean `1/V` to its arithmetic.
     """
     least = RATIONAL.number(Fraction(1, len(p)))
     level = least + ((p * p).sum() - least) * values[f"h{_text(context)}"]
@@ -165,27 +165,32 @@ def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: Dra
     """The verifier with these numbers free, each in [0, 1]; raises `InvalidInput` for what it does not have."""
     if not free:
         return Subject.of(named.verifier)
-    name = named.verifier.card.name
-    if list(free) == [SOLVED] and name in _SOLVERS:
-        return _with_solver_free(named, _SOLVERS[name], size, scheme)
-    if name in RACES and list(free) in ([WEIGHTS], [CHOICES]):
-        return _with_races_free(named, RACES[name], free[0], size, scheme)
-    special = [SOLVED] if name in _SOLVERS else [CHOICES, WEIGHTS] if name in RACES else []
+    verifier_name = named.verifier.card.name
+    if list(free) == [SOLVED] and verifier_name in _SOLVERS:
+        return _with_solver_free(named, _SOLVERS[verifier_name], size, scheme)
+    if verifier_name in RACES and list(free) in ([WEIGHTS], [CHOICES]):
+        return _with_races_free(named, RACES[verifier_name], free[0], size, scheme)
+    special = [SOLVED] if verifier_name in _SOLVERS else [CHOICES, WEIGHTS] if verifier_name in RACES else []
     known = [*named.verifier.card.parameters, *special]
-    wrong = next((each for each in free if each not in named.verifier.card.parameters), None)
+    wrong = next((name for name in free if name not in named.verifier.card.parameters), None)
     if wrong is not None:
-        raise InvalidInput(f"--free {wrong}: {name} can leave free {', '.join(known) or 'nothing'}")
+        raise InvalidInput(f"--free {wrong}: {verifier_name} can leave free {', '.join(known) or 'nothing'}")
 
-    def changed(values: Sequence[Any], wrapped: Callable[[Any], Any]) -> Verifier:
+    def with_parameters(values: Sequence[Any], convert: Callable[[Any], Any]) -> Verifier:
         verifier = copy(named.verifier)
         for key, value in zip(free, values, strict=True):
-            object.__setattr__(verifier, key, wrapped(value))
+            object.__setattr__(verifier, key, convert(value))
         return verifier
 
     def formal(run: Run) -> Verifier:
-        return changed([run.variable(run.ring.names.index(key)) for key in free], Whole)
+        return with_parameters([run.variable(run.ring.names.index(key)) for key in free], AsFraction)
 
-    return Subject(name, formal, lambda values: changed(values, lambda value: Fraction(as_python(value))), tuple(free))
+    return Subject(
+        verifier_name,
+        formal,
+        lambda values: with_parameters(values, lambda value: Fraction(as_python(value))),
+        tuple(free),
+    )
 
 
 def _with_races_free(named: NamedVerifier, racing: Racing, kind: str, size: int, scheme: DraftScheme) -> Subject:
@@ -202,16 +207,16 @@ def _with_solver_free(named: NamedVerifier, solver: _Solver, size: int, scheme: 
             contexts += [(*context, token) for token in range(size)]
     names = tuple(name for context in contexts for name in solver.names(context, size, paths))
 
-    return _with_values(named, names, lambda values: Replaced(named.verifier, solver, values))
+    return _with_values(named, names, lambda values: WithSolver(named.verifier, solver, values))
 
 
-def _with_values(named: NamedVerifier, names: tuple[str, ...], made: Callable[[Values], Verifier]) -> Subject:
-    """The subject that is made from a free number for each name."""
+def _with_values(named: NamedVerifier, names: tuple[str, ...], build: Callable[[Values], Verifier]) -> Subject:
+    """The subject that `build` makes from a free number for each name."""
 
     def formal(run: Run) -> Verifier:
-        return made({name: run.variable(run.ring.names.index(name)) for name in names})
+        return build({name: run.variable(run.ring.names.index(name)) for name in names})
 
     def at(values: Sequence[Any]) -> Verifier:
-        return made(dict(zip(names, map(RATIONAL.number, values), strict=True)))
+        return build(dict(zip(names, map(RATIONAL.number, values), strict=True)))
 
     return Subject(named.verifier.card.name, formal, at, names)

@@ -1,4 +1,4 @@
-"""The steps of a proof over processes, kept in a store of rows, so that a proof that was ended goes on where it was.
+"""Computes the steps of a proof in several processes and stores each result, so that an interrupted proof resumes.
 
 A step finds the cells of one draft tree, or proves that one balance is zero. Its result does not depend on other steps
 or on its process, so the theorem, its cells and its certificate do not depend on the number of processes.
@@ -43,7 +43,7 @@ Step = tuple[int, Result]
 
 @dataclass(frozen=True)
 class ProofInputs:
-    """What a process needs to build the subject and the shape. Names, as some objects cannot be sent to processes."""
+    """What a process needs to build the subject and the shape: names, where objects cannot be sent to processes."""
 
     spec: str
     vocab_size: int
@@ -53,11 +53,10 @@ class ProofInputs:
 
     @classmethod
     def of(cls, spec: str, vocab_size: int, scheme: DraftScheme, zeros: bool, free: tuple[str, ...]) -> ProofInputs:
-        """These inputs; a user-defined scheme is sent by its name."""
+        """The inputs, with a user-defined scheme by its name."""
         return cls(spec, vocab_size, scheme_spec(scheme) if isinstance(scheme, UserScheme) else scheme, zeros, free)
 
-    def built(self) -> tuple[Subject, Shape]:
-        """Subject and shape in this process."""
+    def build(self) -> tuple[Subject, Shape]:
         scheme = find_scheme(self.scheme) if isinstance(self.scheme, str) else self.scheme
         subject = subject_of(find_verifier(self.spec), self.free, self.vocab_size, scheme)
         return subject, Shape(self.vocab_size, scheme, self.zeros, subject.parameters)
@@ -67,41 +66,41 @@ class ProofInputs:
 class StepExecutor:
     """Computes the steps in `jobs` processes; see `theorem.ProofExecutor`. about: the theorem and the code.
 
-    kept: how many steps the store had already.
+    store: of the results. reused: how many of them it had already.
     """
 
     inputs: ProofInputs
     jobs: int
     about: Mapping[str, Any]
-    file: Store
-    kept: int = 0
+    store: Store
+    reused: int = 0
     processes: int = 1
 
     def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-        """The masses of draft trees."""
+        """The cells of every draft tree, with what it adds to the law on each."""
         return self.steps("draft tree", tasks, _start_exploring, ())
 
     def balances(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
-        """Balances."""
+        """The proofs that balances are zero."""
         digest = hashlib.sha256(json.dumps(law).encode()).hexdigest()
         return self.steps(f"balance of {digest}", wanted, _start_balances, (law,))
 
     def steps(
         self, kind: str, tasks: Sequence[Any], start: Callable[..., None], arguments: tuple[Any, ...]
     ) -> Iterator[Step]:
-        """Results by number: first the stored ones; then in this process, and in others if the rest is long."""
+        """Results by number: the stored ones first. More processes are started if the rest is expected to take long."""
         names = [strong_id({**self.about, "step": kind, "task": task}) for task in tasks]
-        known = [number for number, name in enumerate(names) if name in self.file]
-        self.kept += len(known)
+        known = [number for number, name in enumerate(names) if name in self.store]
+        self.reused += len(known)
         for number in known:
-            yield number, self.file[names[number]]["result"]
-        missing = [number for number in range(len(tasks)) if names[number] not in self.file]
-        for number, result in self._found(kind.partition(" of ")[0], tasks, missing, start, arguments):
+            yield number, self.store[names[number]]["result"]
+        missing = [number for number in range(len(tasks)) if names[number] not in self.store]
+        for number, result in self._compute(kind.partition(" of ")[0], tasks, missing, start, arguments):
             row = {"kind": "step", "strong_id": names[number], "step": kind.partition(" of ")[0], "result": result}
-            self.file.add(row)
+            self.store.add(row)
             yield number, result
 
-    def _found(
+    def _compute(
         self,
         kind: str,
         tasks: Sequence[Any],
@@ -137,7 +136,7 @@ class PairExecutor:
     def judged(
         self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
     ) -> Iterator[Step]:
-        """Differences."""
+        """The signs of differences of two laws."""
         digest = hashlib.sha256(json.dumps(laws).encode()).hexdigest()
         name = f"difference of {kind} of {digest}"
         return self.executors[0].steps(name, wanted, _start_judging, (kind, laws))
@@ -197,39 +196,39 @@ def _work(number: int, task: Any) -> Step:
 
 def _start_exploring(inputs: ProofInputs) -> None:
     global _compute_step  # noqa: PLW0603 - a process works on one proof only
-    subject, shape = inputs.built()
+    subject, shape = inputs.build()
     oracle, known = RecordingOracle(shape.ring), starting_points(shape)
     _compute_step = lambda task: explored(shape, subject.formal, task, oracle, known)  # noqa: E731
 
 
 def _start_judging(inputs: ProofInputs, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:
     global _compute_step  # noqa: PLW0603
-    _, shape = inputs.built()
+    _, shape = inputs.build()
     oracle = RecordingOracle(shape.ring)
     oracle.points += [tuple(map(read_number, point)) for point in laws[0]["points"]]
     parts: dict[int, tuple[Part, Part]] = {}
 
     def judge(task: tuple[int, tuple[Any, ...]]) -> Result:
-        number, place = task
+        number, index = task
         if number not in parts:
             one, other = (read_part(law, number, shape.ring) for law in laws)
             parts[number] = one, other
-        return judged(kind, parts[number], place, shape, oracle)
+        return judged(kind, parts[number], index, shape, oracle)
 
     _compute_step = judge
 
 
 def _start_balances(inputs: ProofInputs, law: Mapping[str, Any]) -> None:
     global _compute_step  # noqa: PLW0603
-    subject, shape = inputs.built()
+    subject, shape = inputs.build()
     oracle = RecordingOracle(shape.ring)
     oracle.points += [tuple(map(read_number, point)) for point in law["points"]]
     parts: dict[int, Part] = {}
 
     def prove(task: tuple[int, int]) -> Result:
-        number, place = task
+        number, index = task
         if number not in parts:
             parts[number] = read_part(law, number, shape.ring)
-        return prove_balance(subject, shape, parts[number], place, oracle)
+        return prove_balance(subject, shape, parts[number], index, oracle)
 
     _compute_step = prove

@@ -4,8 +4,8 @@ A layer verifier selects one drafted pair of node and token by a race, see `veri
 `verifiers._layer_sets`. Its solver makes the race from the paths drafted down to the layer and the rows there.
 `solver`: for every set of paths and of drafted pairs below them, the free numbers are the probabilities that each pair
 is selected; their sum is at most 1, or 1 without a null option. Every race has such probabilities; see `Drafted`.
-`weights`: for every set of paths the free numbers are the weight of each pair in [0, 1], 0 for never, and its place.
-Pairs with equal places are one block, smaller places are better, and the null option is in the last block. So the
+`weights`: for every set of paths the free numbers are the weight of each pair in [0, 1], 0 for never, and its rank.
+Pairs of equal rank are one block, smaller ranks come first, and the null option is in the last block. So the
 theorem also covers the code that computes the law from weights and blocks; see `Weight`.
 """
 
@@ -31,14 +31,14 @@ from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._race import Race
 
 WEIGHTS, CHOICES = "weights", "solver"
-#: The null option among pairs; it comes last.
-NOBODY = "n"
+#: The name of the null option among pairs; it sorts last.
+NULL_OPTION = "n"
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Racing:
-    """The race of a layer verifier. blocks: whether it has blocks beside weights. scheme: the trees of the verifier."""
+    """The race of a layer verifier. blocks: whether it has blocks as well as weights. scheme: its draft trees."""
 
     blocks: bool
     scheme: type[Any]
@@ -52,7 +52,7 @@ RACES = {
 
 
 class Weight:
-    """A free weight, or a sum of such: equal and hashed by the names of its parts, divided as a number."""
+    """A free weight or a sum of free weights: compared and hashed by the names of its parts, divided as a number."""
 
     __slots__ = ("number", "parts")
 
@@ -86,9 +86,9 @@ class Weight:
 
 
 class Drafted:
-    """Drafted pairs with repetitions, in place of weights: one divided by all is its free probability.
+    """A multiset of drafted pairs in place of weights: one pair divided by all is its free selection probability.
 
-    beside: the paths above. chances: the probability of each pair where several are drafted, by `chance_name`.
+    beside: the names of the paths drafted down to the layer. chances: the free probabilities, by `chance_name`.
     """
 
     __slots__ = ("beside", "chances", "pairs")
@@ -119,17 +119,17 @@ class Drafted:
         return bool(other == 0)  # everything may be selected
 
     def chance(self, pair: str) -> Any:
-        """The probability to select this one of all."""
+        """The probability that this pair is selected among all."""
         different = sorted(set(self.pairs))
         if len(different) == 1:
             return 1
-        free = [self.chances[chance_name(each, self.pairs, self.beside)] for each in different[:-1]]
+        free = [self.chances[chance_name(name, self.pairs, self.beside)] for name in different[:-1]]
         last = 1 - sum(free)
         if len(free) > 1:
             if isinstance(last, Number):
                 last.of_run.assume(-last, NEGATIVE | ZERO)
             elif last < 0:  # at a point: the same ratios
-                free, last = [each / (1 - last) for each in free], last * 0
+                free, last = [chance / (1 - last) for chance in free], last * 0
         return dict(zip(different, [*free, last], strict=True))[pair]
 
 
@@ -138,10 +138,10 @@ class Share:
     """A mass times one drafted pair, which may be drafted several times."""
 
     mass: Any
-    some: Drafted
+    drafted_pair: Drafted
 
     def __truediv__(self, drafted: Drafted) -> Any:
-        pair, count = self.some.pairs[0], len(self.some.pairs)
+        pair, count = self.drafted_pair.pairs[0], len(self.drafted_pair.pairs)
         return self.mass * drafted.chance(pair) * count / drafted.pairs.count(pair)
 
 
@@ -158,7 +158,7 @@ class FreeRaces:
         return card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """The sweep with the verifier's own rule, whose solver is replaced."""
+        """The verifier's own algorithm with its solver replaced."""
         return sweep(root, coin, partial(self._step, root))
 
     def _step(self, root: DraftNode, layer: Sequence[Scored]) -> Step:
@@ -181,16 +181,16 @@ class FreeRaces:
             blocks[at] = self._values.get(weight_name("b", pair, beside), 0)
         if not self._racing.blocks:
             return weights
-        nobody: Any = Drafted((NOBODY,), beside, self._values)
+        null_option: Any = Drafted((NULL_OPTION,), beside, self._values)
         if self._kind != CHOICES:
-            nobody = Weight((NOBODY,), self._values[weight_name("v", NOBODY, beside)])
-        places = blocks.ravel().tolist()
-        ranks = [sum(int(other < place) for other in places) for place in places]
-        return Race(np.array(ranks).reshape(blocks.shape), weights, max(ranks), nobody)
+            null_option = Weight((NULL_OPTION,), self._values[weight_name("v", NULL_OPTION, beside)])
+        values = blocks.ravel().tolist()
+        ranks = [sum(int(other < value) for other in values) for value in values]
+        return Race(np.array(ranks).reshape(blocks.shape), weights, max(ranks), null_option)
 
 
 def _paths(node: DraftNode, depth: int) -> tuple[Context, ...]:
-    """The drafted prefixes of one length, in order, each as often as it is drafted."""
+    """The drafted prefixes of one length, sorted, with repetitions."""
     if depth == 0:
         return (node.context,)
     if depth == 1:
@@ -204,17 +204,17 @@ def _text(contexts: Sequence[Context]) -> str:
 
 
 def weight_name(letter: str, pair: str, beside: str) -> str:
-    """The free number of a pair, below these paths."""
+    """The name of the free number of a pair, where these paths are drafted."""
     return f"{letter}{pair}" + (f"_of_{beside}" if beside else "")
 
 
 def chance_name(pair: str, drafted: Sequence[str], beside: str) -> str:
-    """The probability that a pair is selected of those that are drafted below these paths."""
+    """The name of the probability that a pair is selected among those drafted below these paths."""
     return weight_name("s", f"{pair}_in_{'_'.join(drafted)}", beside)
 
 
 def free_names(racing: Racing, kind: str, size: int, scheme: DraftScheme) -> tuple[str, ...]:
-    """The names of all free numbers; raises `InvalidInput` for other draft trees."""
+    """The names of all free numbers; raises `InvalidInput` for draft trees of another scheme."""
     if not isinstance(scheme, racing.scheme):
         raise InvalidInput(f"--free {kind} is for draft trees of {racing.scheme.name}, not {scheme}")
     shape = Shape(size, WithoutReplacement(scheme.K, scheme.L1, scheme.L2) if isinstance(scheme, Greedy) else scheme)
@@ -230,24 +230,24 @@ def free_names(racing: Racing, kind: str, size: int, scheme: DraftScheme) -> tup
 
 
 def _names_of(racing: Racing, kind: str, nodes: Sequence[DraftNode], size: int, beside: str) -> Iterator[str]:
-    """The free numbers of one layer."""
+    """The names of the free numbers of one layer."""
     pairs = {node.context: [_text([(*node.context, y)]) for y in range(size)] for node in nodes}
     if kind == WEIGHTS:
         for letter in "vb" if racing.blocks else "v":
             yield from (weight_name(letter, pair, beside) for row in pairs.values() for pair in row)
         if racing.blocks:
-            yield weight_name("v", NOBODY, beside)
+            yield weight_name("v", NULL_OPTION, beside)
         return
     draws = combinations_with_replacement if racing.blocks else combinations
     for count in range(1, len(nodes) + 1):
         for scored in combinations(nodes, count):
             for drawn in product(*(draws(pairs[node.context], len(node.children)) for node in scored)):
-                drafted = sorted(pair for part in drawn for pair in part) + [NOBODY] * racing.blocks
+                drafted = sorted(pair for part in drawn for pair in part) + [NULL_OPTION] * racing.blocks
                 yield from (chance_name(pair, drafted, beside) for pair in sorted(set(drafted))[:-1])
 
 
 def _nodes(node: DraftNode, depth: int) -> list[DraftNode]:
-    """The different nodes with children at a depth."""
+    """The distinct nodes with children at a depth."""
     if depth == 0:
         return [node] if node.children else []
-    return [found for token in sorted(set(node.children)) for found in _nodes(node.child(token), depth - 1)]
+    return [below for token in sorted(set(node.children)) for below in _nodes(node.child(token), depth - 1)]

@@ -9,10 +9,10 @@ from draftproof.experiments.cli.prove.parallel import PairExecutor
 from draftproof.experiments.cli.prove.work import (
     Request,
     announce,
+    blame_stored_steps,
     certificate_about,
     executor_of,
     shape_of,
-    steps_trusted,
 )
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
@@ -71,29 +71,29 @@ def relate_two(
     other: NamedVerifier,
     certificate: str | None = None,
     jobs: int = 1,
-    kept: Store | None = None,
+    store: Store | None = None,
 ) -> Related:
     """The relation between two verifiers, with progress.
 
-    certificate: a file for its certificate. jobs: processes. kept: the store of rows that keeps every step.
+    certificate: the file for its certificate. jobs: number of processes. store: for the result of every step.
     """
     shape, trees = shape_of(request, (request.named, other), ())
     announce(shape, trees)
     start = time.perf_counter()
     one, two = (Subject.of(named.verifier) for named in (request.named, other))
     label = f"{request.named.label} {kind} {other.label}"
-    kept = Store(None) if kept is None else kept
-    mine, theirs = (executor_of(each, jobs, kept) for each in (request, replace(request, named=other)))
+    store = Store(None) if store is None else store
+    first, second = (executor_of(of, jobs, store) for of in (request, replace(request, named=other)))
     steps = 2 * trees + len(shape.contexts)
-    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, blame_stored_steps(first, second):
         explorer = Explorer(RecordingOracle(shape.ring))
-        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), PairExecutor((mine, theirs)))
+        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), PairExecutor((first, second)))
     if certificate is not None and relation.proved:
         about = related_about(request, kind, other)
         fields = relation_certificate(relation, explorer.oracle, about)
         write_whole(certificate, json.dumps(fields, indent=1) + "\n")
     seconds = time.perf_counter() - start
-    return Related(request, other, relation, trees, seconds, max(mine.processes, theirs.processes))
+    return Related(request, other, relation, trees, seconds, max(first.processes, second.processes))
 
 
 def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str
 
 
 def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> RelationCheck:
-    """Whether the certificate of a relation holds; raises `InvalidInput` for one about something else."""
+    """Check the certificate of a relation; raises `InvalidInput` for one about something else."""
     fields = certificate_about(path, related_about(request, kind, other))
     shape, _ = shape_of(request, (request.named, other), ())
     one, two = (Subject.of(named.verifier) for named in (request.named, other))

@@ -1,4 +1,4 @@
-"""How a theorem, its refutation or what is missing is shown to people and to programs."""
+"""Prints a theorem, its refutation or its undecided cells, and writes them as JSON."""
 
 import hashlib
 import shlex
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.cli.prove.relating import Related
-from draftproof.experiments.cli.prove.work import Larger, Report, conditions
+from draftproof.experiments.cli.prove.work import LargerVocabulary, Report, conditions
 from draftproof.experiments.cli.witnesses import save_witness, scheme_flag, show_witness, witness_fields
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import NOT_PROVED, remark
@@ -23,13 +23,13 @@ from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of, open_share
 from draftproof.simulator.verdicts.witness import Witness
 
-#: Exit codes: proved, refuted, not all cells known.
+#: Exit codes by verdict.
 CODES = {"proved": 0, "refuted": 1, "open": NOT_PROVED}
 #: Open cells that are printed.
 SHOWN = 3
 
 
-def deliver(
+def show_report(
     console: Console, report: Report, witness_file: str | None, json_target: str | None, as_latex: bool = False
 ) -> int:
     """Show the verdict, save a refuting instance, write the JSON; returns the exit code."""
@@ -37,28 +37,28 @@ def deliver(
     proof, shape = report.proof, report.proof.shape
     about = _about(shape, len(proof.subject.parameters))
     title = Text(f"{report.request.named.label}: ")
-    words = {
+    verdicts = {
         "proved": (f"LOSSLESS {about}", "bold green"),
         "refuted": ("REFUTED", "bold red"),
         "open": (f"NOT PROVED {about}", "bold yellow"),
     }
-    console.print(title.append(*words[report.verdict]))
+    console.print(title.append(*verdicts[report.verdict]))
     if proof.refutation is not None:
-        fields["witness"] = _deliver_refutation(console, report, proof.refutation, witness_file)
+        fields["witness"] = _show_refutation(console, report, proof.refutation, witness_file)
     else:
         zeros = "zeros and ties" if shape.zeros else "ties"
         console.print(
             f"  {report.trees} draft trees, {proof.verdict_cells} cells of verdicts ({zeros} included), "
             f"{proof.identities} identities on {proof.cells} cells, degree at most {proof.degree}\n"
-            f"  coverage {'complete' if proof.proved else f'incomplete: {len(proof.open_cells)} cells are not known'}; "
-            f"{proof.explorer.oracle.asked} questions to the solver, {report.seconds:.1f} s"
+            f"  coverage {'complete' if proof.proved else f'incomplete: {len(proof.open_cells)} cells are undecided'}; "
+            f"{proof.explorer.oracle.asked} queries of the solver, {report.seconds:.1f} s"
         )
         if proof.open_cells:
             share, most = open_share(proof)
             fields["open_share"], fields["open_share_at_most"] = share, most
-            console.print(f"  {share:.1%} of random points lie there, at most {most:.1%} at 95% confidence")
+            console.print(f"  {share:.1%} of random points lie in them, at most {most:.1%} at 95% confidence")
         for region in proof.open_cells[:SHOWN]:
-            console.print(f"  not known where {', '.join(conditions(shape, region))}", soft_wrap=True)
+            console.print(f"  undecided where {', '.join(conditions(shape, region))}", soft_wrap=True)
         if report.larger is not None:
             console.print(f"  {report.larger}", soft_wrap=True)
         _show_formulas(console, report, as_latex)
@@ -74,23 +74,24 @@ def _about(shape: Shape, free: int) -> str:
 
 
 def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
-    """Every function on every cell."""
     if report.formulas and not as_latex:
-        console.print("  p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 without the others")
+        console.print("  p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 minus the others")
     for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
         console.print(f"  {name}")
-        where: dict[str, list[str]] = {}
+        regions: dict[str, list[str]] = {}
         for cell in cells:
-            where.setdefault(cell.formula, []).append(", ".join(cell.conditions))
-        for formula, places in where.items():
-            text = "; or ".join(places) if all(places) else ""
+            regions.setdefault(cell.formula, []).append(", ".join(cell.conditions))
+        for formula, parts in regions.items():
+            text = "; or ".join(parts) if all(parts) else ""
             text = f"where {text}" if text else "everywhere"
             shown = (latex(formula), latex(text)) if as_latex else (formula, text)
             console.print("    {}    {}".format(*shown), soft_wrap=True)
 
 
-def deliver_row(console: Console, row: dict[str, Any], json_target: str | None, larger: Larger | None = None) -> int:
-    """A theorem that was proved before. larger: the result at points of a larger vocabulary."""
+def show_stored(
+    console: Console, row: dict[str, Any], json_target: str | None, larger: LargerVocabulary | None = None
+) -> int:
+    """Show a theorem from the store. larger: the result at points of a larger vocabulary."""
     console.print(Text(f"{row['verifier']}: LOSSLESS, from the store", "bold green"))
     console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
     if larger is not None:
@@ -99,26 +100,26 @@ def deliver_row(console: Console, row: dict[str, Any], json_target: str | None, 
     return CODES[row["verdict"]]
 
 
-def deliver_verdict(console: Console, verdict: CertificateCheck, json_target: str | None) -> int:
-    """Whether a certificate holds."""
+def show_certificate_check(console: Console, verdict: CertificateCheck, json_target: str | None) -> int:
+    """Show whether a certificate is valid; returns the exit code."""
     style = "bold green" if verdict.valid else "bold red"
     console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
     console.print(
-        f"  {verdict.proof.explorer.runs} runs at its points, {verdict.proof.explorer.oracle.asked} questions to the "
-        f"solver, {verdict.proof.identities} identities"
+        f"  {verdict.proof.explorer.runs} runs at its points, {verdict.proof.explorer.oracle.asked} queries of "
+        f"the solver, {verdict.proof.identities} identities"
     )
     write_json(json_target, {"valid": verdict.valid, "reason": verdict.reason, **fields_of(verdict.proof)})
     return 0 if verdict.valid else 1
 
 
-def deliver_relation_verdict(console: Console, verdict: RelationCheck, json_target: str | None) -> int:
-    """Whether the certificate of a relation holds."""
+def show_relation_check(console: Console, verdict: RelationCheck, json_target: str | None) -> int:
+    """Show whether the certificate of a relation is valid; returns the exit code."""
     style = "bold green" if verdict.valid else "bold red"
     console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
     relation = verdict.relation
     console.print(
         f"  {relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
-        f"which was asked {verdict.asked} questions in all"
+        f"{verdict.asked} queries of the solver in all"
     )
     fields = {"valid": verdict.valid, "reason": verdict.reason, "cells": relation.cells}
     write_json(json_target, {**fields, "certified": relation.certified, "solved": relation.solved})
@@ -126,10 +127,10 @@ def deliver_relation_verdict(console: Console, verdict: RelationCheck, json_targ
 
 
 _RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
-_NEGATION = {EQUALS: "has not the block efficiency of", DOMINATES: "falls below"}
+_NEGATION = {EQUALS: "does not have the block efficiency of", DOMINATES: "falls below"}
 
 
-def deliver_relation(console: Console, related: Related, witness_file: str | None, json_target: str | None) -> int:
+def show_relation(console: Console, related: Related, witness_file: str | None, json_target: str | None) -> int:
     """Show a relation or its counterexample, write the JSON; returns the exit code."""
     relation, fields = related.relation, {**related.as_json(), "witness": None}
     one, other = related.request.named.label, related.other.label
@@ -145,25 +146,25 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
                 f"on {equal} both are equal or nothing is claimed"
             )
     elif relation.counterexample is not None:
-        found = relation.counterexample
-        values = [str(value) for value in found.values]
+        counterexample = relation.counterexample
+        values = [str(value) for value in counterexample.values]
         console.print(Text(f"{one} {_NEGATION[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
-        text = found.instance.dumps()
+        text = counterexample.instance.dumps()
         file = _save_counterexample(text, witness_file)
         if file:
             again = shlex.join(["draftproof", "compare", related.request.named.spec, related.other.spec])
-            again += f" --instance {file}{scheme_flag(found.instance.scheme)}"
+            again += f" --instance {file}{scheme_flag(counterexample.instance.scheme)}"
             console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
-        fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
+        fields["witness"] = {"file": file, "block_efficiency": values, "instance": counterexample.instance.as_dict()}
     else:
         console.print(Text(f"{one} {_RELATION[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
-        console.print(f"  {len(relation.open_cells)} cells are not known")
+        console.print(f"  {len(relation.open_cells)} cells are undecided")
     write_json(json_target, fields)
     return CODES[related.verdict]
 
 
 def _save_counterexample(text: str, path: str | None) -> str | None:
-    """Write a counterexample and return the name; None where none was named and none can be written."""
+    """Write a counterexample and return its file; None if the default file cannot be written."""
     file = path or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
     try:
         write_whole(file, text)
@@ -175,24 +176,24 @@ def _save_counterexample(text: str, path: str | None) -> str | None:
     return file
 
 
-def _deliver_refutation(
-    console: Console, report: Report, found: Refutation, witness_file: str | None
+def _show_refutation(
+    console: Console, report: Report, refutation: Refutation, witness_file: str | None
 ) -> dict[str, Any]:
     """Show the polynomial and its cell, then the witness; the fields for JSON."""
-    place = found.violation
-    if found.polynomial is not None:
-        console.print(f"  the balance after {place.context}, token {place.token} has the numerator")
-        console.print(f"    {found.polynomial}", soft_wrap=True)
+    violation = refutation.violation
+    if refutation.polynomial is not None:
+        console.print(f"  the balance after {violation.context}, token {violation.token} has the numerator")
+        console.print(f"    {refutation.polynomial}", soft_wrap=True)
         cell = (
-            ", ".join(condition_text(polynomial, mask) for polynomial, mask in found.cell)
+            ", ".join(condition_text(polynomial, mask) for polynomial, mask in refutation.cell)
             or "p and q are distributions"
         )
         console.print(f"  which is not zero where {cell}", soft_wrap=True)
-    witness = Witness(report.request.named.verifier.card.name, found.instance, place, shrunk=True)
+    witness = Witness(report.request.named.verifier.card.name, refutation.instance, violation, shrunk=True)
     file = save_witness(witness, witness_file)
     show_witness(console, witness, file, report.request.named.spec, saved=file is not None)
     return {
         **witness_fields(witness, file),
-        "polynomial": found.polynomial,
-        "cell": [condition_text(polynomial, mask) for polynomial, mask in found.cell],
+        "polynomial": refutation.polynomial,
+        "cell": [condition_text(polynomial, mask) for polynomial, mask in refutation.cell],
     }

@@ -39,41 +39,41 @@ from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
 
 #: Denominator of random points.
-LARGE = 97
-#: Random points at which it is looked what is drafted, over so many draft trees in all.
-LOOKED, DRAWN = 40, 4_000
+POINT_DENOMINATOR = 97
+#: Most random points at which the possible draft trees are listed, and most draft trees listed in all.
+MOST_POINTS, MOST_LISTED_TREES = 40, 4_000
 
 
 def announce(shape: Shape, trees: int) -> None:
-    """Say so where what is drafted depends on the rows: every way of drafting is a cell that has to be found."""
+    """Warn where the set of possible draft trees depends on q: then the proof has to find a cell for every such set."""
     random = Random(0)
-    count = max(2, min(LOOKED, DRAWN // max(trees, 1)))
-    points = [random_point(shape, random, LARGE) for _ in range(count)]
-    ways = {
+    count = max(2, min(MOST_POINTS, MOST_LISTED_TREES // max(trees, 1)))
+    points = [random_point(shape, random, POINT_DENOMINATOR) for _ in range(count)]
+    tree_sets = {
         frozenset(
             tuple(sorted(tree.children.items()))  # type: ignore[attr-defined]
             for tree, _ in drawn_trees(shape.scheme, shape.instance(point).draft, RATIONAL)
         )
         for point in points
     }
-    if len(ways) > 1:
+    if len(tree_sets) > 1:
         remark(
-            f"{shape.scheme} drafts in {len(ways)} ways at {count} random points: such cells are found one by one; "
-            "how many there are, or how long that takes, is not known before, and fewer nodes or layers make it short"
+            f"{shape.scheme} has {len(tree_sets)} sets of possible draft trees at {count} random points; the "
+            "proof takes each on its own, so its duration is not known before; fewer nodes or layers make it shorter"
         )
 
 
-#: Probabilities of p and q after the longest contexts: with more of them no theorem ends.
+#: Most probabilities of p and q together: with more of them no proof ends in reasonable time.
 MOST_NUMBERS = 1_000
-#: Draft trees up to which points of a larger vocabulary are looked at.
+#: Points of a larger vocabulary are checked if there are at most this many draft trees.
 MOST_TREES_TRIED = 200
-#: Rows that a proof keeps.
+#: Kinds of rows that a proof stores.
 KINDS = ("theorem", "step")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked. max_trees: the largest number of draft trees that is followed."""
+    """The theorem to prove. max_trees: shapes with more draft trees are refused."""
 
     named: NamedVerifier
     vocab_size: int
@@ -84,7 +84,7 @@ class Request:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a row of it is known by."""
+        """The fields that make the `strong_id` of its row."""
         return {**self.about, "versions": versions()}
 
     @property
@@ -101,7 +101,7 @@ class Request:
 
 @dataclass(frozen=True)
 class FormulaCell:
-    """A function on one cell. conditions: what tells the cell apart."""
+    """A function on one cell, which `conditions` define."""
 
     name: str
     conditions: tuple[str, ...]
@@ -109,8 +109,8 @@ class FormulaCell:
 
 
 @dataclass(frozen=True)
-class Larger:
-    """What was seen at points of a larger vocabulary. points: at how many the balance holds. holds: at all of them."""
+class LargerVocabulary:
+    """Checks at points of a larger vocabulary. points: at how many the balance holds; holds: whether at all checked."""
 
     vocab_size: int
     points: int
@@ -125,7 +125,7 @@ class Larger:
 
 @dataclass(frozen=True)
 class Report:
-    """The answer, and how long it took. larger: what was seen beside it, where that was asked for."""
+    """The answer, and how long it took. larger: the checks at a larger vocabulary, if there were any."""
 
     request: Request
     proof: Proof
@@ -133,7 +133,7 @@ class Report:
     seconds: float
     processes: int = 1
     formulas: Sequence[FormulaCell] = ()
-    larger: Larger | None = None
+    larger: LargerVocabulary | None = None
 
     @property
     def verdict(self) -> str:
@@ -161,8 +161,8 @@ class Report:
         }
 
 
-def try_points(request: Request, size: int) -> Larger | None:
-    """What points of another vocabulary show; None where there are too many draft trees for a look, or none."""
+def try_points(request: Request, size: int) -> LargerVocabulary | None:
+    """Check the balance at points of another vocabulary; None where there are too many draft trees, or none."""
     request = replace(request, vocab_size=size, max_trees=MOST_TREES_TRIED)
     try:
         subject = subject_of(request.named, request.free, size, request.scheme)
@@ -171,28 +171,28 @@ def try_points(request: Request, size: int) -> Larger | None:
         return None
     with named_errors(request.named.label):
         count, point = tried(subject, shape, Random(0))
-    return Larger(size, count, point is None)
+    return LargerVocabulary(size, count, point is None)
 
 
-def conduct(
+def run_proof(
     request: Request,
     formulas: bool = False,
     certificate: str | None = None,
     jobs: int = 1,
-    kept: Store | None = None,
+    store: Store | None = None,
 ) -> Report:
-    """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well.
+    """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work if the request is not possible.
 
-    jobs: processes. kept: the store of rows that keeps every step.
+    jobs: number of processes. store: for the result of every step.
     """
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, trees = shape_of(request, (request.named,), subject.parameters)
     announce(shape, trees)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
-    executor = executor_of(request, jobs, kept)
+    executor = executor_of(request, jobs, store)
     label = request.named.label
-    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(executor):
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, blame_stored_steps(executor):
         proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
@@ -200,28 +200,28 @@ def conduct(
     return Report(request, proof, trees, time.perf_counter() - start, executor.processes, cells)
 
 
-def executor_of(request: Request, jobs: int, kept: Store | None) -> StepExecutor:
-    """Where the steps of a theorem are done."""
-    place = ProofInputs.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
-    return StepExecutor(place, jobs, request.identity, Store(None) if kept is None else kept)
+def executor_of(request: Request, jobs: int, store: Store | None) -> StepExecutor:
+    """The executor of the steps of a theorem."""
+    inputs = ProofInputs.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
+    return StepExecutor(inputs, jobs, request.identity, Store(None) if store is None else store)
 
 
 @contextmanager
-def steps_trusted(*executors: StepExecutor) -> Iterator[None]:
-    """What fails inside because of steps that a store of rows had is told of that file."""
+def blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
+    """Raise an error about the store instead where stored steps were used and something failed."""
     try:
         yield
     except DraftproofError:
         raise
     except Exception as error:
-        if not any(executor.kept for executor in executors):
+        if not any(executor.reused for executor in executors):
             raise
-        reason = f"the steps that --resume has are not those of this proof ({type(error).__name__})"
-        raise InvalidInput(f"{reason}; resume into another file") from error
+        reason = f"the steps stored in the --resume file do not fit this proof ({type(error).__name__})"
+        raise InvalidInput(f"{reason}; name another file") from error
 
 
 def verify_certificate(request: Request, path: str) -> CertificateCheck:
-    """Whether a certificate holds for what is asked; raises `InvalidInput` for one about something else."""
+    """Check a certificate of this theorem; raises `InvalidInput` for one about something else."""
     fields = certificate_about(path, request.about)
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, _ = shape_of(request, (request.named,), subject.parameters)
@@ -229,26 +229,26 @@ def verify_certificate(request: Request, path: str) -> CertificateCheck:
         return checked(fields, subject, shape)
 
 
-def known_row(request: Request, kept: Store) -> dict[str, Any] | None:
-    """The row of this theorem in a store of rows; where another run proves it just now, once that is done."""
-    known = strong_id(request.identity)
-    if kept.claim(known) == "theirs":
-        remark("another run proves this theorem; waiting for it")
-        while kept.claim(known) == "theirs":
+def known_row(request: Request, store: Store) -> dict[str, Any] | None:
+    """The stored row of this theorem; if another run is proving it, wait for that."""
+    name = strong_id(request.identity)
+    if store.claim(name) == "theirs":
+        remark("another run is proving this theorem; waiting for it")
+        while store.claim(name) == "theirs":
             time.sleep(PERIOD)
-    return kept.get(known)
+    return store.get(name)
 
 
-def keep_row(report: Report, kept: Store) -> None:
-    """Add a theorem to a store of rows; what is refuted or open is asked again next time."""
+def store_row(report: Report, store: Store) -> None:
+    """Store a proved theorem; one that is refuted or open is tried again next time."""
     if report.verdict == "proved":
-        known = strong_id(report.request.identity)
-        if known not in kept:  # proved again for its certificate, or by another run meanwhile
-            kept.add({"kind": "theorem", **report.as_json(), "strong_id": known})
+        name = strong_id(report.request.identity)
+        if name not in store:  # proved again for its certificate, or by another run meanwhile
+            store.add({"kind": "theorem", **report.as_json(), "strong_id": name})
 
 
 def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
-    """The content of a certificate about this; raises `InvalidInput` for one about something else."""
+    """The content of a certificate about these fields; raises `InvalidInput` for one about something else."""
     fields: Any = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}")
     different = [key for key, value in about.items() if not isinstance(fields, dict) or fields.get(key) != value]
     if different:
@@ -263,16 +263,16 @@ def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
 
 def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
     """The shape of a theorem and how many draft trees it has."""
-    for each in named:
-        if isinstance(each.verifier, Planned):
-            raise InvalidInput(f"{each.spec} is planned for one instance: nothing is the same for all p and q")
+    for verifier in named:
+        if isinstance(verifier.verifier, Planned):
+            raise InvalidInput(f"{verifier.spec} is computed for one instance, so no theorem covers all p and q")
     solver_module()
     size, depth = request.vocab_size, request.scheme.depth
     numbers = table_entries(size, depth) + table_entries(size, depth - 1)
     if numbers > MOST_NUMBERS:
         raise TooLarge(
             f"V = {size}, {request.scheme}: p and q have {numbers:,.0f} probabilities, more than the {MOST_NUMBERS:,} "
-            "that a theorem is tried with; take a smaller shape, or draftproof check on instances"
+            "that a proof can have; take a smaller shape, or draftproof check on instances"
         )
     shape = Shape(request.vocab_size, request.scheme, request.zeros, parameters)
     trees = request.scheme.count(shape.instance(shape.point).draft)
@@ -284,7 +284,7 @@ def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple
 
 
 def formula_cells(proof: Proof) -> Iterator[FormulaCell]:
-    """Block efficiency and acceptance on cells that cover the domain; cells with one formula are one."""
+    """Block efficiency and acceptance on cells that cover the domain; cells with the same formula are merged."""
     shape, oracle = proof.shape, proof.explorer.oracle
     for part in proof.law:
         if part.gap is not None:
@@ -297,7 +297,7 @@ def formula_cells(proof: Proof) -> Iterator[FormulaCell]:
 
 
 def conditions(shape: Shape, region: Region) -> Iterator[str]:
-    """What tells a region apart from the whole domain."""
+    """The conditions that define a region within the domain, as text."""
     for atom, mask in region:
         if shape.domain.masks.get(atom) != mask:
             yield condition_text(str(shape.ring.atoms[atom]), mask)

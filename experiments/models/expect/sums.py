@@ -29,6 +29,9 @@ from draftproof.simulator.protocol import Context, DraftScheme, Verifier
 from draftproof.simulator.structures import Layered, LeafToRoot, OnePath, TopDown
 from draftproof.simulator.vectors import minimum, token_by_token
 
+#: Contexts of one depth whose rows are read; each is a pass of both models, in batches.
+MOST_CONTEXTS = 4096
+
 
 class RootRows:
     """The rows of both models at the contexts that the draft may reach after a root, each computed once.
@@ -52,8 +55,10 @@ class RootRows:
         while len(self._rows) <= depth:
             places, tokens = np.nonzero(self._rows[-1][1] > 0) if self._rows else ((), ())
             count = len(places) if self._rows else 1
-            if count * self._size > self._entries:
-                raise TooLarge(f"rows of {count:,} contexts are more than {self._entries:,} numbers")
+            if count > MOST_CONTEXTS or count * self._size > self._entries:
+                raise TooLarge(
+                    f"{count:,} contexts: rows of more than {MOST_CONTEXTS:,} or of more than {self._entries:,} numbers"
+                )
             if self._rows:
                 self._from.append((places, tokens))
                 self._contexts.append(np.column_stack([self._contexts[-1][places], tokens]))

@@ -223,9 +223,9 @@ def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
     draftproof: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "plain.py").write_text(PLAIN, encoding="utf-8")
-    long = draftproof("check", "plain.py:Plain", "--vocab", 3, "--K", 3, "--L2", 3)
+    long = draftproof("check", "plain.py:Plain", "--vocab", 3, "--K", 2, "--L2", 4)
     assert (long.code, "plain has no `structure`" in " ".join(long.err.split())) == (0, True)
-    assert "such as TopDown(branch=..), about 40 contexts" in " ".join(long.err.split())
+    assert "such as TopDown(branch=..), about 122 contexts" in " ".join(long.err.split())
     refused = draftproof("check", "plain.py:Plain", "--K", 4, "--L2", 6)
     assert (refused.code, "has no `structure`: with one, such as TopDown(branch=..)" in refused.err) == (2, True)
     assert "structure" not in draftproof("check", "plain.py:Plain", "--vocab", 2).err

@@ -46,14 +46,14 @@ def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypat
     assert ran.code == 3
     assert "NOT PROVED" in ran.out
     assert "LOSSLESS" not in ran.out
-    assert "not known where" in ran.out
-    assert "of random points lie there, at most" in ran.out
+    assert "undecided where" in ran.out
+    assert "of random points lie in them, at most" in ran.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("khisti",), "draftproof check"), (("optimum",), "planned"), (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
+        (("khisti",), "draftproof check"), (("optimum",), "theorem"), (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
         (("naive", "--K", 4, "--L2", 3), "--max-trees"), (("naive", "--vocab", 9999), "999,800,010,000 probabilities"),
         (("specinfer", "--scheme", "nothing"), "unknown scheme"),
     ],
@@ -193,14 +193,14 @@ def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproo
     monkeypatch.setattr(work, "PERIOD", 0)
     waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
     assert waited.json["seconds"] == first.json["seconds"]
-    assert "another run proves this theorem" in waited.err
+    assert "another run is proving this theorem" in waited.err
 
 
 def test_what_is_drafted_by_comparing_rows_is_announced_before_the_search(draftproof):
     assert "how long that takes, is not known before" not in draftproof("prove", "naive", *ONE_STEP).err
     ran = draftproof("prove", "nss", "--scheme", "eagle2:beam=1,depth=2,nodes=1")
     assert ran.code == 0
-    assert "drafts in 2 ways at 40 random points" in ran.err
+    assert "has 2 sets of possible draft trees at 40 random points" in ran.err
 
 
 def test_a_scheme_without_its_tree_is_told_how_to_be_named(draftproof):

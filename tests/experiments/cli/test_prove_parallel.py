@@ -7,7 +7,7 @@ import pytest
 
 from draftproof.experiments.cli.prove import parallel, work
 from draftproof.experiments.cli.prove.parallel import _Durations, _size
-from draftproof.experiments.cli.prove.work import Request, conduct
+from draftproof.experiments.cli.prove.work import Request, run_proof
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
@@ -105,15 +105,15 @@ def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_pa
 def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     request = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), False, (), 100)
     rows = str(tmp_path / "rows.db")
-    assert conduct(request, kept=Store(rows)).verdict == "proved"
+    assert run_proof(request, store=Store(rows)).verdict == "proved"
     assert work.known_row(request, Store(rows)) is None  # the theorem itself is kept by the command
     done = []
     explored = parallel.explored
     monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
-    conduct(request, kept=Store(rows))
+    run_proof(request, store=Store(rows))
     assert done == []
     monkeypatch.setattr("draftproof.experiments.grid.store._ours", lambda: "another")
-    conduct(request, kept=Store(rows))
+    run_proof(request, store=Store(rows))
     assert done == [1, 1]
 
 

@@ -7,7 +7,7 @@ from flint import fmpq
 
 from draftproof.experiments.cli.prove import races
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.cli.prove.races import NOBODY, RACES, Drafted, Weight, free_names
+from draftproof.experiments.cli.prove.races import NULL_OPTION, RACES, Drafted, Weight, free_names
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput
@@ -114,7 +114,7 @@ def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, sc
                 for y, pair in enumerate(each):
                     found[beside, pair] = int(blocks[place, y]), int(weights[place, y])
             if racing.blocks:
-                found[beside, NOBODY] = int(race.null_block), int(race.null_weight)
+                found[beside, NULL_OPTION] = int(race.null_block), int(race.null_weight)
             return race
 
         monkeypatch.setattr(races.FreeRaces, "_race", kept)

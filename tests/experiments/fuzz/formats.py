@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.cli.prove.work import Request, conduct, verify_certificate
+from draftproof.experiments.cli.prove.work import Request, run_proof, verify_certificate
 from draftproof.experiments.cli.sweep import work
 from draftproof.experiments.cli.sweep.asked import read as asked_of
 from draftproof.experiments.grid.exchange import import_lines, lines
@@ -67,7 +67,7 @@ def formats(folder: Path) -> dict[str, Format]:
     number = {"strong_id": strong_id({"n": 1}), "value": "43/21"}
     times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
     asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
-    conduct(asked, certificate=str(folder / "theorem.json"))
+    run_proof(asked, certificate=str(folder / "theorem.json"))
     (folder / "sweep.toml").write_text(SWEEP, encoding="utf-8")
     store = Store(str(folder / "sweep.db"))
     run(work.plan(asked_of(str(folder / "sweep.toml"))).tasks, store, Executor(work.compute))

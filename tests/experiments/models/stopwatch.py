@@ -9,9 +9,7 @@ import torch
 
 
 def seconds_of(target: Any, prompt: list[int], tokens: int, **how: Any) -> float:
-    """Of one text of so many tokens, by a clock on the wall."""
-    ids = torch.tensor([prompt])
-    began = time.perf_counter()
+    ids, began = torch.tensor([prompt]), time.perf_counter()
     text = target.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, **how)
     seconds = time.perf_counter() - began
     assert text.shape[1] == len(prompt) + tokens
@@ -21,10 +19,7 @@ def seconds_of(target: Any, prompt: list[int], tokens: int, **how: Any) -> float
 def times_faster(
     target: Any, prompts: list[list[int]], tokens: int, plain: dict[str, Any], other: dict[str, Any], rounds: int
 ) -> tuple[float, float]:
-    """How many times the tokens a second of `plain` those of `other` are, and the standard error of the logarithm.
-
-    The two write in turn; a round is the sum of its texts, and what counts is the median round.
-    """
+    """How many times as fast `other` writes as `plain`, in turn, by the median round; standard error of the log."""
     logs = []
     for _ in range(-1, rounds):
         pairs = [[seconds_of(target, each, tokens, **how) for how in (plain, other)] for each in prompts]

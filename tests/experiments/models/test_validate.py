@@ -284,7 +284,7 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -> None:
+def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_pair: Any) -> None:
     pair = random_pair(vocab=300)
     made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
@@ -294,14 +294,20 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
     assert [each.target.depth for each in tables] == [0, 0]
     rows = run.cell_rows(validation, tables, Store(None))
     assert run.table_fields(rows)["passed"]
-    for row in rows:
-        assert row["prediction"] == "600 sampled trees"
-        assert 0 < row["predicted_error"] < row["total_error"]
-        low, high = row["predicted_interval"]
-        assert low < row["predicted"] - row["predicted_error"] < row["predicted"] + row["predicted_error"] < high
-        assert row["outcomes"] is None
-        assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
-        assert 0 < row["truncated"]["outside_draft"] < 1
+    summed, row = rows
+    assert (summed["prediction"], summed["predicted_error"], summed["truncated"]) == ("exact sums", 0, None)
+    assert summed["outcomes"]["freedom"] == 4  # three depths after each of two roots
+    assert sum(summed["depths_predicted"]) == pytest.approx(1)
+    assert "exact sums, without tables: 1 cells; outcomes there are accepted depths" in views.table_lines(
+        rows, run.table_fields(rows)
+    )
+    assert row["prediction"] == "600 sampled trees"
+    assert 0 < row["predicted_error"] < row["total_error"]
+    low, high = row["predicted_interval"]
+    assert low < row["predicted"] - row["predicted_error"] < row["predicted"] + row["predicted_error"] < high
+    assert row["outcomes"] is None
+    assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
+    assert 0 < row["truncated"]["outside_draft"] < 1
     assert run.law_length(validation) == 1
     assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
 
