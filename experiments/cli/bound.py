@@ -30,7 +30,7 @@ from draftproof.simulator.protocol import DraftScheme
 
 
 def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:
-    """The bounds at all roots, with a bar; Ctrl-C ends it with those that are done."""
+    """The bounds at all roots, with a bar; after Ctrl-C those computed so far."""
     paths = context_count(roots[0].target.vocab_size, scheme.depth)
     remark(
         f"{len(roots)} program{'s' if len(roots) > 1 else ''} over {paths:,.0f} paths, "
@@ -50,7 +50,7 @@ def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]
 def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
     """One file a root: `path` itself for a single root, numbered before the suffix for several.
 
-    Where roots stand for finer rows, as many more: `-above` is what bounds those from above.
+    For roots of a cut vocabulary there is a second file each, `-above`, for the upper bound.
     """
     target, count = Path(path), len(roots)
     ends = ["", "-above"] if roots[0].above else [""]
@@ -60,25 +60,25 @@ def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
 
 
 def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
-    """Write the certificate of every root, and of what bounds it from above where that is another; the files written.
+    """Write the certificate of every root, and the one of its upper bound if that is another; returns the files.
 
-    names: of all roots, after them those of the others.
+    names: the files of all roots, then those of the upper bounds.
     """
-    done = [(bound.root, bound.found, name) for bound, name in zip(bounds, names, strict=False)]
-    others = names[len(names) // 2 :]
-    done += [
+    certified = [(bound.root, bound.found, name) for bound, name in zip(bounds, names, strict=False)]
+    upper_names = names[len(names) // 2 :]
+    certified += [
         (bound.root.above, bound.above, name)
-        for bound, name in zip(bounds, others, strict=False)
+        for bound, name in zip(bounds, upper_names, strict=False)
         if bound.above and bound.root.above
     ]
-    for case, found, name in done:
+    for case, optimum, name in certified:
         instance = case.rows(scheme.depth)
-        write_whole(name, dumps(certificate(instance.target, instance.draft, found)))
-    return [name for _, _, name in done]
+        write_whole(name, dumps(certificate(instance.target, instance.draft, optimum)))
+    return [name for _, _, name in certified]
 
 
 def listed_fields(roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
-    """The optimum of any scheme, averaged over the roots, by its listed trees; raises `TooLarge` for too many."""
+    """The optimum of any scheme by listing its trees, averaged over the roots; raises `TooLarge` for too many."""
     values = []
     with bar("bounds", len(roots)) as tick:
         for root in roots:
@@ -96,19 +96,19 @@ def listed_fields(roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
     return {"scheme": scheme.as_dict(), **numbers, **number_fields("gap", 0.0), **how, "roots": by_root}
 
 
-def verified(path: str, instance: Instance | None) -> dict[str, Any]:
-    """What checking a certificate file gives, as fields. instance: what it should be about, if given."""
+def verification(path: str, instance: Instance | None) -> dict[str, Any]:
+    """The result of checking a certificate file, as fields. instance: the instance it should be about, if given."""
     try:
         lower, upper = check_file(path, instance)
     except InvalidInput as error:
         return {"certificate": path, "valid": False, "reason": str(error)}
     stated = parse_json(read_text(path, "certificate"), "certificate")
-    meant = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
+    scheme = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
     return {
         "certificate": path,
         "valid": True,
         "scheme": stated["instance"]["scheme"],
-        "instance_scheme": meant,
+        "instance_scheme": scheme,
         "vocab_size": stated["instance"]["vocab_size"],
         "digest": stated["digest"],
         **number_fields("lower", lower),
@@ -118,7 +118,7 @@ def verified(path: str, instance: Instance | None) -> dict[str, Any]:
 
 
 def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:
-    """The bounds in words, and root by root."""
+    """Print the mean bounds and the bounds of each root."""
     scheme = fields["scheme"]
     shape = f"K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}"
     console.print(f"the optimum over all lossless verifiers, {shape}")
@@ -129,8 +129,8 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
     )
     if fields["cut"]:
         console.print(
-            "  both are about the whole vocabulary: attained by a verifier that stops at tokens not kept, while the "
-            "upper\n  bound grants every block that leaves them; keep more of them with --vocab"
+            "  both hold on the whole vocabulary: the lower bound is attained by a verifier that ends a block at a cut "
+            "token, the upper\n  bound counts all tokens after one as accepted; --vocab keeps more tokens"
         )
     if any(root["solver_gap_float"] > goal for root in fields["roots"]):
         console.print(f"  the gap is above {goal:g}: {_why(fields['roots'], goal)}")
@@ -188,7 +188,7 @@ def _why(roots: list[dict[str, Any]], goal: float) -> str:
 
 
 def show_verified(console: Console, fields: dict[str, Any]) -> None:
-    """What a certificate proves, or why it is rejected."""
+    """Print what a certificate proves, or why it is rejected."""
     path = fields["certificate"]
     if not fields["valid"]:
         console.print(f"{path}: REJECTED\n  {fields['reason']}", soft_wrap=True)
@@ -196,10 +196,12 @@ def show_verified(console: Console, fields: dict[str, Any]) -> None:
     shape = ", ".join(f"{name} = {fields['scheme'][name]}" for name in ("K", "L1", "L2"))
     console.print(f"{path}: VALID, recomputed in rationals without a solver")
     console.print(f"  {shape}, V = {fields['vocab_size']}, rows {fields['digest']}")
-    meant = fields["instance_scheme"]
-    if meant is not None and meant != fields["scheme"]:
-        given = ", ".join(f"{key} = {value}" for key, value in meant.items() if key != "name")
-        console.print(f"  the instance is meant for {meant['name']} ({given}): about that, this proves nothing")
+    intended = fields["instance_scheme"]
+    if intended is not None and intended != fields["scheme"]:
+        given = ", ".join(f"{key} = {value}" for key, value in intended.items() if key != "name")
+        console.print(
+            f"  the instance has the scheme {intended['name']} ({given}); about that scheme this proves nothing"
+        )
     console.print(
         f"  some lossless verifier has block efficiency {fields['lower_float']:.9f}, "
         f"none has more than {fields['upper_float']:.9f}"
@@ -242,7 +244,7 @@ def bound(
     gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
     seconds: Annotated[
         float | None,
-        typer.Option(help="Stop each program after so long.", rich_help_panel="How to compute"),
+        typer.Option(help="Stop the solver at each root after so many seconds.", rich_help_panel="How to compute"),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, levels or columns.", rich_help_panel="How to compute")] = "auto",
     certificate: Annotated[
@@ -250,7 +252,7 @@ def bound(
     ] = None,
     plot: Annotated[str | None, typer.Option(help="PNG of the gap against time.", rich_help_panel="Output")] = None,
     verify: Annotated[
-        str | None, typer.Option(help="Check this certificate, without a solver; nothing else is computed.")
+        str | None, typer.Option(help="Check this certificate, without a solver, and compute nothing else.")
     ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
@@ -264,8 +266,8 @@ def bound(
         if not isinstance(scheme, Delayed):
             return _listed(problem, scheme, goal, outputs)
         return _bound(problem, scheme, goal, given.inputs, outputs)
-    plain = replace(given, instance=None) == Given() and goal == Goal()
-    if not plain or shape != opt.Shape() or certificate is not None or plot is not None:
+    no_options = replace(given, instance=None) == Given() and goal == Goal()
+    if not no_options or shape != opt.Shape() or certificate is not None or plot is not None:
         raise InvalidInput(
             "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
         )
@@ -273,19 +275,19 @@ def bound(
 
 
 def _scheme(problem: Problem, shape: opt.Shape) -> DraftScheme:
-    """The tree to bound: a shape that is given goes before the draft scheme of an instance file, whatever that is."""
+    """The scheme to bound: that of the options, else that of the instance file."""
     name = shape.scheme or ("delayed" if shape.lengths else None)
     scheme = opt.choose_scheme(replace(shape, scheme=name), problem)
     if isinstance(scheme, Delayed) or shape.scheme is not None:
         return scheme
     raise InvalidInput(
-        f"{problem} is meant for {scheme}, and certified bounds are for delayed trees; "
+        f"{problem} has the scheme {scheme}, and certified bounds are for delayed trees; "
         f"give --K, --L1 or --L2 for one on its rows, or --scheme {scheme_spec(scheme)} for its own trees"
     )
 
 
 def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str, str | None]) -> int:
-    """Any other scheme: its trees are listed and cut, in float64 and without a certificate."""
+    """Bound any other scheme by listing its trees, in float64 and without a certificate."""
     if goal != Goal() or outputs["--certificate"] or outputs["--plot"]:
         raise InvalidInput(
             f"{scheme} is bounded by listing its trees, without a certificate; "
@@ -300,7 +302,7 @@ def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str
         "it (float64, trees listed, no certificate)"
     )
     if fields["cut"]:
-        console.print("of these tables alone: a cut vocabulary is bounded from both sides with --scheme delayed")
+        console.print("this bounds the cut tables only; --scheme delayed bounds the whole vocabulary from both sides")
     if "groups" in fields:
         console.print(groups_table(fields["groups"]))
     write_json(outputs["--json"], fields)
@@ -314,22 +316,22 @@ def _bound(
     inputs: tuple[str | None, ...],
     outputs: dict[str, str | None],
 ) -> int:
-    """Bound every root and write what was asked for. inputs: paths; outputs: path by flag."""
+    """Bound every root and write the outputs. inputs: paths; outputs: path by flag."""
     json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
     expected_seconds(problem.vocab_size, scheme)
     roots = problem.roots(scheme.depth, RATIONAL)
     names = certificate_names(certificate, roots) if certificate else []
-    each = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}
-    check_files(inputs, {"--json": json_target, "--plot": plot, **each})
-    found = bound_all(roots, scheme, goal)
-    if not found:
+    files_by_flag = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}
+    check_files(inputs, {"--json": json_target, "--plot": plot, **files_by_flag})
+    bounds = bound_all(roots, scheme, goal)
+    if not bounds:
         return INTERRUPTED
-    files = save_certificates(found, scheme, names)
-    fields = {**bound_fields(found, scheme, files), "source": problem.source}
+    files = save_certificates(bounds, scheme, names)
+    fields = {**bound_fields(bounds, scheme, files), "source": problem.source}
     fields |= _groups(problem, fields["roots"], ("lower", "upper"))
     console = console_for(json_target)
     show(console, fields, str(problem), goal.gap)
-    if len(found) < len(roots):
+    if len(bounds) < len(roots):
         return INTERRUPTED
     write_json(json_target, fields)
     if plot:
@@ -341,8 +343,8 @@ def _bound(
 def _verify(path: str, instance: str | None, json_target: str | None) -> int:
     """Check a certificate file: exit 0 if it holds, 1 if it is rejected."""
     if not Path(path).is_file():
-        raise InvalidInput(f"no certificate {path}; draftproof bound --certificate FILE writes one")
-    fields = verified(path, Instance.load(instance) if instance else None)
+        raise InvalidInput(f"there is no certificate {path}; draftproof bound --certificate FILE writes one")
+    fields = verification(path, Instance.load(instance) if instance else None)
     write_json(json_target, fields)
     show_verified(console_for(json_target), fields)
     return 0 if fields["valid"] else 1

@@ -24,14 +24,14 @@ from draftproof.simulator.drafts import Delayed, scheme_from_dict
 SHOWN = 12
 
 
-def show(console: Console, found: Mapping[str, Any]) -> None:
-    """Table, what was left out, and the recommendation."""
-    about = f"V = {found['V']}, {found['sampling']}, {found['device']}, {found['clock']} clock"
-    where = f"after {found['after']}"
-    table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}\n{where}", title_justify="left")
+def show(console: Console, result: Mapping[str, Any]) -> None:
+    """Print the notes, the table, the candidates left out, and the recommendation."""
+    about = f"V = {result['V']}, {result['sampling']}, {result['device']}, {result['clock']} clock"
+    where = f"after {result['after']}"
+    table = Table(title=f"target {result['target']}, draft {result['draft']}, {about}\n{where}", title_justify="left")
     for heading in (
         "verifier",
-        _tree_heading(found["rows"]),
+        _tree_heading(result["rows"]),
         "tokens/s",
         "tokens a block\nexpected",
         "\nmeasured",
@@ -41,7 +41,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         "verification\nof a block",
     ):
         table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
-    for row in found["rows"][:SHOWN]:
+    for row in result["rows"][:SHOWN]:
         table.add_row(
             row["verifier"],
             _shape(row),
@@ -50,61 +50,61 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
             f"{row['measured_block_efficiency']:.2f}",
             f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
             _interval(row, "speedup"),
-            "" if row is found["rows"][0] else _interval(row, "of_first") + ("" if row["distinguishable"] else " ?"),
+            "" if row is result["rows"][0] else _interval(row, "of_first") + ("" if row["distinguishable"] else " ?"),
             f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
-    for line in found["notes"]:
+    for line in result["notes"]:
         console.print(line, soft_wrap=True)
-    console.print(f"baseline: {found['baseline']}", soft_wrap=True)
+    console.print(f"baseline: {result['baseline']}", soft_wrap=True)
     console.print(table)
-    sampled = {row["expected_from"] for row in found["rows"][:SHOWN] if not exact(row)}
+    sampled = {row["expected_from"] for row in result["rows"][:SHOWN] if not exact(row)}
     which = f"; exact, but ~ from {', '.join(sampled)}" if sampled else ", exact"
     console.print(
-        f"expected: after {found['contexts']} contexts{which}; ±: standard error for all contexts", soft_wrap=True
+        f"expected: after {result['contexts']} contexts{which}; ±: standard error for all contexts", soft_wrap=True
     )
     console.print(
         "tokens/s: tokens a block (both) over seconds, measured in turn with generate; ?: may be as fast as the first",
         soft_wrap=True,
     )
-    more = len(found["rows"]) - SHOWN
+    more = len(result["rows"]) - SHOWN
     if more > 0:
         console.print(f"{more} more were measured; --json and --csv have them")
-    if found["groups"]:
-        console.print(groups_table(found["groups"]))
-    elif found["roots"] < FEWEST:
+    if result["groups"]:
+        console.print(groups_table(result["groups"]))
+    elif result["roots"] < FEWEST:
         console.print(few_text("roots"))
-    for each in found["plain"]:
-        beside = "the baseline" if each["way"] == "generate" else f"{_interval(each, 'speedup')} times generate"
-        console.print(f"{each['way']}: {each['tokens_per_second']:.0f} tokens/s, {beside}", soft_wrap=True)
-    if found["left_out"]:
-        console.print(left_out_line(found["left_out"]), soft_wrap=True)
-    console.print(f"{found['seconds']:.0f} s (announced: {found['estimated_seconds']:.0f} s)", soft_wrap=True)
-    console.print(f"use {found['recommendation']}", soft_wrap=True)
-    console.print(found["paste"], soft_wrap=True)
+    for plain in result["plain"]:
+        beside = "the baseline" if plain["way"] == "generate" else f"{_interval(plain, 'speedup')} times generate"
+        console.print(f"{plain['way']}: {plain['tokens_per_second']:.0f} tokens/s, {beside}", soft_wrap=True)
+    if result["left_out"]:
+        console.print(left_out_line(result["left_out"]), soft_wrap=True)
+    console.print(f"{result['seconds']:.0f} s (announced: {result['estimated_seconds']:.0f} s)", soft_wrap=True)
+    console.print(f"use {result['recommendation']}", soft_wrap=True)
+    console.print(result["paste"], soft_wrap=True)
 
 
 def exact(row: Mapping[str, Any]) -> bool:
-    """Whether what is expected after the contexts is a law or a sum, not a mean over sampled trees."""
+    """Whether the expected block efficiency is exact, not a mean over sampled trees."""
     return str(row["expected_from"]).startswith("exact")
 
 
 def groups_table(groups: Sequence[Mapping[str, Any]]) -> Table:
-    """What the best brings after the prompts of each group, and which is the best there."""
+    """The speed of the recommended candidate after the prompts of each group, and the best candidate there."""
     table = Table(title="by group of prompts, times generate (95 %)", title_justify="left", caption_justify="left")
     for heading in ("group", "prompts", groups[0]["first"], "best there", ""):
         table.add_column(heading, justify="left" if heading in ("group", "best there") else "right")
-    for each in groups:
-        best = each["best"], _interval(each, "best_speedup") + ("" if each["distinguishable"] else " ?")
-        same = each["best"] == each["first"]
-        cells = each["group"], str(each["prompts"]), _interval(each, "first_speedup")
+    for group in groups:
+        best = group["best"], _interval(group, "best_speedup") + ("" if group["distinguishable"] else " ?")
+        same = group["best"] == group["first"]
+        cells = group["group"], str(group["prompts"]), _interval(group, "first_speedup")
         table.add_row(*cells, *(("the same", "") if same else best))
-    if any(each["prompts"] < FEWEST for each in groups):
+    if any(group["prompts"] < FEWEST for group in groups):
         table.caption = few_text("prompts")
     return table
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """All rows that were measured, the fastest first; the scheme as it is typed."""
+    """All measured rows, the fastest first; schemes as on the command line."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(rows[0])
@@ -120,8 +120,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
     """How many candidates were left out, and a bound on their speed; some have no computed block efficiency."""
-    best = max(each["most_tokens_per_second"] for each in left_out)
-    unknown = sum(each["expected_block_efficiency"] is None for each in left_out)
+    best = max(candidate["most_tokens_per_second"] for candidate in left_out)
+    unknown = sum(candidate["expected_block_efficiency"] is None for candidate in left_out)
     also = f"; {unknown} of them with as many accepted drafts as a lossless verifier can have" if unknown else ""
     return (
         f"left out: {len(left_out)} candidates, which with every block as fast as their fastest quarter would reach at "
@@ -141,15 +141,15 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
     return f"{row[name]:.2f} ({row[f'{name}_low']:.2f} to {row[f'{name}_high']:.2f})"
 
 
-def figure(found: Mapping[str, Any]) -> bytes:
+def figure(result: Mapping[str, Any]) -> bytes:
     """Tokens a second, fastest on top: bars measured, marks predicted, a line for `generate`."""
-    rows = found["rows"][:SHOWN][::-1]
+    rows = result["rows"][:SHOWN][::-1]
     board = matplotlib_pyplot()
     drawn, axes = board.subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
     for place, row in enumerate(rows):
         final = row["all_rounds"]
         axes.barh(place, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
-        plain = found["plain_tokens_per_second"]
+        plain = result["plain_tokens_per_second"]
         low, high = row["speedup_low"] * plain, row["speedup_high"] * plain
         axes.plot([low, high], [place, place], color="black", linewidth=1.4, solid_capstyle="butt")
     axes.plot(
@@ -163,7 +163,7 @@ def figure(found: Mapping[str, Any]) -> bytes:
         label="predicted",
     )
     axes.axvline(
-        found["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
+        result["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
     )
     axes.set_yticks(range(len(rows)), [f"{row['verifier']}  {_shape(row)}" for row in rows], fontsize=8)
     axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
@@ -195,7 +195,7 @@ Roots = Annotated[
         **_HOW,
     ),
 ]
-Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
+Tokens = Annotated[int, typer.Option(min=4, help="Tokens after row_ root in a measurement.", **_HOW)]
 Rounds = Annotated[
     int, typer.Option(min=2, max=10, help="Rounds of measurement in which the best candidates alternate.", **_HOW)
 ]
@@ -248,16 +248,16 @@ def choose(
         with work.open_pair(pair.wanted(seed)) as opened:
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
-            found = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
+            result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
     except KeyboardInterrupt:
         kept = f"; what was measured is kept in {resume}" if resume else "; --resume FILE would keep what was measured"
         remark(f"interrupted{kept}; no other file was written")
         return INTERRUPTED
-    show(console, found)
-    write_json(json_target, found)
+    show(console, result)
+    write_json(json_target, result)
     if csv_file:
-        write_whole(csv_file, as_csv(found["rows"]))
+        write_whole(csv_file, as_csv(result["rows"]))
     if plot:
-        write_whole(plot, figure(found))
+        write_whole(plot, figure(result))
         console.print(f"picture: {plot}")
     return 0

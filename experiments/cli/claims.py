@@ -1,4 +1,4 @@
-"""`draftproof claims`: the ledger as a table, as a card, as fields for programs, and as a page."""
+"""`draftproof claims`: tests the claims of papers; prints them, writes them as JSON and as a page."""
 
 import json
 import os
@@ -20,80 +20,80 @@ from draftproof.experiments.shared.output import check_files, write_json, write_
 from draftproof.experiments.shared.progress import console_for
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
-#: What the bibliography does not have.
+#: Sources that are not in the bibliography of the verifiers.
 FURTHER: Mapping[str, str] = MappingProxyType(
     {
         "thomas2026dynamic": (
             "Thomas, Kitanovski, Goldblum, Pal. Dynamic delayed tree expansion for improved multi-path speculative "
             "decoding. 2026, arXiv:2602.16994."
         ),
-        "draftproof": "This project: what its own pages say.",
-        "arxiv2026optimal": "arXiv:2604.25925, 2026; known here from what others say about it.",
+        "draftproof": "The pages of this project.",
+        "arxiv2026optimal": "arXiv:2604.25925, 2026; known from citations only.",
     }
 )
 PAPERS: Mapping[str, str] = MappingProxyType({**BIBLIOGRAPHY, **FURTHER})
 
 
-#: A path from here or, where that would go up, from the root.
+#: The root of the repository.
 ROOT = CLAIMS.parents[1]
 
 
-def nearest(path: Path) -> str:
-    """A path as people type it where they are."""
+def relative_path(path: Path) -> str:
+    """The path relative to the current folder if it is below it, else as it is."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def kept_instance(found: Verdict, folder: str | None) -> str | None:
-    """The file of the refuting instance: the one that comes along if it is that, else one written to the folder.
+def instance_file(judged: Verdict, folder: str | None) -> str | None:
+    """The file of the refuting instance: the one in the repository if equal, else one written to the folder.
 
     Raises `InvalidInput` where it cannot be written.
     """
-    if found.instance is None:
+    if judged.instance is None:
         return None
-    path = INSTANCES / f"{found.claim.id}.json"
-    if path.is_file() and path.read_text(encoding="utf-8") == found.instance.dumps():
-        return nearest(path)
-    path = Path(folder or ".") / f"claim-{found.claim.id}.json"
-    write_whole(path, found.instance.dumps())
+    path = INSTANCES / f"{judged.claim.id}.json"
+    if path.is_file() and path.read_text(encoding="utf-8") == judged.instance.dumps():
+        return relative_path(path)
+    path = Path(folder or ".") / f"claim-{judged.claim.id}.json"
+    write_whole(path, judged.instance.dumps())
     return str(path)
 
 
-def spoken(command: Command, file: str | None, here: str) -> str:
-    """A command as it is typed."""
+def command_text(command: Command, file: str | None, here: str) -> str:
+    """A command as text for the shell."""
     return "draftproof " + shlex.join(word.replace(FILE, file or "").replace(HERE, here) for word in command)
 
 
-def command_of(found: Verdict, file: str | None, here: str) -> str:
-    """What shows the verdict from the shell: the refutation itself, else the claim asked again."""
-    lines = [spoken(command, file, here) for command in found.commands]
-    return " && ".join(lines) if lines else f"draftproof claims {found.claim.id}"
+def command_of(judged: Verdict, file: str | None, here: str) -> str:
+    """Shell commands that show the verdict: the refutation, or else the test of the claim."""
+    lines = [command_text(command, file, here) for command in judged.commands]
+    return " && ".join(lines) if lines else f"draftproof claims {judged.claim.id}"
 
 
-def fields(found: Verdict, file: str | None) -> dict[str, Any]:
-    """A verdict as programs read it."""
-    source = found.claim.source
+def fields(judged: Verdict, file: str | None) -> dict[str, Any]:
+    """A verdict as fields for JSON."""
+    source = judged.claim.source
     return {
-        "id": found.claim.id,
+        "id": judged.claim.id,
         "source": f"{source.key}, {source.place}",
-        "statement": found.claim.words,
-        "status": found.status,
-        "evidence": found.evidence,
-        "command": command_of(found, file, nearest(CLAIMS)),
-        "instances": found.instances,
-        "families": list(found.families),
-        "shapes": list(found.shapes),
+        "statement": judged.claim.words,
+        "status": judged.status,
+        "evidence": judged.evidence,
+        "command": command_of(judged, file, relative_path(CLAIMS)),
+        "instances": judged.instances,
+        "families": list(judged.families),
+        "shapes": list(judged.shapes),
         "instance": file,
-        "false_variant": found.false_variant,
-        "true_variant": found.true_variant,
-        "defects": list(found.defects),
-        "as_expected": found.as_expected,
-        "seconds": found.seconds,
+        "false_variant": judged.false_variant,
+        "true_variant": judged.true_variant,
+        "defects": list(judged.defects),
+        "as_expected": judged.as_expected,
+        "seconds": judged.seconds,
     }
 
 
 def show(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """The whole ledger: a table, then the commands of the refutations, then what is not as expected."""
+    """Print a table of the claims, the commands of the refutations, and the claims that are not as expected."""
     table = Table(title=summary(rows), title_justify="left", show_lines=True)
     for heading in ("claim", "status", "statement", "evidence"):
         table.add_column(heading, overflow="fold")
@@ -107,11 +107,11 @@ def show(console: Console, rows: Sequence[dict[str, Any]]) -> None:
             console.print(f"  {row['command']}", soft_wrap=True)
     for row in rows:
         if not row["as_expected"]:
-            console.print(f"{row['id']}: {'; '.join(row['defects']) or 'not the status that it is known to have'}")
+            console.print(f"{row['id']}: {'; '.join(row['defects']) or 'not its recorded status'}")
 
 
 def show_one(console: Console, row: dict[str, Any]) -> None:
-    """A claim in full."""
+    """Print everything about one claim."""
     key = row["source"].partition(",")[0]
     for label, text in (
         (row["id"], _status(row)),
@@ -128,11 +128,11 @@ def show_one(console: Console, row: dict[str, Any]) -> None:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> str:
-    """How many claims have which status."""
+    """The number of claims by status."""
     counts = Counter(row["status"] for row in rows)
-    asked = sum(row["instances"] for row in rows)
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return f"{len(rows)} claims: {told} ({asked:,} instances)"
+    instances = sum(row["instances"] for row in rows)
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return f"{len(rows)} claims: {statuses} ({instances:,} instances)"
 
 
 def _status(row: dict[str, Any]) -> str:
@@ -140,7 +140,7 @@ def _status(row: dict[str, Any]) -> str:
 
 
 def page(rows: Sequence[dict[str, Any]]) -> str:
-    """The README of the statements."""
+    """The page of claims."""
     return "\n".join(_page(rows)) + "\n"
 
 
@@ -149,11 +149,11 @@ def _page(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "Made by `python -m draftproof.experiments.pages.claims`; `draftproof claims` computes it again.\n"
     yield (
         f"{summary(rows)}.\n"
-        "*Holds*: on all exact instances that were asked, in rationals. *Refuted*: by an instance, shrunk\n"
+        "*Holds*: on all exact instances that were tested, in rationals. *Refuted*: by an instance, shrunk\n"
         "unless that takes long, as the command shows. *Measured*: the figures. Each test refutes a false variant\n"
         "of its claim, and those of refuted claims let a true one pass; both stand in `draftproof claims NAME`.\n"
         "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
-        "elsewhere (`draftproof claims --deep` asks twenty times as many instances, and larger ones).\n"
+        "on others (`draftproof claims --deep` tests twenty times as many instances, and larger ones).\n"
     )
     for key in dict.fromkeys(row["source"].partition(",")[0] for row in rows):
         yield f"\n## {key}\n\n{PAPERS[key]}\n\n| claim | statement | verdict | evidence |\n|---|---|---|---|"
@@ -171,18 +171,19 @@ def _cell(text: str) -> str:
 
 
 def recorded(path: Path) -> dict[str, dict[str, Any]]:
-    """What the page was made from, by claim; nothing where it was not made yet."""
+    """The recorded rows of the page, by claim; none if the page does not exist."""
     rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     return {row["id"]: row for row in rows}
 
 
 _CORES = os.cpu_count() or 1
-Names = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all where none is named.")]
-Deep = Annotated[bool, typer.Option("--deep", help="Twenty times the instances, larger trees too; hours.")]
-Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims (default: all).")]
+Deep = Annotated[bool, typer.Option("--deep", help="Test twenty times the instances, and larger trees; takes hours.")]
+Resume = Annotated[str | None, typer.Option(help="Store: rows are saved one by one and reused next time.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.")]
 Folder = Annotated[
-    str | None, typer.Option("--folder", help="For instances that refute and do not come along (default: here).")
+    str | None,
+    typer.Option("--folder", help="Folder for refuting instances that are not in the repository (default: here)."),
 ]
 
 
@@ -194,7 +195,7 @@ def claims(
     folder: Folder = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """What papers claim, tested. Exit 0: each has the status it is known to have; 1: not so; 2: bad input."""
+    """Test the claims of papers. Exit 0: each has its recorded status; 1: some have another; 2: bad input."""
     from draftproof.experiments.claims import work
     from draftproof.experiments.claims.verdicts import RECORDED, verdict
     from draftproof.experiments.claims.work import ledger
@@ -205,18 +206,18 @@ def claims(
 
     check_files((), {"--json": json_target, "--resume": resume})
     if folder is not None and not Path(folder).is_dir():
-        raise InvalidInput(f"--folder {folder} is no folder; make it first")
+        raise InvalidInput(f"--folder {folder} is not a folder; make it first")
     chosen = [work.claim_named(name) for name in dict.fromkeys(names)] if names else list(ledger())
-    kept = Store(resume)
+    store = Store(resume)
     tasks = work.tasks_of(chosen, recorded(RECORDED), deep)
-    if not run(tasks, kept, Executor(work.compute, jobs), about=f"{len(chosen)} claim{'s' * (len(chosen) > 1)}"):
-        return cut_short(len(rows_of(tasks, kept)), len(tasks), "rows", resume)
-    found = [verdict(claim, [kept[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
-    rows: list[dict[str, Any]] = [fields(each, kept_instance(each, folder)) for each in found]
+    if not run(tasks, store, Executor(work.compute, jobs), about=f"{len(chosen)} claim{'s' * (len(chosen) > 1)}"):
+        return cut_short(len(rows_of(tasks, store)), len(tasks), "rows", resume)
+    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
+    rows: list[dict[str, Any]] = [fields(judged, instance_file(judged, folder)) for judged in verdicts]
     write_json(json_target, {"claims": rows})
     console = console_for(json_target)
     if names and len(rows) == 1:
         show_one(console, rows[0])
     else:
         show(console, rows)
-    return 0 if all(each.as_expected for each in found) else 1
+    return 0 if all(judged.as_expected for judged in verdicts) else 1

@@ -1,4 +1,4 @@
-"""`draftproof list`: the catalogue, which the table of verifiers is made from, too."""
+"""`draftproof list`: the catalogue of everything that has a name, and the table of verifiers for the pages."""
 
 from dataclasses import asdict
 from typing import Any
@@ -31,7 +31,7 @@ def cards() -> list[Card]:
 
 
 def catalogue_fields() -> dict[str, Any]:
-    """Everything `list` knows, as plain data."""
+    """The catalogue as plain data."""
     return {
         "verifiers": [_card_fields(card) for card in cards()],
         "schemes": [
@@ -63,7 +63,7 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 
 def card_line(card: Card) -> list[str]:
-    """A card as table cells: name, title, source, lossless for, reads, paths, never below."""
+    """A card as the cells of `CARD_HEADINGS`."""
     return [
         card.name + "".join(f" ({name})" for name in card.parameters),
         card.title,
@@ -77,18 +77,22 @@ def card_line(card: Card) -> list[str]:
 
 
 def _schemes(names: tuple[str, ...]) -> str:
-    """The first ones by name, the rest by number: the matrix has them all."""
-    shown = names if len(names) <= SHOWN + 1 else (*names[:SHOWN], f"{len(names) - SHOWN} more")
+    """The first names, and how many more there are."""
+    shown = (
+        names
+        if len(names) <= MAX_NAMED_SCHEMES + 1
+        else (*names[:MAX_NAMED_SCHEMES], f"{len(names) - MAX_NAMED_SCHEMES} more")
+    )
     return ", ".join(shown) or "nothing"
 
 
-#: Schemes that the table names.
-SHOWN = 3
+#: Most schemes named in a cell.
+MAX_NAMED_SCHEMES = 3
 CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "dominates")
 
 
 def cards_markdown() -> str:
-    """The table of verifiers."""
+    """The table of verifiers in Markdown."""
     lines = [CARD_HEADINGS, tuple("---" for _ in CARD_HEADINGS), *(card_line(card) for card in cards())]
     cells = [[f"`{cell}`" if n and not i else cell for i, cell in enumerate(line)] for n, line in enumerate(lines)]
     cells[1] = list(lines[1])
@@ -112,17 +116,16 @@ def show_catalogue(console: Console) -> None:
     ):
         small = Table(title=title, title_justify="left", show_header=False)
         for item in fields[key]:
-            given = ", ".join(f"{name}={value:g}" for name, value in item.get("parameters", {}).items())
+            parameters = ", ".join(f"{name}={value:g}" for name, value in item.get("parameters", {}).items())
             paired = f" Its paper verifies it with {item['verified_with']}." if item.get("verified_with") else ""
             small.add_row(
-                item.get("usual", item["name"] + (f":{given}" if given else "")), item["description"] + paired
+                item.get("usual", item["name"] + (f":{parameters}" if parameters else "")), item["description"] + paired
             )
         console.print(small)
 
 
 def list_command(json_target: opt.JsonTarget = None) -> int:
-    """Verifiers, schemes and processes, with their cards."""
-
+    """List verifiers with their cards, draft schemes, policies, families and other sources of instances."""
     check_files((), {"--json": json_target})
     write_json(json_target, catalogue_fields())
     show_catalogue(console_for(json_target))

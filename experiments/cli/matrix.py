@@ -1,4 +1,4 @@
-"""`draftproof matrix`: every verifier on every draft scheme, computed."""
+"""`draftproof matrix`: whether every verifier is lossless on every draft scheme, computed."""
 
 import os
 import time
@@ -34,33 +34,33 @@ from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instanc
 from draftproof.simulator.verdicts.compatibility import compatibility
 
 _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
-#: What a column takes beside its text.
+#: Characters of the frame of a table column.
 _FRAME = 3
 
-#: Vocabulary sizes at which a scheme that is given in full is judged.
+#: Vocabulary sizes of the cases of a scheme that is given with its parameters or as a file.
 SIZES = (2, 3)
 
-#: Tables with more entries take seconds to make.
+#: For larger tables the cost is estimated on smaller shapes first, as the tables take seconds to compute.
 QUICK_ENTRIES = 100_000
-#: Cells from whose time that of all is estimated.
+#: Number of cells from whose duration that of all is estimated.
 TRIAL = 4
 
-#: The rows on which a case is judged.
+#: Gives the instances of a case.
 Rows: TypeAlias = Callable[[SizedScheme], Sequence[Instance]]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One scheme with its cases. declared: whether it is one that cards speak of; whole: on the conformance set."""
+    """One scheme with its cases. declared: whether cards can declare it; conformance: on the conformance set."""
 
     name: str
     cases: tuple[SizedScheme, ...]
     declared: bool = True
-    whole: bool = True
+    conformance: bool = True
 
 
 def columns_of(specs: Sequence[str] | None) -> list[Column]:
-    """A name stands for its conformance cases; anything else is one scheme. Raises `InvalidInput`."""
+    """The columns: a name has its conformance cases, any other text is one scheme. Raises `InvalidInput`."""
     return [_column(spec) for spec in specs or SCHEMES]
 
 
@@ -68,8 +68,9 @@ def _column(spec: str) -> Column:
     if spec in SCHEMES:
         return Column(spec, CASES[spec])
     scheme = find_scheme(spec)
-    own = isinstance(scheme, UserScheme)
-    return Column(spec if own else str(scheme), tuple((size, scheme) for size in SIZES), not own)
+    user_defined = isinstance(scheme, UserScheme)
+    name = spec if user_defined else str(scheme)
+    return Column(name, tuple((size, scheme) for size in SIZES), not user_defined)
 
 
 def compute(
@@ -82,24 +83,24 @@ def compute(
 ) -> list[dict[str, Any]]:
     """All cells, verifier by verifier; raises `TooLarge` for a user-defined scheme that is too large.
 
-    problem: whose rows are taken, in place of those of the conformance set. jobs: processes, where that is worth it.
+    problem: its rows replace those of the conformance set. jobs: most processes.
     Raises `InvalidVerifier` for a user-defined verifier that fails in all of them.
     """
     settings, given = Settings("rational", "enumerate", max_runs), _given(problem)
     for column in wanted:
         for case in column.cases if column.name not in SCHEMES or given else ():
             _assert_size(chosen, case, count, settings, given)
-    kept = Store(None)
+    store = Store(None)
     tasks = [
         Task((strong_id({"verifier": named.identity, "scheme": column.name}),), (named, column))
         for named in chosen
         for column in wanted
     ]
-    if not run(tasks, kept, Executor(_row, jobs, _start, (problem, count)), "cell", None, TRIAL):
+    if not run(tasks, store, Executor(_row, jobs, _start, (problem, count)), "cell", None, TRIAL):
         raise KeyboardInterrupt
-    rows = rows_of(tasks, kept)
-    for place, named in enumerate(chosen):
-        line = rows[place * len(wanted) : (place + 1) * len(wanted)]
+    rows = rows_of(tasks, store)
+    for number, named in enumerate(chosen):
+        line = rows[number * len(wanted) : (number + 1) * len(wanted)]
         if named.from_file and all(row["error"] for row in line):
             raise InvalidVerifier(f"{named.label} on {line[0]['scheme']}: {line[0]['error']}")
     return rows
@@ -109,12 +110,12 @@ _rows: tuple[int, Rows | None]
 
 
 def _start(problem: Problem | None, count: int) -> None:
-    global _rows  # noqa: PLW0603 - one problem for the life of a process, sent once
+    global _rows  # noqa: PLW0603 - a process works on one problem only
     _rows = count, _given(problem)
 
 
 def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
-    """A cell as programs read it, with the witness in full."""
+    """A cell as fields for JSON, with its witness."""
     (named, column), (count, given), started = about, _rows, time.perf_counter()
     cell = compatibility(named.verifier, column.name, count, None, column.cases, given)
     identity = strong_id({"verifier": named.identity, "scheme": column.name})
@@ -130,13 +131,13 @@ def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
         "fails_on": None if cell.broken is None else cell.broken.as_dict(),
     }
     if cell.witness is not None:
-        place = cell.witness.violation
+        violation = cell.witness.violation
         fields["witness"] = {
             "scheme": cell.witness.instance.as_dict()["scheme"],
-            "context": list(place.context),
-            "token": place.token,
-            **number_fields("expected", place.expected),
-            **number_fields("found", place.found),
+            "context": list(violation.context),
+            "token": violation.token,
+            **number_fields("expected", violation.expected),
+            **number_fields("found", violation.found),
             "instance": cell.witness.instance.as_dict(),
         }
     return {**fields, "strong_id": identity, "seconds": round(time.perf_counter() - started, 4)}
@@ -157,26 +158,26 @@ def on_rows(wanted: Sequence[Column], problem: Problem) -> list[Column]:
     size = problem.vocab_size
     return [
         replace(
-            each,
-            whole=False,
-            cases=tuple((size, scheme) for scheme in dict.fromkeys(scheme for _, scheme in each.cases)),
+            column,
+            conformance=False,
+            cases=tuple((size, scheme) for scheme in dict.fromkeys(scheme for _, scheme in column.cases)),
         )
-        for each in wanted
+        for column in wanted
     ]
 
 
 def _assert_size(
     chosen: Sequence[NamedVerifier], case: SizedScheme, count: int, settings: Settings, given: Rows | None
 ) -> None:
-    """Raises `TooLarge` for more runs than the settings allow; of long tables smaller shapes are asked first."""
+    """Raise `TooLarge` for more runs than the settings allow; for large tables smaller shapes are tried first."""
     size, scheme = case
     if given is not None and table_entries(size, scheme.depth) > QUICK_ENTRIES:
-        shallower = {each.depth: each for each in scheme.reductions() if each.depth < scheme.depth}
-        for smaller in sorted(shallower.values(), key=lambda each: each.depth):
+        shallower = {smaller.depth: smaller for smaller in scheme.reductions() if smaller.depth < scheme.depth}
+        for smaller in sorted(shallower.values(), key=lambda smaller: smaller.depth):
             try:
                 _assert_size(chosen, (size, smaller), count, settings, given)
             except TooLarge as error:
-                raise TooLarge(f"{scheme} is larger than a shape that is too large already: {error}") from None
+                raise TooLarge(f"{scheme} is larger than another shape that is too large: {error}") from None
     instances = list(case_instances(case, 1)) if given is None else given(case)
     sample, count = instances[0], count + len(CORNER_CASES) if given is None else len(instances)
     for named in chosen:
@@ -188,12 +189,12 @@ def _assert_size(
 
 
 def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], problem: Problem | None = None) -> None:
-    """The matrix, a line a verifier, as many schemes in a table as fit; where a card says otherwise is marked."""
+    """Print the matrix, one line for each verifier, split by the width; results unlike the card are marked."""
     title = "Verifier x draft scheme" + (f", {problem}" if problem else "")
     lines = [rows[start : start + len(wanted)] for start in range(0, len(rows), len(wanted))]
     shown = [[_shown(row, column) for row, column in zip(line, wanted, strict=True)] for line in lines]
     widths = [
-        max(len(column.name), *(len(line[place]) for line in shown)) + _FRAME for place, column in enumerate(wanted)
+        max(len(column.name), *(len(line[number]) for line in shown)) + _FRAME for number, column in enumerate(wanted)
     ]
     labels = max((len(row["verifier"]) for row in rows), default=0)
     for start, stop in _parts(widths, console.width - labels - _FRAME - 1):
@@ -210,16 +211,16 @@ def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], proble
     for row in rows:
         if row["error"] is not None:
             console.print(f"{row['verifier']} on {row['scheme']} fails: {row['error']}", soft_wrap=True)
-    console.print(f"Not here: {', '.join(left_out)} (planned for one instance).")
+    console.print(f"Left out: {', '.join(left_out)} (computed for one instance each).")
 
 
 def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """First and last of the columns that fit side by side, one at least."""
+    """Ranges of columns that fit side by side, at least one column each."""
     start = 0
-    for place in range(1, len(widths) + 1):
-        if place == len(widths) or sum(widths[start : place + 1]) > room:
-            yield start, place
-            start = place
+    for stop in range(1, len(widths) + 1):
+        if stop == len(widths) or sum(widths[start : stop + 1]) > room:
+            yield start, stop
+            start = stop
 
 
 def _shown(row: Row, column: Column) -> Text:
@@ -227,9 +228,9 @@ def _shown(row: Row, column: Column) -> Text:
     count = f" {row['instances']}" if row["status"] == "lossless" else ""
     if row["status"] == "witness" and row["undefined"]:
         count = ", -"  # it refuses some trees of the scheme
-    # a few rows can refute what a card declares, and prove nothing that it does not
-    silent = not column.declared or not (column.whole or row["declared"])
-    otherwise = "" if silent or row["declared"] == (row["status"] == "lossless") else " (card says otherwise)"
+    # the rows of one problem can refute a declaration, but cannot prove one that is missing
+    no_remark = not column.declared or not (column.conformance or row["declared"])
+    otherwise = "" if no_remark or row["declared"] == (row["status"] == "lossless") else " (card says otherwise)"
     return Text(word + count + otherwise, style=style)
 
 
@@ -239,14 +240,15 @@ def matrix(
     *,
     given: Given,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="Random instances a case, beside the corner cases (default 8).")
+        int | None,
+        typer.Option(min=1, help="Random instances for each case, in addition to the corner cases (default 8)."),
     ] = None,
     scheme: Annotated[
         list[str] | None,
         typer.Option(help="Only this one, as NAME, NAME:key=value,.. or FILE.py:NAME; may be repeated (default: all)."),
     ] = None,
     max_runs: opt.MaxRuns = 2_000_000,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = os.cpu_count() or 1,
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Every verifier on every draft scheme: lossless (proved on n instances), a witness, or not defined.
@@ -256,7 +258,7 @@ def matrix(
 
     check_files(given.inputs, {"--json": json_target})
     if given != Given() and instances is not None:
-        raise InvalidInput("--instances is for the conformance set; leave it out, or what says which rows to take")
+        raise InvalidInput("--instances is for the conformance set; leave out it, or the options of the instance")
     named = chosen_verifiers(chosen)
     columns, problem = columns_of(scheme), None
     if given != Given():

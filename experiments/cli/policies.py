@@ -25,10 +25,10 @@ from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
-#: Most used actions that are named.
-NAMED = 3
-#: Where a policy chooses the verifier as well.
-TOGETHER = "any of them"
+#: Number of most used actions in the table.
+MAX_NAMED = 3
+#: The label of policies that also choose the verifier.
+ANY_VERIFIER = "any of them"
 
 
 def table(rows: Sequence[dict[str, Any]], title: str) -> Table:
@@ -50,7 +50,7 @@ def table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         view.add_row(*cells, *([_verdict(row)] if checked else []))
     view.caption = (
         "over static: against the best static action. regret: share lost to the best of all policies; "
-        "held out: regret where every state\nis chosen for by a learner that has not seen it. used: actions in use."
+        "held out: regret where the\nlearner has not seen the state. used: number of actions in use."
     )
     return view
 
@@ -63,13 +63,13 @@ def _numbers(row: dict[str, Any]) -> list[str]:
         "" if row["held_out_regret"] is None else f"{row['held_out_regret']:.3%}",
         short(row["block_efficiency_float"]),
         str(row["used"]),
-        _shares_text(row["actions"], several=row["verifier"] == TOGETHER),
+        _shares_text(row["actions"], several=row["verifier"] == ANY_VERIFIER),
     ]
 
 
 def _shares_text(actions: dict[str, float], several: bool) -> str:
     parts = []
-    for action, share in list(actions.items())[:NAMED]:
+    for action, share in list(actions.items())[:MAX_NAMED]:
         shape = action.partition("delayed(")[2].rstrip(")")
         numbers = ", ".join(part.partition("=")[2] for part in shape.split(", "))
         which = action.partition(" on ")[0] + " " if several else ""
@@ -85,10 +85,12 @@ def _verdict(row: dict[str, Any]) -> str:
 
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 
-#: Verifiers without being asked.
-USUAL = ["specinfer", "block", "traversal"]
+#: The verifiers if none are named.
+DEFAULT_VERIFIERS = ["specinfer", "block", "traversal"]
 
-Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help=f"Default: {', '.join(USUAL)}.")]
+Chosen = Annotated[
+    list[str] | None, typer.Argument(metavar="[VERIFIER]...", help=f"Default: {', '.join(DEFAULT_VERIFIERS)}.")
+]
 Wanted = Annotated[
     list[str] | None,
     typer.Option(
@@ -103,7 +105,9 @@ MaxNodes = Annotated[int | None, typer.Option(min=0, help="Only shapes of at mos
 Times = Annotated[str, typer.Option(help="Times as draft=1,branch=.1,target=10,node=.1 or a JSON file.", **_SHAPE)]
 Overhead = Annotated[float, typer.Option(min=0, help="Time that choosing takes in every block.", **_SHAPE)]
 Together = Annotated[bool, typer.Option("--together", help="Also choose among the verifiers, block by block.")]
-Blocks = Annotated[int, typer.Option("--check", min=0, help="Check so many blocks of every policy for losslessness.")]
+Blocks = Annotated[
+    int, typer.Option("--check", min=0, help="Number of blocks of every policy that are checked for losslessness.")
+]
 
 
 @with_groups()
@@ -125,14 +129,14 @@ def policies(
 ) -> int:
     """Exact tokens per time of policies that choose a shape for every block, beside the best one there is.
 
-    Of models they are valued at the roots of a text, or after prompts: one block after each.
+    With models, the value is a mean over the first blocks after the roots of a text or after prompts.
     """
     check_files(given.inputs, {"--json": json_target})
-    named = chosen_verifiers(chosen or USUAL)
+    named = chosen_verifiers(chosen or DEFAULT_VERIFIERS)
     if given.models:
         others = {"--together": together, "--check": blocks, "--overhead": overhead}
         if wrong := [flag for flag, value in others.items() if value]:
-            raise InvalidInput(f"{wrong[0]} is for blocks that follow each other; with models leave it out")
+            raise InvalidInput(f"{wrong[0]} is for sequences of blocks; with models leave it out")
         return _at_roots(named, wanted, given, shapes_of(K, L1, L2, max_nodes), cost, arithmetic, json_target)
     baselines = _baselines(wanted, arithmetic)
     problem = choose_problem(given)
@@ -140,9 +144,9 @@ def policies(
     schemes = shapes_of(K, L1, L2, max_nodes)
     times = time_model(cost)
     times.check(schemes)
-    groups = [(each.label, [each]) for each in named]
+    groups = [(verifier.label, [verifier]) for verifier in named]
     if together and len(named) > 1:
-        groups.append((TOGETHER, named))
+        groups.append((ANY_VERIFIER, named))
     remark(
         f"{len(schemes)} shapes, {world.histories:,} states of {world.order} tokens, "
         f"{sum(len(g) for _, g in groups)} x {len(schemes)} tables of {world.histories * world.states:,} numbers"
@@ -171,17 +175,17 @@ def _at_roots(
     arithmetic: str,
     json_target: str | None,
 ) -> int:
-    """Policies of a pair of models: what `compare --policy` says of these shapes."""
+    """Policies of a pair of models, computed as `compare --policy` does."""
     times, problem = time_model(cost), choose_problem(given)
     times.check(schemes)
     policies = wanted_policies(wanted or list(AT_ROOTS), problem, given.pair, named, schemes, arithmetic, times)
     assert policies is not None
     settings = Settings(arithmetic, "auto", jobs=os.cpu_count() or 1)
     cells = planning.all_cells(problem, policies.named, policies.schemes, settings, False)
-    kept = Store(None, ("law",))
-    if not work.compute_all(problem, cells, settings, kept, given.options):
+    store = Store(None, ("law",))
+    if not work.compute_all(problem, cells, settings, store, given.options):
         return INTERRUPTED
-    rows = policy_rows(policies, [kept[cell.strong_id] for cell in cells])
+    rows = policy_rows(policies, [store[cell.strong_id] for cell in cells])
     write_json(json_target, {"rows": rows})
     console = console_for(json_target)
     console.print(f"{problem}, {arithmetic}, {len(policies.schemes)} shapes, {cost}", soft_wrap=True)
@@ -195,23 +199,23 @@ def _at_roots(
 
 
 def _named(problem: Problem) -> str:
-    """The problem without the roots of its text: in the long run they do not matter."""
+    """The problem without the roots of its text, which have no effect on the steady state."""
     return str(problem).partition(", 8 most frequent roots")[0]
 
 
 def _baselines(wanted: Sequence[str] | None, arithmetic: str) -> list[Any]:
-    """The policies meant; raises `InvalidInput` for unknown ones, and for learners where numbers are exact."""
+    """The policies by name or file; raises `InvalidInput` for unknown ones and for learners in exact arithmetic."""
     exact = arithmetic_named(arithmetic).exact
     if not wanted:
         return [baseline for baseline in BASELINES.values() if not (exact and baseline.learner)]
-    found: list[Baseline | Own] = []
+    chosen: list[Baseline | Own] = []
     for spec in dict.fromkeys(wanted):
         if from_file(spec):
-            found.append(own_policy(spec))
+            chosen.append(own_policy(spec))
         elif spec not in BASELINES:
             raise InvalidInput(f"unknown policy {spec!r}; known: {', '.join(BASELINES)}, or FILE.py:NAME for your own")
         elif exact and BASELINES[spec].learner:
             raise InvalidInput(f"policy {spec} is fitted in floats; use --arithmetic float64")
         else:
-            found.append(BASELINES[spec])
-    return found
+            chosen.append(BASELINES[spec])
+    return chosen

@@ -1,4 +1,4 @@
-"""`draftproof precision`: what a verifier loses by computing in low precision, as exact total variation."""
+"""`draftproof precision`: the exact bias, as total variation, of verifiers that compute in low precision."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -38,10 +38,10 @@ from draftproof.simulator.laws.precision import (
 from draftproof.simulator.protocol import DraftScheme
 
 _LEGEND = (
-    "bias: exact total variation of the first L + 1 tokens from the target, the target going on where a block ends.\n"
-    "deviation: largest violation of the balance equation. The largest over all roots stands here.\n"
-    "Draft trees and coins are exact: both hold the rounding of the rows that are seen and that of the arithmetic.\n"
-    "rounded rows alone: L + 1 tokens drawn from the rounded target; where it is exact, the rest is the arithmetic's."
+    "bias: exact total variation of the first L + 1 tokens from the target, continued by the target after the block.\n"
+    "deviation: largest violation of the balance equation. Both are the largest over all roots.\n"
+    "Draft trees and coins are exact: the errors are those of the rounded rows and of the rounded arithmetic.\n"
+    "rounded rows alone: L + 1 tokens drawn from the rounded target; where exact, all bias comes from the arithmetic."
 )
 
 
@@ -58,7 +58,7 @@ class Cell:
 
 
 def parse_precisions(text: str) -> list[Precision]:
-    """`"float32,float16"` as the precisions meant; raises `InvalidInput`."""
+    """The precisions of a text such as `"float32,float16"`; raises `InvalidInput`."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise InvalidInput(f"--precision {text!r} names none; write one or more, as float32,float16")
@@ -91,7 +91,7 @@ def row_cells(
                 size = estimate_precision_size(
                     named.verifier, instance.target, instance.draft, scheme, precision, np.random.default_rng(0)
                 )
-            each = (time.perf_counter() - started) / (6 * size.runs_per_tree)
+            seconds_a_run = (time.perf_counter() - started) / (6 * size.runs_per_tree)
             runs = size.runs * len(roots)
             check_runs(named, scheme, settings, runs * len(precisions), instance.vocab_size)
             fields = {
@@ -101,27 +101,27 @@ def row_cells(
                 "scheme": scheme.as_dict(),
                 "precision": precision.name,
             }
-            cells.append(Cell(named, precision, strong_id(fields), size.trees * len(roots), runs, runs * each))
+            cells.append(Cell(named, precision, strong_id(fields), size.trees * len(roots), runs, runs * seconds_a_run))
     return cells
 
 
 def compute_all(
     problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cells: Sequence[Cell]
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The rows, with a bar over draft trees; False beside those so far if Ctrl-C ended it early."""
-    kept, tasks = Store(None), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
+    """The rows, with a bar over draft trees, and whether they are complete: Ctrl-C ends it early."""
+    store, tasks = Store(None), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
     with bar("draft trees", sum(cell.trees for cell in cells)) as tick:
         executor = Executor[Cell](lambda cell: _row(problem, roots, scheme, cell, tick))
         runs = f"about {sum(cell.runs for cell in cells):,.0f} runs"
-        complete = run(tasks, kept, executor, about=runs, shown=False)
-    return rows_of(tasks, kept), complete
+        complete = run(tasks, store, executor, about=runs, shown=False)
+    return rows_of(tasks, store), complete
 
 
 def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
     started = time.perf_counter()
-    found = [_root_fields(case, scheme, cell, tick) for case in roots]
-    breaks = next((fields["breaks"] for fields in found if fields["breaks"]), None)
-    known = [case for case in found if breaks is None]
+    by_root = [_root_fields(case, scheme, cell, tick) for case in roots]
+    breaks = next((fields["breaks"] for fields in by_root if fields["breaks"]), None)
+    known = by_root if breaks is None else []
     return {
         "verifier": cell.verifier.label,
         "scheme": scheme.as_dict(),
@@ -130,7 +130,7 @@ def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cel
         **_largest("total_variation", known),
         **_largest("max_deviation", known),
         "breaks": breaks,
-        "roots": found,
+        "roots": by_root,
         "source": problem.source,
         "strong_id": cell.strong_id,
         "versions": {**versions(), **({"torch": version("torch")} if cell.precision.of_torch else {})},
@@ -138,8 +138,8 @@ def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cel
     }
 
 
-def _largest(name: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return number_fields(name, largest([Fraction(fields[name]) for fields in found]) if found else None)
+def _largest(name: str, by_root: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return number_fields(name, largest([Fraction(fields[name]) for fields in by_root]) if by_root else None)
 
 
 def _root_fields(case: Case, scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _root_fields(case: Case, scheme: DraftScheme, cell: Cell, tick: Tick) -> dic
 
 
 def precision_fields(roots: Sequence[Case], precisions: Sequence[Precision]) -> list[dict[str, Any]]:
-    """For each precision whether the rows are exact in it, and what rounding them costs by itself."""
+    """For each precision whether it represents the rows exactly, and the bias of rounding the rows alone."""
     return [
         {
             "precision": precision.name,
@@ -181,7 +181,7 @@ def precision_fields(roots: Sequence[Case], precisions: Sequence[Precision]) -> 
 
 
 def show(console: Console, title: str, kinds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
-    """A line a verifier, two columns a precision; below it what breaks, and where."""
+    """Print a line for each verifier with two columns for each precision, then the verifiers that break down."""
     table = Table(title=title, title_justify="left")
     table.add_column("verifier")
     for kind in kinds:
@@ -199,7 +199,7 @@ def show(console: Console, title: str, kinds: Sequence[dict[str, Any]], rows: Se
 
 
 def _cells(row: dict[str, Any] | None) -> tuple[str | Text, str | Text]:
-    if row is None:  # interrupted before it
+    if row is None:  # not computed before Ctrl-C
         return "", ""
     if row["status"] == "breaks":
         return Text("breaks", style="red"), ""
@@ -213,16 +213,15 @@ def _rounded(value: float) -> str:
 def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["breaks"] is not None:
-            place = row["breaks"]
-            drafted = "; ".join(f"after ({context}) {tokens}" for context, tokens in place["tree"].items())
+            breaks = row["breaks"]
+            drafted = "; ".join(f"after ({context}) {tokens}" for context, tokens in breaks["tree"].items())
             yield (
-                f"{row['verifier']} breaks at {row['precision']}, root {place['root']!r}, "
-                f"on draft trees of probability {place['probability_float']:.2g}; the first one: {drafted or 'empty'}; "
-                f"{place['reason']}"
+                f"{row['verifier']} breaks at {row['precision']}, root {breaks['root']!r}, "
+                f"on draft trees of probability {breaks['probability_float']:.2g}; the first: {drafted or 'empty'}; "
+                f"{breaks['reason']}"
             )
 
 
-#: Rows over the default are exact in every precision.
 GRAIN = Annotated[
     int | None,
     typer.Option(
@@ -249,7 +248,7 @@ def precision(
     max_runs: opt.MaxRuns = 20_000_000,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """What verifiers lose by computing in low precision: their exact bias, with exact drafts and exact coins."""
+    """The exact bias of verifiers that compute in low precision, with exact draft trees and exact coins."""
     from draftproof.simulator.laws.precision import EXACT_DENOMINATOR
 
     check_files(given.inputs, {"--json": json_target})
@@ -258,14 +257,14 @@ def precision(
         given = replace(given, denominator=EXACT_DENOMINATOR)
     problem = choose_problem(given)
     scheme = opt.choose_scheme(shape, problem)
-    named = [each for each in chosen_verifiers(chosen) if chosen or scheme.name in lossless_for(each.verifier.card)]
+    named = [one for one in chosen_verifiers(chosen) if chosen or scheme.name in lossless_for(one.verifier.card)]
     if not named:
-        raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the ones you mean")
+        raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the verifiers")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
-    found = cases(problem, scheme)
-    cells = row_cells(problem, found, named, scheme, precisions, settings)
-    rows, complete = compute_all(problem, found, scheme, cells)
-    fields = precision_fields(found, precisions)
+    roots = cases(problem, scheme)
+    cells = row_cells(problem, roots, named, scheme, precisions, settings)
+    rows, complete = compute_all(problem, roots, scheme, cells)
+    fields = precision_fields(roots, precisions)
     show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
     if not complete:
         remark(f"interrupted after {len(rows)} of {len(cells)} rows; no other file was written")

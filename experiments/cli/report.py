@@ -11,13 +11,13 @@ from draftproof.simulator.files import printable
 
 Stores = Annotated[
     list[str],
-    typer.Argument(metavar="STORE...", help="Stores of rows, of sweep --store and of --resume."),
+    typer.Argument(metavar="STORE...", help="Stores, as sweep --store and --resume write them."),
 ]
-Page = Annotated[str | None, typer.Option("--page", "-o", help="The report, one file of HTML.")]
+Page = Annotated[str | None, typer.Option("--page", "-o", help="Write the report to this HTML file.")]
 
 
 def report(stores: Stores, out: Page = None, json_target: opt.JsonTarget = None) -> int:
-    """What the rows of a sweep show: the findings, sortable tables and figures, with the command of each number."""
+    """Summarise stored rows: findings, sortable tables and figures, each number with the command that computes it."""
     from draftproof.experiments.grid.report import page
     from draftproof.experiments.grid.report.summary import read, summarise
     from draftproof.experiments.grid.rows import versions

@@ -10,13 +10,19 @@ from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.files import printable
 
-Place = Annotated[str, typer.Argument(metavar="STORE", help="What --resume or sweep --store made; made by --import.")]
-Imported = Annotated[str | None, typer.Option("--import", help="Rows to take in, as .jsonl.")]
-Exported = Annotated[str | None, typer.Option("--export", help="All rows, as .jsonl, .csv, .parquet, .md or .tex.")]
+StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A store, as --resume and sweep --store write it.")]
+Imported = Annotated[
+    str | None, typer.Option("--import", help="Add the rows of this .jsonl file; the store is created if needed.")
+]
+Exported = Annotated[
+    str | None, typer.Option("--export", help="Write all rows to this .jsonl, .csv, .parquet, .md or .tex file.")
+]
 
 
-def rows(store: Place, imported: Imported = None, export: Exported = None, json_target: opt.JsonTarget = None) -> int:
-    """What a store has, by kind; rows taken in from JSON lines, and all of them written to other files."""
+def rows(
+    store: StoreFile, imported: Imported = None, export: Exported = None, json_target: opt.JsonTarget = None
+) -> int:
+    """Count the rows of a store by kind, add rows of JSON lines to it, write all rows to other files."""
     from draftproof.experiments.grid.exchange import check_export, import_lines
     from draftproof.experiments.grid.exchange import export as write
     from draftproof.experiments.grid.store import Store, stored_rows
@@ -24,18 +30,18 @@ def rows(store: Place, imported: Imported = None, export: Exported = None, json_
     check_files((imported,), {"STORE": store, "--export": export, "--json": json_target})
     check_export(export)
     console = console_for(json_target)
-    told: dict[str, object] = {"store": store}
+    summary: dict[str, object] = {"store": store}
     if imported is not None:
-        kept = Store(store, any_code=True)
-        told["imported"] = import_lines(imported, kept)
-        kept.close()
-        console.print(f"{printable(imported)}: {told['imported']:,} rows are new", soft_wrap=True)
+        target = Store(store, any_code=True)
+        summary["imported"] = import_lines(imported, target)
+        target.close()
+        console.print(f"{printable(imported)}: {summary['imported']:,} rows are new", soft_wrap=True)
     kinds = Counter(str(row.get("kind", "")) or "row" for row in stored_rows(store))
-    told["rows"] = dict(sorted(kinds.items()))
+    summary["rows"] = dict(sorted(kinds.items()))
     shown = ", ".join(f"{count:,} {printable(kind)}" for kind, count in sorted(kinds.items()))
     console.print(f"{printable(store)}: {shown or 'no rows'}", soft_wrap=True)
     if export is not None:
-        told["exported"] = write(store, export)
-        console.print(f"{printable(export)}: {told['exported']:,} rows", soft_wrap=True)
-    write_json(json_target, told)
+        summary["exported"] = write(store, export)
+        console.print(f"{printable(export)}: {summary['exported']:,} rows", soft_wrap=True)
+    write_json(json_target, summary)
     return 0

@@ -30,12 +30,14 @@ def train(
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(min=1.0, help="Instead: training time of both models; steps then differ from run to run."),
+        typer.Option(
+            min=1.0, help="Training time of both models instead of --steps; steps then differ from run to run."
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto (CUDA where there is one), cpu or cuda.")] = "auto",
     json_target: JsonTarget = None,
 ) -> int:
-    """Train a small target and a smaller draft on text, and say how good they are. A pair that is there is reused."""
+    """Train a small target and a smaller draft on text, and print how good they are. An existing pair is reused."""
     from draftproof.experiments.models.pair.corpus import read_corpus
     from draftproof.experiments.models.pair.devices import choose_device
     from draftproof.experiments.models.pair.folder import make_pair
@@ -53,12 +55,14 @@ def train(
 
 
 def _show(console: Console, out: str, record: dict[str, Any]) -> None:
-    made, bits = record["configuration"], record["bits_per_character"]
-    console.print(f"pair in {out}: {made['tokenizer']}, V = {made['vocab_size']}, seed {made['seed']}")
+    configuration, bits = record["configuration"], record["bits_per_character"]
+    console.print(
+        f"pair in {out}: {configuration['tokenizer']}, V = {configuration['vocab_size']}, seed {configuration['seed']}"
+    )
     console.print(f"  text {record['text']} (sha256 {record['text_hash']}), trained on {record['device']}")
     console.print(
         f"  bits per character on the last {record['characters']['held_out']:,} characters, held out"
-        + (", of the reduced text" if made["tokenizer"] == "letters" else "")
+        + (", of the reduced text" if configuration["tokenizer"] == "letters" else "")
     )
     sizes = record["parameters"]
     for name, value, what in (

@@ -15,7 +15,9 @@ from draftproof.simulator.errors import InvalidInput
 def train_head(
     *,
     folder: Annotated[str | None, typer.Option("--pair", help="Folder of `train`, whose target gets the head.")] = None,
-    target: Annotated[str | None, typer.Option(help="Instead: a causal model of transformers, path or name.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Instead of --pair: a causal model of transformers, path or name.")
+    ] = None,
     out: Annotated[
         str | None, typer.Option("--out", help="Folder for the head (default: `eagle` in the folder of the pair).")
     ] = None,
@@ -34,7 +36,7 @@ def train_head(
 
     check_files(text_files(text), {"--json": json_target})
     if (folder is None) == (target is None):
-        raise InvalidInput("say whose features the head reads: --pair FOLDER or --target PATH, one of the two")
+        raise InvalidInput("give the target whose features the head reads: either --pair FOLDER or --target PATH")
     if target is not None and out is None:
         raise InvalidInput("--target is given without --out; say where the head goes")
     where = Path(out if out is not None else f"{folder}/eagle")

@@ -29,7 +29,7 @@ from draftproof.simulator.errors import InvalidInput
 
 
 def show(console: Console, report: dict[str, Any]) -> None:
-    """The figures on held-out roots, and what was chosen."""
+    """Print the results on held-out roots and the chosen hyperparameters."""
     shares, how = report["roots"], report["hyperparameters"]
     table = Table(
         title=f"{report['verifier']}, V = {report['vocab_size']}, {len(report['actions'])} shapes, labels "
@@ -60,7 +60,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
     bases = "; ".join(", ".join(map(str, base)) for base in report["base"])
     console.print(
         f"static: K, L1, L2 = {bases}, the best on the roots to train on. oracle: the best action of every root, "
-        f"{_oracle(report['labels'])} used: actions.",
+        f"{_oracle(report['labels'])} used: the number of actions chosen.",
         soft_wrap=True,
     )
     console.print(
@@ -85,10 +85,9 @@ def groups_table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def _oracle(labels: str) -> str:
-    """What its figure means."""
     if labels == "exact":
-        return "which no policy can pass."
-    return "by noisy labels: the largest of them is too large, and so is regret; other figures have no bias."
+        return "which no policy exceeds."
+    return "by noisy labels, so its value and regret are biased upwards; the other figures are unbiased."
 
 
 def _sampling(warp: dict[str, Any]) -> str:
@@ -98,23 +97,27 @@ def _sampling(warp: dict[str, Any]) -> str:
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 _HOW: Any = {"rich_help_panel": "How much"}
 
-Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`; the selector is kept in it.")]
-Out = Annotated[str | None, typer.Option("--out", help="Folder of the selector, where it is not that of --pair.")]
+Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`; the selector is saved in it.")]
+Out = Annotated[str | None, typer.Option("--out", help="Folder for the selector (default: that of --pair).")]
 BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
 MaxNodes = Annotated[int | None, typer.Option(min=1, help="Only shapes of at most N drafted tokens.", **_SHAPE)]
 Times = Annotated[
-    str | None, typer.Option("--cost", help="Times as draft=1,branch=.1,target=10,node=.1 or a file; else measured.")
+    str | None,
+    typer.Option("--cost", help="Times as draft=1,branch=.1,target=10,node=.1 or a file (default: measured)."),
 ]
 Roots = Annotated[
     int, typer.Option(min=1, help="Contexts of the text, or within texts after prompts; a fifth held out.", **_HOW)
 ]
-Trees = Annotated[int, typer.Option(min=2, help="Trees a label, where labels are not exact.", **_HOW)]
+Trees = Annotated[int, typer.Option(min=2, help="Sampled trees for each label that is not exact.", **_HOW)]
 Exact = Annotated[
     bool | None,
     typer.Option(
-        "--exact/--sampled", help="Labels; by default exact where that takes milliseconds.", show_default=False, **_HOW
+        "--exact/--sampled",
+        help="How labels are computed (default: exact where that takes milliseconds).",
+        show_default=False,
+        **_HOW,
     ),
 ]
 
@@ -144,18 +147,18 @@ def train_selector(
     resume: opt.Resume = None,
     json_target: JsonTarget = None,
 ) -> int:
-    """Train a network that chooses the tree of every block for one verifier on a pair, and say what it is worth.
+    """Train a network that chooses the tree of every block for one verifier on a pair, and print its gain.
 
     Labels are exact where the verifier goes from the top down and tables are small, else means over sampled trees.
     """
     check_files((*text_files(text), prompts), {"--resume": resume, "--json": json_target})
-    kept = Store(resume)
+    store = Store(resume)
     if folder is None and target is None:
         raise InvalidInput(
             "no pair is named; give the folder of one that draftproof trained, --pair, or --target and --draft"
         )
-    if (kept_in := out or folder) is None:
-        raise InvalidInput("--out is missing: the folder that the selector of these models is kept in")
+    if (folder_out := out or folder) is None:
+        raise InvalidInput("--out is missing: the folder for the selector of these models")
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
@@ -174,9 +177,11 @@ def train_selector(
         times.check(actions)
     console = console_for(json_target)
     try:
-        report = train(wanted, kept_in, named, actions, warps, times, (roots, trees, seed), exact, kept)
+        report = train(wanted, folder_out, named, actions, warps, times, (roots, trees, seed), exact, store)
     except KeyboardInterrupt:
-        where = f"; labels so far are kept in {resume}" if resume else "; --resume FILE would keep labels"
+        where = (
+            f"; the labels computed so far are in {resume}" if resume else "; with --resume FILE the labels are saved"
+        )
         remark(f"interrupted{where}; no other file was written")
         return INTERRUPTED
     show(console, report)

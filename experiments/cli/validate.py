@@ -28,14 +28,17 @@ Roots = Annotated[
 ]
 Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
 LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
-Lossy = Annotated[list[str] | None, typer.Option("--lossy", help="A verifier known to be lossy: no failure.", **_HOW)]
+Lossy = Annotated[
+    list[str] | None,
+    typer.Option("--lossy", help="A verifier known to be lossy: its violations are no failure.", **_HOW),
+]
 Policy = Annotated[
     str | None,
     typer.Option(
         "--policy", help="Choose the tree of every block: selector (of --pair), its JSON file, or FILE.py:NAME."
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
+Quick = Annotated[bool, typer.Option("--quick", help="Less training, fewer runs and roots.", **_HOW)]
 
 
 @grouped(sampling=opt.SamplingOptions, pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
@@ -90,8 +93,8 @@ def validate(
     try:
         checked = exact_checks(console, own, schemes)
         with work.open_pair(pair.wanted(seed, quick)) as opened:
-            contest = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
-            report = work.run(console, opened, contest, files.resume, started, lossy or (), checked)
+            validation = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
+            report = work.run(console, opened, validation, files.resume, started, lossy or (), checked)
             times = _times(opened.pair, schemes) if files.times else None
     except KeyboardInterrupt:
         work.say_interrupted(files.resume)
@@ -111,7 +114,7 @@ def _of_policy(
     seed: int,
     vectors: str,
 ) -> int:
-    """The same command for a policy in place of a table. other: options that go without one, by flag."""
+    """Validate a policy. other: the options that do not apply to policies, by flag."""
     from draftproof.experiments.models.validate import policy as work
 
     work.check_options(other, chosen)
@@ -127,7 +130,7 @@ def _of_policy(
 
 
 def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
-    """Measured after as many tokens as the roots of the table have."""
+    """The times of passes after contexts as long as the roots."""
     from draftproof.experiments.models.measure.passes import measured_times
     from draftproof.experiments.models.pair.roots import CONTEXT
 

@@ -1,6 +1,6 @@
 """The page of claims: `python -m draftproof.experiments.pages.claims [ROWS.db]` tests them and writes the page.
 
-Instances that refute stand beside it. ROWS.db: a store, so that a run that was stopped goes on where it was.
+Instances that refute stand beside it. ROWS.db: a store, so that a stopped run can be resumed.
 """
 
 import json
@@ -19,24 +19,24 @@ PAGE = CLAIMS / "README.md"
 
 
 def main(path: str | None) -> int:
-    """Compute what is missing, then write; the exit code says whether all is as expected."""
-    kept = Store(path)
+    """Compute the missing rows and write the page; returns 0 if all verdicts are as expected, else 1."""
+    store = Store(path)
     tasks = work.tasks_of(list(ledger()), {}, False)
-    if not run(tasks, kept, Executor(work.compute, os.cpu_count() or 1)):
+    if not run(tasks, store, Executor(work.compute, os.cpu_count() or 1)):
         return 130
-    found = [verdict(claim, [kept[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
+    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
     INSTANCES.mkdir(exist_ok=True)
     for old in INSTANCES.glob("*.json"):
         old.unlink()
     rows = []
     os.chdir(claims_command.ROOT)  # the page names files from the root
-    for each in found:
-        if each.instance is not None:
-            write_whole(INSTANCES / f"{each.claim.id}.json", each.instance.dumps())
-        rows.append(claims_command.fields(each, claims_command.kept_instance(each, None)))
+    for judged in verdicts:
+        if judged.instance is not None:
+            write_whole(INSTANCES / f"{judged.claim.id}.json", judged.instance.dumps())
+        rows.append(claims_command.fields(judged, claims_command.instance_file(judged, None)))
     write_whole(RECORDED, json.dumps(rows, indent=1) + "\n")
     write_whole(PAGE, claims_command.page(rows))
-    return 0 if all(each.as_expected for each in found) else 1
+    return 0 if all(judged.as_expected for judged in verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from draftproof.experiments.cli.sweep import asked, work
+from draftproof.experiments.cli.sweep import sweep_file, work
 from draftproof.experiments.grid.report import equal_terms
 from draftproof.experiments.grid.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
 from draftproof.experiments.grid.report.section import Section, percent, text
@@ -64,15 +64,15 @@ def main(
     return 0
 
 
-def grid(name: str, pair: str | None = None) -> asked.Sweep:
+def grid(name: str, pair: str | None = None) -> sweep_file.Sweep:
     """A grid; pair: the folder of a trained pair, for a world at each temperature of the grids."""
     if pair is None:
-        return asked.read(str(HERE / name))
+        return sweep_file.read(str(HERE / name))
     more = _PAIR.format(folder=os.path.abspath(pair))
     with TemporaryDirectory() as folder:
         file = Path(folder) / name
         file.write_text((HERE / name).read_text(encoding="utf-8") + more, encoding="utf-8")
-        return asked.read(str(file))
+        return sweep_file.read(str(file))
 
 
 Row = Mapping[str, Any]

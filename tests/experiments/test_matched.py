@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.sweep import asked
+from draftproof.experiments.cli.sweep import sweep_file
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies import matched
 
@@ -44,7 +44,7 @@ def matched_study(monkeypatch, study, tmp_path):
     return partial(study, matched.main, "--no-deep", "--jobs", "1")
 
 
-def cells_of(grid: asked.Sweep) -> dict[str, int]:
+def cells_of(grid: sweep_file.Sweep) -> dict[str, int]:
     found: dict[str, int] = {}
     for world in grid.worlds:
         source = world.source
@@ -88,7 +88,7 @@ def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(matched_study,
     with interrupted(3) as done:
         code, out = matched_study("--store", "m.db")
     assert (code, "rows; they are kept in m.db" in out.err) == (130, True)
-    assert len(Store("m.db")) == sum(len(group.asked) for group in done)
+    assert len(Store("m.db")) == sum(len(group.items) for group in done)
     assert matched_study("--store", "m.db")[0] == 0
     other = SMALL.replace('"dirichlet"', '"equal"')
     Path(matched.CELLS).write_text(other)

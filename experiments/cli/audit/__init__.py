@@ -11,7 +11,7 @@ from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.audit.interfaces import INTERFACES
 from draftproof.simulator.instances.sampling import Sampling
 
-_HOW = "How the function is called"
+_HOW = "How the function is options"
 _PROCESSING = "Processing inside the function"
 
 Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
@@ -19,10 +19,14 @@ Library = Annotated[
     str | None,
     typer.Option(help="Rows as python lists, numpy, torch or jax (default: the interface's).", rich_help_panel=_HOW),
 ]
-Logits = Annotated[bool, typer.Option("--logits", help="Rows as natural logarithms.", rich_help_panel=_HOW)]
+Logits = Annotated[bool, typer.Option("--logits", help="Pass rows as natural logarithms.", rich_help_panel=_HOW)]
 Arguments = Annotated[
     list[str] | None,
-    typer.Option("--argument", help="NAME=VALUE, self.NAME=VALUE, global.NAME=VALUE.", rich_help_panel=_HOW),
+    typer.Option(
+        "--argument",
+        help="Another argument, NAME=VALUE, or what the code reads, self.NAME=VALUE, global.NAME=VALUE.",
+        rich_help_panel=_HOW,
+    ),
 ]
 Batch = Annotated[int, typer.Option(min=1, help="Requests in one call.", rich_help_panel=_HOW)]
 Coins = Annotated[
@@ -33,26 +37,30 @@ Kind = Annotated[
     str, typer.Option("--arithmetic", help="Rows in float64, float32 or rational.", rich_help_panel="How to compute")
 ]
 Cases = Annotated[
-    str | None, typer.Option(help="Default instances, by name: context,zeros,..", rich_help_panel="Instance")
+    str | None, typer.Option(help="Only these default instances: context,zeros,..", rich_help_panel="Instance")
 ]
 Processing = Annotated[
     str | None,
-    typer.Option(help="Processing of rows inside the function, as --sampling.", rich_help_panel=_PROCESSING),
+    typer.Option(
+        help="How the function itself processes rows, written as for --sampling.", rich_help_panel=_PROCESSING
+    ),
 ]
 Instances = Annotated[
-    int | None, typer.Option(min=1, help="N random instances of the family.", rich_help_panel="Instance")
+    int | None, typer.Option(min=1, help="Audit N random instances of the family.", rich_help_panel="Instance")
 ]
 Lengths = Annotated[str | None, typer.Option(help="Independent paths of these lengths: 2,1.", rich_help_panel="Drafts")]
 Boundary = Annotated[
     bool,
     typer.Option(
-        "--boundary", help="Also random numbers at the ends of their range.", rich_help_panel="How to compute"
+        "--boundary", help="Also try random numbers at the ends of their range.", rich_help_panel="How to compute"
     ),
 ]
 Strict = Annotated[
     bool,
     typer.Option(
-        "--strict", help="Refute also what only a lower precision inside causes.", rich_help_panel="How to compute"
+        "--strict",
+        help="Also refute a bias that only a lower precision inside the function causes.",
+        rich_help_panel="How to compute",
     ),
 ]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
@@ -80,16 +88,16 @@ def audit(
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: refused."""
+    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: not judged."""
     from draftproof.experiments.cli.audit import plan as audit_plan
     from draftproof.experiments.cli.audit import views as audit_views
-    from draftproof.experiments.cli.audit.work import conduct
+    from draftproof.experiments.cli.audit.work import run_audit
     from draftproof.simulator.audit.verdict import Request
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
-    called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
+    options = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
     chain = Sampling.parse(processing or "", "--processing")
-    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **called)
+    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
-    report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
+    report = run_audit(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -1,4 +1,4 @@
-"""From what a person types to an audit: the function, how it is called, and the instances to judge it on."""
+"""Reads the arguments of an audit: the function, how it is called, and the instances."""
 
 import ast
 import importlib
@@ -26,10 +26,10 @@ from draftproof.simulator.symbolic import LocatedFunction, function_in_module, l
 def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
     """`FILE.py:FUNCTION` or `MODULE:FUNCTION` with how it is to be called; raises `InvalidInput`.
 
-    FUNCTION may be `CLASS.METHOD`. arguments: NAME=VALUE; "self.NAME" and "global.NAME" say what the function finds.
+    FUNCTION may be `CLASS.METHOD`. arguments: NAME=VALUE; "self.NAME" and "global.NAME" set what the function reads.
     """
     typed = {text.partition("=")[0]: text.partition("=")[2] for text in arguments}
-    place, colon, name = spec.rpartition(":")
+    where, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
     if uses_workers():
@@ -38,26 +38,30 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
         given = {key: text for key, text in typed.items() if "." not in key}
         return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
     keywords = parse_arguments(arguments)
-    around = {key: value for key, value in keywords.items() if "." in key}
-    plain = {key: value for key, value in keywords.items() if key not in around}
+    environment = {key: value for key, value in keywords.items() if "." in key}
+    plain = {key: value for key, value in keywords.items() if key not in environment}
     with quiet():
-        found = locate_function(place, name, around) if place.endswith(".py") else _from_module(place, name, around)
-    return make_audit(found.function, name=name, keywords=plain, typed=typed, notes=found.notes, **options)
+        located = (
+            locate_function(where, name, environment)
+            if where.endswith(".py")
+            else _from_module(where, name, environment)
+        )
+    return make_audit(located.function, name=name, keywords=plain, typed=typed, notes=located.notes, **options)
 
 
-def _from_module(module: str, name: str, around: Mapping[str, Any]) -> LocatedFunction:
+def _from_module(module: str, name: str, environment: Mapping[str, Any]) -> LocatedFunction:
     if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
         raise InvalidInput(f"no file {module}; give your function as FILE.py:FUNCTION")
     try:
-        found = getattr(importlib.import_module(module), name.partition(".")[0])
+        function = getattr(importlib.import_module(module), name.partition(".")[0])
     except ImportError as error:
         extra = " (pip install 'draftproof[models]')" if module.partition(".")[0] in ("torch", "transformers") else ""
         raise InvalidInput(
             f"{module} cannot be imported: {error}; install it{extra}, or give FILE.py:FUNCTION"
         ) from None
     except AttributeError:
-        raise InvalidInput(f"{module} has no {name}; this may be another version of it") from None
-    return function_in_module(name, found, around)
+        raise InvalidInput(f"{module} has no {name}; another version of it may have one") from None
+    return function_in_module(name, function, environment)
 
 
 #: What an expression among the arguments may use.
@@ -65,7 +69,7 @@ _LIBRARIES = ("math", "random", "numpy", "torch")
 
 
 def _evaluated(text: str) -> Any:
-    """What an expression gives; raises `InvalidInput` where it cannot be had."""
+    """The value of an expression; raises `InvalidInput` if it has none."""
     tree = ast.parse(text.strip(), mode="eval")
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     try:
@@ -78,7 +82,7 @@ def _evaluated(text: str) -> Any:
 
 
 def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
-    """`NAME=VALUE` with values as Python writes them, functions as `lambda ids, x: x`, other text as it is.
+    """`NAME=VALUE` with values as Python literals, functions as `lambda ids, x: x`, other text as it is.
 
     NAME may begin with `self.` or `global.`. Raises `InvalidInput`.
     """
@@ -86,8 +90,8 @@ def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         first, dot, rest = name.partition(".")
-        around = dot and first in ("self", "global") and rest.isidentifier()
-        if not equals or not (name.isidentifier() or around):
+        environment = dot and first in ("self", "global") and rest.isidentifier()
+        if not equals or not (name.isidentifier() or environment):
             raise InvalidInput(f"--argument {text!r}: write NAME=VALUE")
         parsed[name] = _value(value)
     return parsed
@@ -114,19 +118,19 @@ def chosen_cases(
 ) -> list[Case]:
     """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction.
 
-    lengths: of independent paths, which only an audit has.
+    lengths: of independent paths of unequal length, which only audits have.
     """
     interface = audit.audited.interface
     flags = {"--instance": given.instance, "--text": given.text, "--family": given.family, "--vocab": given.vocab}
     flags |= {"--pair": given.pair, "--target": given.target, "--draft": given.draft}
-    asked = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
-    if asked is None:
+    source_flag = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
+    if source_flag is None:
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
-        made = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
-        drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in made]
+        defaults = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
+        drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in defaults]
         return [replace(case, shape=planned_on(case.scheme, [case])) for case in drawn]
     if cases is not None:
-        raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
+        raise InvalidInput(f"--cases names default instances, {source_flag} gives others; leave one of them out")
     if instances is not None and given.denominator is None and given.instance is None:
         given = replace(given, denominator=16)
     problem = choose_problem(given, told=True)
@@ -143,11 +147,11 @@ def chosen_cases(
 
 
 def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
-    """Independent paths of different lengths, which only an audit has."""
+    """Independent paths of different lengths, which only audits have."""
     if not audit.audited.interface.multi_path:
         raise InvalidInput(f"the interface {audit.audited.interface.name} takes one path; leave out --lengths")
     if shape != opt.Shape():
-        raise InvalidInput("--lengths says everything about the drafts; give no other shape beside it")
+        raise InvalidInput("--lengths determines the drafts; leave out every other option of the shape")
     try:
         return Ragged(tuple(int(length) for length in lengths.split(",")))
     except ValueError:
@@ -155,23 +159,23 @@ def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
 
 
 def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: Problem | None) -> DraftScheme | None:
-    """The scheme that is asked for; None where nothing is and the default instances have their own."""
-    interface, nothing = audit.audited.interface, shape == opt.Shape()
+    """The scheme that the options give; None if there are none, as default instances have their own."""
+    interface, no_shape = audit.audited.interface, shape == opt.Shape()
     if lengths is not None:
         return _ragged(audit, shape, lengths)
     if interface.drafts:
         if shape != opt.Shape(L2=shape.L2):
             raise InvalidInput(
-                f"the {interface.name} interface drafts by itself; --L2 says how many tokens, nothing else"
+                f"the {interface.name} interface drafts by itself; of the shape give only --L2, the number of tokens"
             )
-        if nothing and problem is None:
+        if no_shape and problem is None:
             return None
         return SelfDrafted(2 if shape.L2 is None else shape.L2)
-    if nothing and problem is None:
+    if no_shape and problem is None:
         return None
     if not interface.multi_path and shape.scheme in (None, "delayed"):
         if shape.K not in (None, 1):
             raise InvalidInput(f"the interface {interface.name} takes one path; leave out --K {shape.K}")
-        if not nothing or not hasattr(getattr(problem, "instance", None), "scheme"):
+        if not no_shape or not hasattr(getattr(problem, "instance", None), "scheme"):
             shape = replace(shape, K=1)
     return opt.choose_scheme(shape, problem)

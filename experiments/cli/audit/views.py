@@ -1,4 +1,4 @@
-"""How the verdict of an audit is shown to people and to programs."""
+"""Prints the verdict of an audit and writes it as JSON."""
 
 import shlex
 from dataclasses import replace
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from draftproof.experiments.cli.audit.work import BESIDE, Beside, Report
+from draftproof.experiments.cli.audit.work import COMPARED, Comparison, Report
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
 from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.shared.output import EXACT, distinguishable, number_fields, short, write_json
@@ -21,7 +21,7 @@ from draftproof.simulator.verdicts.witness import Witness
 
 
 def rests(report: Report) -> list[str]:
-    """What the verdict rests on beside the enumeration."""
+    """The assumptions of the verdict."""
     audited = report.request.audit.audited
     kind = audited.rows.kind
     lines = [audited.adapter, *audited.notes, *audited.log.notes]
@@ -48,10 +48,10 @@ def rests(report: Report) -> list[str]:
 def as_json(report: Report) -> dict[str, Any]:
     """The fields that programs read."""
     audit, verdict = report.request.audit, report.verdict
-    finding = verdict.refuted
+    refuted = verdict.refuted
     audited = audit.audited
-    deviations = [each.check.max_deviation for each in report.findings]
-    variations = [each.check.total_variation for each in report.findings]
+    deviations = [finding.check.max_deviation for finding in report.findings]
+    variations = [finding.check.total_variation for finding in report.findings]
     return {
         "function": report.request.spec,
         "interface": audited.interface.name,
@@ -69,16 +69,16 @@ def as_json(report: Report) -> dict[str, Any]:
         **number_fields("total_variation", largest(variations)),
         "exceeds_optimum": verdict.alarm,
         "cases": [
-            _case_fields(case.name, case.title, each, beside)
-            for case, each, beside in zip(report.judged, report.findings, report.beside, strict=False)
+            _case_fields(case.name, case.title, finding, comparison)
+            for case, finding, comparison in zip(report.judged, report.findings, report.comparisons, strict=False)
         ],
-        "first_imbalance": _place_fields(finding.first) if finding else None,
-        "hypotheses": [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses],
+        "first_imbalance": _violation_fields(refuted.first) if refuted else None,
+        "hypotheses": [{"name": one.name, "text": one.text, "reason": one.reason} for one in report.hypotheses],
         "rounding": {"precision": report.rounding.precision, "bias": report.rounding.bias} if report.rounding else None,
         "failures": [
-            {"case": each.case.name, "scheme": each.case.scheme.as_dict(), "error": each.error.what}
-            | {"arguments": each.error.arguments}
-            for each in report.failures
+            {"case": failure.case.name, "scheme": failure.case.scheme.as_dict(), "error": failure.error.what}
+            | {"arguments": failure.error.arguments}
+            for failure in report.failures
         ],
         "reuse": list(audited.log.reuse),
         "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
@@ -86,7 +86,7 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _case_fields(name: str, title: str, finding: Finding, beside: Beside | None) -> dict[str, Any]:
+def _case_fields(name: str, title: str, finding: Finding, comparison: Comparison | None) -> dict[str, Any]:
     return {
         "case": name,
         "title": title,
@@ -96,24 +96,24 @@ def _case_fields(name: str, title: str, finding: Finding, beside: Beside | None)
         **number_fields("total_variation", finding.check.total_variation),
         **number_fields("block_efficiency", finding.check.block_efficiency),
         **number_fields("dependence", finding.dependence),
-        "verifiers": {key: float(value) for key, value in beside.verifiers.items()} if beside else {},
-        **number_fields("optimum", beside.optimum if beside else None),
+        "verifiers": {key: float(value) for key, value in comparison.verifiers.items()} if comparison else {},
+        **number_fields("optimum", comparison.optimum if comparison else None),
     }
 
 
-def _place_fields(place: Violation | None) -> dict[str, Any] | None:
-    if place is None:
+def _violation_fields(violation: Violation | None) -> dict[str, Any] | None:
+    if violation is None:
         return None
     return {
-        "context": list(place.context),
-        "token": place.token,
-        **number_fields("expected", place.expected),
-        **number_fields("found", place.found),
-        **number_fields("deviation", place.deviation),
+        "context": list(violation.context),
+        "token": violation.token,
+        **number_fields("expected", violation.expected),
+        **number_fields("found", violation.found),
+        **number_fields("deviation", violation.deviation),
     }
 
 
-#: A float this close to a fraction of a small denominator is shown with it.
+#: A float this close to a fraction of at most this denominator is shown with the fraction.
 _CLOSE, _DENOMINATOR = 1e-12, 100_000
 
 
@@ -135,14 +135,14 @@ def deliver(console: Console, report: Report, witness_file: str | None, json_tar
     return 0 if report.verdict.lossless else 1
 
 
-def _deliver_witness(console: Console, report: Report, found: Witness, file: str | None) -> dict[str, Any]:
-    scheme, plain = found.instance.scheme, found
-    if isinstance(scheme, (SelfDrafted, Ragged)):  # no schemes that a file could name
-        plain = replace(found, instance=replace(found.instance, scheme=None))
-    saved = save_witness(plain, file)
-    fields, shown = witness_fields(plain, saved), found
+def _deliver_witness(console: Console, report: Report, witness: Witness, file: str | None) -> dict[str, Any]:
+    scheme, storable = witness.instance.scheme, witness
+    if isinstance(scheme, (SelfDrafted, Ragged)):  # a file cannot name these schemes
+        storable = replace(witness, instance=replace(witness.instance, scheme=None))
+    saved = save_witness(storable, file)
+    fields, shown = witness_fields(storable, saved), witness
     if report.request.audit.batch > 1:
-        row, shown = _request_shown(report.request.audit, found)
+        row, shown = _request_shown(report.request.audit, witness)
         fields |= {"request": row, "request_instance": shown.instance.as_dict()}
         console.print(f"request {row} of the batch fails; its rows (the file has those of request 0):")
     show_witness(console, shown, saved, report.request.spec, saved=False)
@@ -155,13 +155,13 @@ def _deliver_witness(console: Console, report: Report, found: Witness, file: str
     return fields
 
 
-def _request_shown(audit: Audit, found: Witness) -> tuple[int, Witness]:
+def _request_shown(audit: Audit, witness: Witness) -> tuple[int, Witness]:
     """The request of the batch that fails most, and the witness with the rows that it sees."""
-    instance, scheme = found.instance, found.instance.scheme
+    instance, scheme = witness.instance, witness.instance.scheme
     assert scheme is not None
     row = audit.judge(instance, scheme).row or 0
     seen, shape = audit.request(instance, scheme, row)
-    return row, replace(found, instance=replace(seen, scheme=shape))
+    return row, replace(witness, instance=replace(seen, scheme=shape))
 
 
 def _flags(report: Report) -> list[str]:
@@ -180,7 +180,7 @@ def _flags(report: Report) -> list[str]:
 
 
 def show(console: Console, report: Report) -> None:
-    """The verdict in words, a line a case, then what is wrong and what else is known."""
+    """Print the verdict, a line for each case, the refutation with its hypotheses, and the assumptions."""
     audit = report.request.audit
     verdict = Text(f"{report.request.spec} ({audit.audited.interface.name} interface): ", style="")
     console.print(verdict.append(*_verdict(report)))
@@ -204,8 +204,8 @@ def show(console: Console, report: Report) -> None:
     if not report.complete:
         return
     reuse = list(audit.audited.log.reuse)
-    for place in reuse[:REUSE_SHOWN]:
-        console.print(f"  one coin, two decisions: {place}", soft_wrap=True)
+    for lines in reuse[:REUSE_SHOWN]:
+        console.print(f"  one coin, two decisions: {lines}", soft_wrap=True)
     if len(reuse) > REUSE_SHOWN:
         console.print(f"  and {len(reuse) - REUSE_SHOWN} more such places (--json lists them)", soft_wrap=True)
     for line in rests(report):
@@ -216,10 +216,10 @@ def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
     failed = len(report.failures)
     exact = report.request.audit.audited.rows.kind.arithmetic.exact
-    found = report.verdict
+    verdict = report.verdict
     verdicts = (
-        (found.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
-        (found.refuted or found.alarm, "REFUTED"),
+        (verdict.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
+        (verdict.refuted or verdict.alarm, "REFUTED"),
         (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
         (report.corners, "REFUTED at a corner coin"),
     )
@@ -234,25 +234,25 @@ def _verdict(report: Report) -> tuple[str, str]:
 
 def _table(report: Report) -> Table:
     batched = report.request.audit.batch > 1
-    names = BESIDE[report.request.audit.audited.interface.multi_path]
+    names = COMPARED[report.request.audit.audited.interface.multi_path]
     table = Table(show_edge=False, pad_edge=False)
     headings = ["instance", "scheme", "max deviation", "total variation", "E[tau+1]"]
     headings += ["fails most", "dependence"] if batched else [*names, "optimum"]
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
-    for case, finding, beside in zip(report.judged, report.findings, report.beside, strict=False):
-        found = finding.check
-        others = [_cell(beside.verifiers.get(name)) if beside else "" for name in names]
-        others.append(_cell(beside.optimum) if beside else "")
+    for case, finding, comparison in zip(report.judged, report.findings, report.comparisons, strict=False):
+        check = finding.check
+        others = [_cell(comparison.verifiers.get(name)) if comparison else "" for name in names]
+        others.append(_cell(comparison.optimum) if comparison else "")
         if batched:
             others = ["" if finding.check.lossless else f"request {finding.row}", _cell(finding.dependence)]
         mark = "" if finding.lossless else " <-"
         table.add_row(
             case.name + mark,
             str(finding.scheme),
-            _cell(found.max_deviation),
-            _cell(found.total_variation),
-            _cell(found.block_efficiency),
+            _cell(check.max_deviation),
+            _cell(check.total_variation),
+            _cell(check.block_efficiency),
             *others,
         )
     return table
@@ -270,11 +270,11 @@ def _show_refutation(console: Console, report: Report, finding: Finding) -> None
     if finding.row is not None:
         scheme = report.request.audit.request(finding.instance, finding.scheme, finding.row)[1]
     console.print(f"  refuted where {case.title}, {scheme}" + _row(finding))
-    place = finding.first
-    if place is not None:
-        console.print(f"  first imbalance: {_place(place)}", soft_wrap=True)
-        if finding.check.metrics.worst != place:
-            console.print(f"  largest imbalance: {_place(finding.check.metrics.worst)}", soft_wrap=True)
+    first = finding.first
+    if first is not None:
+        console.print(f"  first imbalance: {_violation_text(first)}", soft_wrap=True)
+        if finding.check.metrics.worst != first:
+            console.print(f"  largest imbalance: {_violation_text(finding.check.metrics.worst)}", soft_wrap=True)
     variation = finding.check.total_variation
     console.print(f"  exact total variation of the first L + 1 tokens: {precise(variation)}")
     if finding.dependence is not None:
@@ -287,17 +287,18 @@ def _row(finding: Finding) -> str:
     return "" if finding.row is None else f", request {finding.row} of the batch"
 
 
-def _place(place: Violation | None) -> str:
-    assert place is not None
-    expected, found = distinguishable(precise(place.expected), precise(place.found), place.expected, place.found)
+def _violation_text(violation: Violation | None) -> str:
+    assert violation is not None
+    numbers = violation.expected, violation.found
+    expected, found = distinguishable(precise(numbers[0]), precise(numbers[1]), *numbers)
     return (
-        f"after context {place.context}, token {place.token} must have mass {expected}; "
-        f"the block gives it {found} (off by {precise(place.deviation)})"
+        f"after context {violation.context}, token {violation.token} must have mass {expected}; "
+        f"the block gives it {found} (off by {precise(violation.deviation)})"
     )
 
 
 def precise(value: Fraction | float | None) -> str:
-    """A number to twelve digits, with the simple fraction that it is, or is closest to."""
+    """A number to twelve digits, with the simple fraction that it equals or is close to."""
     if value is None:
         return "not computed"
     if isinstance(value, Fraction):

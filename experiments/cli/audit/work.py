@@ -1,4 +1,4 @@
-"""`draftproof audit`: somebody else's function on the default instances or on given ones, and what is wrong with it."""
+"""`draftproof audit`: judges a function of another project on instances, and looks for the cause of a refutation."""
 
 import math
 import time
@@ -32,8 +32,8 @@ from draftproof.simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Block efficiencies on one instance: of verifiers of the registry, and the certified optimum or None."""
+class Comparison:
+    """Block efficiencies of registered verifiers on one instance, and the certified optimum, if computed."""
 
     verifiers: Mapping[str, Fraction | float]
     optimum: Fraction | None
@@ -41,28 +41,28 @@ class Beside:
 
 @dataclass
 class Report(Record):
-    """A record with what is shown beside it.
+    """A record with what the command adds to it.
 
-    beside: for each finding. witness: the smallest one of a refuted balance. first: what stands beside the first case,
-    where that was asked for before it was judged.
+    comparisons: one for each finding. witness: the smallest one of a refuted balance. first: the first case with its
+    comparison, if that was computed for the estimate of the duration.
     """
 
-    beside: list[Beside | None] = field(default_factory=list)
+    comparisons: list[Comparison | None] = field(default_factory=list)
     hypotheses: list[Hypothesis] = field(default_factory=list)
     witness: Witness | None = None
-    first: tuple[Case, Beside | None] | None = None
+    first: tuple[Case, Comparison | None] | None = None
     calls: float = 0.0
 
 
 #: Random examples on each shape while a witness is shrunk: a function under interception is slow.
 EXAMPLES = 40
-#: Seconds of which it is worth knowing better how many they are.
-WORTH = 0.5
+#: An estimate above this many seconds is measured a second time.
+MEASURE_AGAIN_FROM = 0.5
 #: The certified optimum is computed where `V**L` is at most this.
 OPTIMUM_PATHS = 64
-#: Verifiers of the registry beside which block efficiency is shown.
-BESIDE = {False: ("naive", "block"), True: ("naive_tree", "specinfer", "traversal")}
-#: Negative controls of the registry that a wrong function may be.
+#: Registered verifiers whose block efficiency is shown for comparison, for one path and for several.
+COMPARED = {False: ("naive", "block"), True: ("naive_tree", "specinfer", "traversal")}
+#: Negative controls that a refuted function may be equal to, with their bugs.
 CONTROLS = {
     "traversal_insertion_order": ("order of leaves", "traversal verification in the order of insertion"),
     "naive_from_target": ("correction from p", "token-by-token verification that corrects from p"),
@@ -70,10 +70,10 @@ CONTROLS = {
 }
 
 
-def conduct(request: Request) -> Report:
-    """The whole audit, with its size on stderr before it and a bar; Ctrl-C leaves it incomplete.
+def run_audit(request: Request) -> Report:
+    """Announce the size of the audit and judge all instances, with a bar; Ctrl-C leaves the report incomplete.
 
-    Then, where it is refuted, the smallest witness and what may be wrong. Raises as `survey` and `conclude` do.
+    After a refutation find the smallest witness and hypotheses about the bug. Raises as `survey` and `conclude` do.
     """
     report = Report(request)
     surveyed = survey(report, clock=time.perf_counter)  # the function may run in another process
@@ -83,7 +83,7 @@ def conduct(request: Request) -> Report:
     plural = "s" if len(cases) != 1 else ""
     remark(
         f"{len(cases)} instance{plural}, {trees:,} draft trees, about {report.calls:,.0f} calls of "
-        f"{request.audit.name}, {duration(announced(report, surveyed))}; where it is refuted, the witness takes more"
+        f"{request.audit.name}, {duration(estimated_seconds(report, surveyed))}; a witness takes longer"
     )
     with bar(f"{request.audit.name}: draft trees", trees) as tick:
         try:
@@ -101,11 +101,11 @@ def conduct(request: Request) -> Report:
 
 
 def _optimum(report: Report, case: Case) -> Fraction | None:
-    """The certified optimum on the case that was judged; what stands beside it is kept."""
+    """The certified optimum on the case that was judged; its comparison is added to the report."""
     known = report.first is not None and report.first[0] is case
-    found = report.first[1] if known and report.first is not None else _beside(report.request.audit, case)
-    report.beside.append(found)
-    return None if found is None else found.optimum
+    comparison = report.first[1] if known and report.first is not None else _comparison(report.request.audit, case)
+    report.comparisons.append(comparison)
+    return None if comparison is None else comparison.optimum
 
 
 def _evidence(report: Report, refuted: Finding) -> Evidence:
@@ -117,11 +117,11 @@ def _evidence(report: Report, refuted: Finding) -> Evidence:
     return Evidence(audit, refuted, report.findings, _known(), judged)
 
 
-def announced(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
-    """Seconds of computing that the verdict takes: calls of the function, other verifiers and the optimum.
+def estimated_seconds(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
+    """Expected seconds of the verdict: calls of the function, and the comparisons.
 
-    Those are run on the first case, which is kept, and count by draft trees on the others. What follows a refutation,
-    the smallest witness and what is tried on it, is not in it: nobody knows how far it shrinks.
+    The comparison of the first case is measured, and scaled by the number of draft trees for the others. The search for
+    a witness is not included, as its length is not known.
     """
     if not surveyed:
         return 0.0
@@ -129,22 +129,20 @@ def announced(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> floa
 
     (case, first), *others = surveyed
     more, once = sum(size.trees for _, size in others) / first.trees, math.inf
-    for _ in range(2):  # the first time includes what is imported and made once
+    for _ in range(2):  # the first time includes imports and caches
         started = time.thread_time()  # a pause of the machine would count for every tree
         with quiet():
-            report.first = case, _beside(report.request.audit, case)
+            report.first = case, _comparison(report.request.audit, case)
         once = min(once, time.thread_time() - started)
-        if once * more < WORTH:
+        if once * more < MEASURE_AGAIN_FROM:
             break
-    beside = once * more
-    return sum(size.seconds for _, size in surveyed) + beside
+    return sum(size.seconds for _, size in surveyed) + once * more
 
 
-def _beside(audit: Audit, case: Case) -> Beside | None:
-    """Verifiers of the registry and the optimum on the same instance; None where they do not apply.
+def _comparison(audit: Audit, case: Case) -> Comparison | None:
+    """The comparison on one instance; None where there is none.
 
-    Of a function that drafts by itself nobody knows how often it drafts, or how many blocks it puts out: there is
-    nothing that it could exceed.
+    A function that drafts by itself may make any number of blocks, so no bound applies to it.
     """
     scheme: DraftScheme = case.scheme
     if audit.batch > 1 or isinstance(scheme, SelfDrafted):
@@ -152,10 +150,10 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
     given = replace(case.instance, draft=telling(case.instance.draft, None))
     processed = audit.processing.instance(given).converted(RATIONAL, scheme.depth)
     efficiencies = {}
-    for name in BESIDE[audit.audited.interface.multi_path]:
+    for name in COMPARED[audit.audited.interface.multi_path]:
         try:
             check = Evaluator(verifiers.make(name)).check(processed.target, processed.draft, scheme)
-            if check.lossless:  # what a lossy one brings on this scheme says nothing
+            if check.lossless:  # the block efficiency of a lossy one is not comparable
                 efficiencies[name] = check.block_efficiency
         except DraftproofError:  # not defined on this scheme
             continue
@@ -164,7 +162,7 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
         from draftproof.lp_analysis import optimum
 
         best = optimum(processed.target, processed.draft, scheme).upper
-    return Beside(efficiencies, best)
+    return Comparison(efficiencies, best)
 
 
 def _known() -> list[Suspect]:
@@ -174,7 +172,7 @@ def _known() -> list[Suspect]:
 def find_witness(report: Report) -> Witness | None:
     """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other.
 
-    Raises `NoFunction` where the function does not fail again on the instance at hand.
+    Raises `NoFunction` if a second run on the refuted instance does not fail.
     """
     finding = report.verdict.refuted
     if finding is None or finding.check.lossless:

@@ -39,11 +39,11 @@ def check(
         str | None, typer.Option(help="Where to save a witness (default: a name made from its content).")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="Time for the standard check (default 20).", rich_help_panel="Output")
+        float | None, typer.Option(min=0, help="Seconds for the standard check (default 20).", rich_help_panel="Output")
     ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: by its structure only, no proof.
+    """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: only by its structure, no proof.
 
     Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
     Without an instance, on a scheme of yours: many small instances.

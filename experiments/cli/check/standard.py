@@ -1,4 +1,4 @@
-"""`draftproof check` where neither an instance nor a scheme is named: the standard check, and its verdict in words."""
+"""`draftproof check` without an instance and a scheme: the standard check."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -42,41 +42,41 @@ def check_standard(
     json_target: str | None,
     scheme: DraftScheme | None = None,
 ) -> int:
-    """Check, show the verdict and write what was asked for; the exit code. scheme: the only one, if given.
+    """Check, show the verdict and write the files; returns the exit code. scheme: the only one checked, if given.
 
     Raises `TooLarge` if the time ends before all instances that a verdict needs are checked.
     """
     only = "" if scheme is None else f" on {scheme}"
-    remark(f"standard check of {named.label}{only}: up to {seconds:g} s, until refuted")
-    ended = time.monotonic() + seconds
+    remark(f"standard check of {named.label}{only}: up to {seconds:g} s, or until it is refuted")
+    deadline = time.monotonic() + seconds
     with named_errors(f"{named.label}{only}"):
         jobs = standard_jobs(scheme)
     with bar("instances", len(jobs)) as tick, named_errors(f"{named.label}{only}"):
         planned = isinstance(named.verifier, Planned)
         judge = _judge(named, settings)
         try:
-            out_of_time = lambda: time.monotonic() > ended  # noqa: E731
-            found = standard_check(
+            out_of_time = lambda: time.monotonic() > deadline  # noqa: E731
+            result = standard_check(
                 named.verifier, judge, out_of_time, tick, facts=not planned, scheme=scheme, jobs=jobs
             )
         except KeyboardInterrupt:
             remark("interrupted before there was a verdict")
             return INTERRUPTED
-    if found.failed is None and not found.lossless:
+    if result.failed is None and not result.lossless:
         raise TooLarge(
-            f"{named.label}: no verdict, {found.instances:,} instances held in {seconds:g} s and {found.left:,} more "
-            "belong to the core of the standard check; give it more --seconds, or name an instance and a scheme"
+            f"{named.label}: no verdict; {result.instances:,} instances passed in {seconds:g} s, {result.left:,} more "
+            "are needed for one; give it more --seconds, or name an instance and a scheme"
         )
-    witness = None if found.failed is None else _witness(named, found)
+    witness = None if result.failed is None else _witness(named, result)
     console = console_for(json_target)
-    _show(console, named, settings, found)
-    fields = {**_fields(named, settings, found), "witness": None}
+    _show(console, named, settings, result)
+    fields = {**_fields(named, settings, result), "witness": None}
     if witness is not None:
         file = save_witness(witness, witness_file)
         show_witness(console, witness, file, named.spec, saved=file is not None)
         fields["witness"] = witness_fields(witness, file)
     write_json(json_target, fields)
-    return (NOT_PROVED if found.assumed else 0) if found.lossless else 1
+    return (NOT_PROVED if result.assumed else 0) if result.lossless else 1
 
 
 #: Seconds of the exact check of a verifier before real models run with it.
@@ -98,14 +98,14 @@ def exact_checks(
         for place, scheme in enumerate(schemes, 1):
             late = partial(_over, started + seconds * place / len(schemes))
             try:
-                found = standard_check(named.verifier, late=late, facts=False, scheme=scheme)
+                result = standard_check(named.verifier, late=late, facts=False, scheme=scheme)
             except DraftproofError as error:  # its trees are too many or not for it, or it cannot take fractions
                 row["reason"] = str(error)
                 continue
-            row["instances"] += found.instances
-            row["lossless"] = found.failed is None
-            if found.failed is not None:
-                witness = _witness(named, found)
+            row["instances"] += result.instances
+            row["lossless"] = result.failed is None
+            if result.failed is not None:
+                witness = _witness(named, result)
                 console.print(Text(f"{label}: ").append("REFUTED", "bold red").append(f" on {scheme}", "default"))
                 file = save_witness(witness, None)
                 show_witness(console, witness, file, named.spec, saved=file is not None)
@@ -140,51 +140,53 @@ def _judge(named: NamedVerifier, settings: Settings) -> Judge:
     return judge
 
 
-def _show(console: Console, named: NamedVerifier, settings: Settings, found: Standard) -> None:
+def _show(console: Console, named: NamedVerifier, settings: Settings, result: Standard) -> None:
     exact = settings.arithmetic == "rational"
     verdict = Text(f"{named.label}: ")
-    if found.failed is None:
-        said = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
-        proved = exact and not found.assumed
-        words = (f"LOSSLESS {ASSUMED}", "bold yellow") if found.assumed else (said, "bold green")
+    if result.failed is None:
+        text = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
+        proved = exact and not result.assumed
+        words = (f"LOSSLESS {ASSUMED}", "bold yellow") if result.assumed else (text, "bold green")
         console.print(verdict.append(*words))
-        console.print(f"  {'proved' if proved else 'checked'} on {found.words}", soft_wrap=True)
-        console.print(f"  not covered: {'; '.join(found.missing)}", soft_wrap=True)
+        console.print(f"  {'proved' if proved else 'checked'} on {result.words}", soft_wrap=True)
+        console.print(f"  not covered: {'; '.join(result.missing)}", soft_wrap=True)
         return
-    place = found.failed[1]
-    console.print(verdict.append("REFUTED", "bold red").append(f" on {place.scheme}", "default"))
-    console.print(f"  instance {found.instances:,} of the standard check, {settings.arithmetic}, engine {place.engine}")
-    variation = "not computed" if place.total_variation is None else short(place.total_variation, EXACT)
-    console.print(f"  max deviation {short(place.max_deviation, EXACT)}, total variation {variation}")
+    check = result.failed[1]
+    console.print(verdict.append("REFUTED", "bold red").append(f" on {check.scheme}", "default"))
+    console.print(
+        f"  instance {result.instances:,} of the standard check, {settings.arithmetic}, engine {check.engine}"
+    )
+    variation = "not computed" if check.total_variation is None else short(check.total_variation, EXACT)
+    console.print(f"  max deviation {short(check.max_deviation, EXACT)}, total variation {variation}")
 
 
-def _fields(named: NamedVerifier, settings: Settings, found: Standard) -> dict[str, Any]:
-    """The fields that programs read; without block efficiencies, as the instances have no common mean."""
-    failed = None if found.failed is None else found.failed[1]
+def _fields(named: NamedVerifier, settings: Settings, result: Standard) -> dict[str, Any]:
+    """The fields for `--json`; no block efficiency, as a mean over instances of many shapes says nothing."""
+    failed = None if result.failed is None else result.failed[1]
     return {
         "verifier": named.label,
         "scheme": None if failed is None else failed.scheme.as_dict(),
         "arithmetic": settings.arithmetic,
         "engine": "standard",
-        "instances": found.instances,
+        "instances": result.instances,
         "source": {"standard": True},
         "versions": versions(),
-        "lossless": found.lossless,
-        "assumed": found.assumed,
+        "lossless": result.lossless,
+        "assumed": result.assumed,
         **number_fields("max_deviation", 0 if failed is None else failed.max_deviation),
         **number_fields("total_variation", 0 if failed is None else failed.total_variation),
         "covered": [
             {"V": size, "scheme": scheme.as_dict(), "instances": count}
-            for (size, scheme), count in found.covered.items()
+            for (size, scheme), count in result.covered.items()
         ],
-        "not_covered": found.missing,
+        "not_covered": result.missing,
     }
 
 
-def _witness(named: NamedVerifier, found: Standard) -> Witness:
-    """The smallest witness that is found, or the unshrunk one; raises `NoFunction` if it holds now."""
-    assert found.failed is not None
-    instance, verdict = found.failed
+def _witness(named: NamedVerifier, result: Standard) -> Witness:
+    """The smallest witness found, or the unshrunk one; raises `NoFunction` if the balance holds in a second run."""
+    assert result.failed is not None
+    instance, verdict = result.failed
     unshrunk = Witness.of(instance, verdict, shrunk=False)
     if isinstance(named.verifier, Planned):
         return unshrunk

@@ -1,4 +1,4 @@
-"""How the verdict of a check is shown to people and to programs."""
+"""Prints the verdict of a check and writes it as JSON."""
 
 from fractions import Fraction
 from typing import Any
@@ -39,19 +39,19 @@ def deliver(
 
 
 def _deliver_witness(
-    console: Console, report: Report, problem: Problem, found: Witness | None, witness_file: str | None
+    console: Console, report: Report, problem: Problem, witness: Witness | None, witness_file: str | None
 ) -> dict[str, Any] | None:
-    if found is None:
+    if witness is None:
         remark(
             "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
         )
         return None
-    given = None
+    instance_file = None
     if isinstance(problem, FileProblem) and problem.samplings.nothing and problem.instance.scheme == report.scheme:
-        given = None if witness_file else problem.path
-    file = given or save_witness(found, witness_file)
-    show_witness(console, found, file, report.named.spec, saved=file is not None and given is None)
-    return witness_fields(found, file)
+        instance_file = None if witness_file else problem.path
+    file = instance_file or save_witness(witness, witness_file)
+    show_witness(console, witness, file, report.named.spec, saved=file is not None and instance_file is None)
+    return witness_fields(witness, file)
 
 
 _UNDECIDED = ("INTERRUPTED, no violation so far", "bold yellow")

@@ -74,7 +74,7 @@ def choose_stream(
 
 @dataclass
 class Report:
-    """What is known after some instances: the worst deviations, the sums for averages, and what failed first."""
+    """The results of the instances checked so far, and the first one that failed."""
 
     named: NamedVerifier
     scheme: DraftScheme
@@ -113,18 +113,17 @@ class Report:
         """The largest total variation so far; None if that of some instance was not computed."""
         return largest(self.variations)
 
-    def add(self, root: Case, found: Check) -> None:
-        """Add the verdict on one instance."""
+    def add(self, root: Case, result: Check) -> None:
         self.instances += 1
-        self.engine, self.assumed = found.engine, found.assumed
-        self.deviations.append(found.max_deviation)
-        self.variations.append(found.total_variation)
+        self.engine, self.assumed = result.engine, result.assumed
+        self.deviations.append(result.max_deviation)
+        self.variations.append(result.total_variation)
         self.weights.append(root.weight)
         self.labels.append(root.name)
-        self.rounding_decides |= found.rounding_decides
-        self.distributions.append(found.metrics.depth_distribution)
-        if self.failed is None and not found.lossless:
-            self.failed, self.failed_check = root, found
+        self.rounding_decides |= result.rounding_decides
+        self.distributions.append(result.metrics.depth_distribution)
+        if self.failed is None and not result.lossless:
+            self.failed, self.failed_check = root, result
 
     def average(self) -> list[Fraction | float]:
         """The depth distribution, averaged over the instances by weight."""
@@ -170,7 +169,7 @@ def _numbered(instances: Iterator[Instance]) -> Iterator[Case]:
 
 
 def announce(report: Report) -> None:
-    """State the cost on stderr before the work; raises as `expected_cost` does."""
+    """Print the expected cost on stderr; raises as `expected_cost` does."""
     samples = [(root.target, root.draft) for root in report.stream.sample()]
     cost = expected_cost(report.named, report.scheme, report.settings, samples)
     if cost.engine == "enumerate":
@@ -200,7 +199,7 @@ def run(report: Report) -> None:
 
 
 def _steps(report: Report) -> tuple[float, str]:
-    """What the bar of a single instance counts."""
+    """The number of steps of the progress bar for a single instance, and their name."""
     first, depth = next(report.stream.open()), report.scheme.depth
     if report.engine == "enumerate":
         rows = first.converted(arithmetic_named(report.settings.arithmetic), depth)
@@ -230,7 +229,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         known = check(verifier, exact.target, exact.draft, scheme, engine=report.settings.engine)
         if known.lossless and report.failed_check.arithmetic == known.arithmetic:
             raise NoFunction(
-                f"{report.named.label}: it was refuted on {report.failed.name}, but not when it was run on it again"
+                f"{report.named.label}: it was refuted on {report.failed.name}, but not in a second run on that"
             )
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk

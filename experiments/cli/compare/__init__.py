@@ -31,7 +31,7 @@ _TEXTS = {"--csv": as_csv, "--latex": as_latex, "--markdown": as_markdown}
 
 
 def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[str, str | None]) -> Iterator[str]:
-    """Write every file that was asked for, by flag; yields a line for what a person may want to know."""
+    """Write the output files, by flag; yields lines to print."""
     for flag, path in outputs.items():
         if path is None:
             continue
@@ -45,14 +45,14 @@ def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[s
             yield f"{printable(path)} was not drawn: {reason}"
 
 
-def with_optimum(done: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """`rows` and `bounds` of a comparison, from both in one list.
+def with_optimum(stored: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Split the stored rows of a comparison into `rows` and `bounds`.
 
-    Rows get the optimum of their shape, and what a lossless verifier leaves of it at most: the certified gap.
+    Each row gets the optimum of its shape; a lossless one its gap too, the most by which it can be below the optimum.
     """
-    bounds = [row for row in done if row.get("kind") == "bound"]
+    bounds = [row for row in stored if row.get("kind") == "bound"]
     known = {strong_id(bound["scheme"]): bound for bound in bounds}
-    rows = [row for row in done if row.get("kind") != "bound"]
+    rows = [row for row in stored if row.get("kind") != "bound"]
     return {"rows": [{**row, **_fields(row, known.get(strong_id(row["scheme"])))} for row in rows], "bounds": bounds}
 
 
@@ -61,7 +61,7 @@ def _fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]
         return {key: None for name in ("optimum", "optimum_upper", "gap") for key in (name, f"{name}_float")}
     names = (("optimum", "lower"), ("optimum_upper", "upper"))
     optimum = {f"{name}{end}": bound[f"{side}{end}"] for name, side in names for end in ("", "_float")}
-    if bound.get("cut"):  # both sides are worth a look: what lies between is not the solver's
+    if bound.get("cut"):  # the bounds of a cut vocabulary differ by more than the gap of the solver
         optimum["at_most_float"] = bound["upper_float"]
     if not row["lossless"]:
         return {**optimum, **number_fields("gap", None)}
@@ -74,18 +74,20 @@ _CORES = os.cpu_count() or 1
 _SCHEME: Any = {"rich_help_panel": "Scheme"}
 _OUTPUT: Any = {"rich_help_panel": "Output"}
 
-Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that suit the scheme.")]
+Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all made for the scheme.")]
 BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SCHEME)]
 TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SCHEME)]
 LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SCHEME)]
 Budget = Annotated[int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", **_SCHEME)]
 MaxNodes = Annotated[int | None, typer.Option(min=0, help="Only shapes of at most N drafted tokens.", **_SCHEME)]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
-Steady = Annotated[bool, typer.Option("--steady-state", help="Also tokens a target pass in the long run (texts).")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.", rich_help_panel="How to compute")]
+Steady = Annotated[
+    bool, typer.Option("--steady-state", help="Also the mean tokens of a block in the long run (texts).")
+]
 Times = Annotated[
     str | None,
     typer.Option(
-        help="Times as draft=1,branch=.1,target=10,node=.05 or a JSON file: the best shape of each.", **_SCHEME
+        help="Times as draft=1,branch=.1,target=10,node=.05 or a JSON file; prints the best shape of each.", **_SCHEME
     ),
 ]
 Best = Annotated[
@@ -101,7 +103,7 @@ Policies = Annotated[
         **_SCHEME,
     ),
 ]
-Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", **_OUTPUT)]
+Resume = Annotated[str | None, typer.Option(help="Store: rows are saved one by one and reused next time.", **_OUTPUT)]
 ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
 Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
@@ -153,12 +155,12 @@ def compare(
     costs = _costs(cost, schemes)
     wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
     if steady and given.text is None:
-        raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
+        raise InvalidInput("--steady-state needs n-gram processes; add --text FILE")
     cells = planning.all_cells(problem, named, schemes, settings, best)
-    kept = Store(resume, ("law", "bound"))
-    complete = work.compute_all(problem, cells, settings, kept, given.options)
-    found = with_optimum([kept[cell.strong_id] for cell in cells if cell.strong_id in kept])
-    rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
+    store = Store(resume, ("law", "bound"))
+    complete = work.compute_all(problem, cells, settings, store, given.options)
+    results = with_optimum([store[cell.strong_id] for cell in cells if cell.strong_id in store])
+    rows = [{**row, **costs.row_fields(row)} for row in results["rows"]] if costs else results["rows"]
     if groups := getattr(problem, "groups", ()):  # of prompts
         rows = [{**row, "groups": mean_by_group(groups, tables.root_efficiencies(row))} for row in rows]
     policies, complete = _policies(wanted, rows) if complete else ([], False)
@@ -166,25 +168,25 @@ def compare(
     _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
     if not complete:
         return cut_short(len(rows), len(cells), "rows", resume)
-    return _write(console, {**found, "rows": rows, "policies": policies}, str(problem), json_target, files)
+    return _write(console, {**results, "rows": rows, "policies": policies}, str(problem), json_target, files)
 
 
 def _ranges(
     problem: Problem, kind: tuple[str | None, ...], sizes: tuple[str | None, ...]
 ) -> tuple[Callable[..., DraftScheme], dict[str, Sequence[int]]]:
-    """What makes a scheme from K, L1 and L2, and the ranges of those; an instance file may say both."""
+    """The function that builds a scheme from K, L1 and L2, and their ranges; by default those of an instance file."""
     if not any((*kind, *sizes)) and isinstance(problem, FileProblem) and problem.instance.scheme:
         kind = (scheme_spec(problem.instance.scheme), None, None)
     scheme, tree, confidence = kind
-    given = zip(("K", "L1", "L2"), sizes, strict=True)
+    named = zip(("K", "L1", "L2"), sizes, strict=True)
     return (
         lambda **shape: planned(opt.build_scheme(scheme or "delayed", tree, confidence, **shape), problem),
-        {flag: parse_range(text, f"--{flag}") for flag, text in given if text},
+        {flag: parse_range(text, f"--{flag}") for flag, text in named if text},
     )
 
 
 def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None:
-    """The times of the machine that is asked about, if any."""
+    """The times of passes, if `--cost` gives them."""
     costs = time_model(cost) if cost else None
     if costs:
         costs.check(schemes)
@@ -192,7 +194,7 @@ def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None
 
 
 def _policies(wanted: PolicyRequest | None, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
-    """The rows of policies, and whether nobody ended it early."""
+    """The rows of policies, and False if Ctrl-C ended it early."""
     try:
         return ([] if wanted is None else policy_rows(wanted, rows)), True
     except KeyboardInterrupt:
@@ -202,10 +204,10 @@ def _policies(wanted: PolicyRequest | None, rows: Sequence[dict[str, Any]]) -> t
 def _show(
     console: Console, rows: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], title: str, by_root: bool
 ) -> None:
-    """The tables; nothing if there is no row."""
+    """Print the tables; nothing if there is no row."""
     if not rows:
         return
-    short = len(rows) <= tables.LONGEST
+    short = len(rows) <= tables.MAX_ROWS
     if short:
         console.print(tables.compare_table([*rows, *policies], title))
     else:
@@ -223,10 +225,10 @@ def _show(
 
 
 def _write(
-    console: Console, found: dict[str, Any], caption: str, json_target: str | None, files: Mapping[str, str | None]
+    console: Console, results: dict[str, Any], caption: str, json_target: str | None, files: Mapping[str, str | None]
 ) -> int:
-    """Write what was asked for. files: path by flag."""
-    write_json(json_target, found)
-    for line in write_files(found["rows"], caption, files):
+    """Write the output files. files: path by flag."""
+    write_json(json_target, results)
+    for line in write_files(results["rows"], caption, files):
         console.print(line)
     return 0

@@ -1,4 +1,4 @@
-"""Which rows a comparison has, and what each will cost: the valid shapes, every verifier on each, their bounds."""
+"""The rows of a comparison and their expected costs: every verifier on every valid shape, and the bounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from draftproof.simulator.protocol import Card, DraftScheme
 
 #: Most shapes in one comparison.
 MOST_SHAPES = 100_000
-#: The gap that bounds of a comparison aim at.
+#: The certified gap at which the solver of a bound stops.
 GOAL = Goal()
 #: By default bounds are computed for shapes of at most this many paths, if all bounds together take at most this long.
 QUICK_PATHS, QUICK_SECONDS = 256, 120.0
@@ -57,16 +57,16 @@ def shapes(
     if size > MOST_SHAPES:
         raise InvalidInput(f"{size:,} shapes are more than {MOST_SHAPES:,}; make the ranges of K, L1 and L2 smaller")
     shapes = (dict(zip(ranges, values, strict=True)) for values in product(*ranges.values()))
-    made = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
-    kept = [scheme for scheme in made if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
+    built = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
+    kept = [scheme for scheme in built if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
     if budget is not None:  # at K = 1 every split into L1 and L2 is the same tree
         singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
         kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
     if not kept:
-        wanted = (
+        reason = (
             "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"
         )
-        raise InvalidInput(f"no shape in the ranges {wanted}; widen --K, --L1 or --L2")
+        raise InvalidInput(f"no shape in the ranges {reason}; widen --K, --L1 or --L2")
     return kept
 
 
@@ -92,8 +92,8 @@ def law_cells(
 ) -> list[Cell]:
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit.
 
-    chosen: None for the whole registry; of that a verifier that is made for other trees, or refuses those of a scheme,
-    is left out and named.
+    chosen: None for the whole registry, without the verifiers that declare other schemes or refuse the trees of this
+    one; a message names them.
     """
     arithmetic = arithmetic_named(settings.arithmetic)
     cells = []
@@ -136,8 +136,8 @@ def law_cells(
 
 def declares_other_schemes(card: Card, scheme: DraftScheme) -> bool:
     """Whether its card declares other schemes and not this one; negative controls are never left out."""
-    ours = not isinstance(scheme, UserScheme) and scheme.name in SCHEMES
-    return ours and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
+    registered = not isinstance(scheme, UserScheme) and scheme.name in SCHEMES
+    return registered and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
 
 
 def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
@@ -174,5 +174,5 @@ def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
 
 
 def _identity(problem: Problem, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
-    """What the roots are, for a `strong_id`: by their rows, or by where they come from if those are too many."""
+    """The roots in a `strong_id`: their rows, or their source if those are too many."""
     return [root.identity(scheme.depth, problem.source) for root in roots]

@@ -34,7 +34,7 @@ UNIT_TIME = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
 
 @dataclass(frozen=True)
 class PolicyRequest:
-    """The policies asked for. folder: that of the pair, with its selectors. named: the verifiers."""
+    """The policies to value. folder: of the pair of models, with its selectors. named: the verifiers."""
 
     specs: tuple[str, ...]
     problem: Problem
@@ -46,12 +46,12 @@ class PolicyRequest:
 
     @property
     def times(self) -> TimeModel:
-        """In the arithmetic of the rows."""
+        """The times in the arithmetic of the rows."""
         return self.model.exact() if arithmetic_named(self.arithmetic).exact else self.model
 
     @property
     def model(self) -> TimeModel:
-        """As given, or one unit a block."""
+        """The given times, or one unit for every block."""
         return self.costs or UNIT_TIME
 
     @property
@@ -88,123 +88,125 @@ def wanted_policies(
             "leave out --policy or choose another verifier"
         )
     if left := [item.label for item in named if item not in lossless]:
-        remark(f"policies are for what is declared lossless on delayed trees: not for {', '.join(left)}")
-    given = PolicyRequest(
+        remark(f"policies need verifiers that are declared lossless on delayed trees; left out: {', '.join(left)}")
+    request = PolicyRequest(
         tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(distinct(delayed)), arithmetic, costs
     )
-    for spec in given.specs:
-        _check(spec, given)
-    return given
+    for spec in request.specs:
+        _check(spec, request)
+    return request
 
 
 def _is_declared_lossless(named: NamedVerifier) -> bool:
     return "delayed" in lossless_for(named.verifier.card) and not isinstance(named.verifier, Planned)
 
 
-def _check(spec: str, given: PolicyRequest) -> None:
+def _check(spec: str, request: PolicyRequest) -> None:
     if from_file(spec):
         own_policy(spec)
         return
-    if spec.endswith(".json") and not given.long_run:
+    if spec.endswith(".json") and not request.long_run:
         return
-    known = BASELINES if given.long_run else {**AT_ROOTS, SELECTOR: None}
-    if spec == SELECTOR and given.long_run:
-        raise InvalidInput("--policy selector is that of a pair of models; add --pair FOLDER")
-    if spec == SELECTOR and given.folder is None:
-        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
+    known = BASELINES if request.long_run else {**AT_ROOTS, SELECTOR: None}
+    if spec == SELECTOR and request.long_run:
+        raise InvalidInput("--policy selector belongs to a pair of models; add --pair FOLDER")
+    if spec == SELECTOR and request.folder is None:
+        raise InvalidInput(
+            "--policy selector is read from the folder of a pair; name it with --pair, or give its JSON file"
+        )
     if spec not in known:
-        where = "texts" if given.long_run else "roots of models"
+        where = "texts" if request.long_run else "roots of models"
         raise InvalidInput(f"unknown policy {spec!r}; on {where}: {', '.join(known)}, or FILE.py:NAME for your own")
-    if given.long_run and BASELINES[spec].learner and arithmetic_named(given.arithmetic).exact:
+    if request.long_run and BASELINES[spec].learner and arithmetic_named(request.arithmetic).exact:
         raise InvalidInput(f"policy {spec} is fitted in floats; use --arithmetic float64")
 
 
-def policy_rows(given: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a policy and verifier; rows: those of the shapes at the roots of models."""
-    found = _long_run(given) if given.long_run else _at_roots(given, rows)
-    order = list(given.specs)
-    return sorted(found, key=lambda row: order.index(row["policy"]))
+    result = _long_run(request) if request.long_run else _at_roots(request, rows)
+    order = list(request.specs)
+    return sorted(result, key=lambda row: order.index(row["policy"]))
 
 
-def _long_run(given: PolicyRequest) -> list[dict[str, Any]]:
+def _long_run(request: PolicyRequest) -> list[dict[str, Any]]:
     """Rows on texts: exact values of the states where blocks start."""
-    numbers = arithmetic_named(given.arithmetic)
-    world = world_of(given.problem, numbers)
-    policies = [own_policy(spec) if from_file(spec) else BASELINES[spec] for spec in given.specs]
-    remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(given.schemes)} shapes")
-    found = []
-    with bar("tables of policies", len(given.named) * len(given.schemes)) as tick:
-        for named in given.named:
+    numbers = arithmetic_named(request.arithmetic)
+    world = world_of(request.problem, numbers)
+    policies = [own_policy(spec) if from_file(spec) else BASELINES[spec] for spec in request.specs]
+    remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(request.schemes)} shapes")
+    result = []
+    with bar("tables of policies", len(request.named) * len(request.schemes)) as tick:
+        for named in request.named:
             with named_errors(f"{named.label}, --policy"):
-                tables = tables_of(world, [named], given.schemes, given.model, tick)
+                tables = tables_of(world, [named], request.schemes, request.model, tick)
                 shapes = {
-                    str(action): _shape(scheme) for action, scheme in zip(tables.actions, given.schemes, strict=True)
+                    str(action): _shape(scheme) for action, scheme in zip(tables.actions, request.schemes, strict=True)
                 }
                 for row in valued_rows(named.label, tables, policies):
                     shares = {shapes[action]: share for action, share in row["actions"].items()}
                     tokens, time = (row[key] for key in ("block_efficiency", "time"))
-                    found.append(
+                    result.append(
                         {
-                            **_fields(given, row["policy"], named, shares, row["tokens_per_time"], time),
+                            **_fields(request, row["policy"], named, shares, row["tokens_per_time"], time),
                             **number_fields("steady_state", _number(tokens)),
                             "over_static": row["over_static"],
                             "regret": row["regret"],
                             "held_out_regret": row["held_out_regret"],
                         }
                     )
-    return found
+    return result
 
 
-def _at_roots(given: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     by_shape = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
-    found = []
-    for named in given.named:
-        shapes = [by_shape.get((named.label, s.K, s.L1, s.L2)) for s in given.schemes]
+    result = []
+    for named in request.named:
+        shapes = [by_shape.get((named.label, s.K, s.L1, s.L2)) for s in request.schemes]
         if any(row is None for row in shapes):  # refused on some tree, which a message has said
             remark(f"{named.label} has no row for some shape, so no policy is valued for it")
             continue
         shape_rows = [row for row in shapes if row is not None]
-        times = [given.times.time(scheme.as_dict()) for scheme in given.schemes]
+        times = [request.times.time(scheme.as_dict()) for scheme in request.schemes]
         tokens = [[_number(root["block_efficiency"]) for root in row["roots"]] for row in shape_rows]
         weights = [_weight(root["weight"], tokens) for root in shape_rows[0]["roots"]]
         table = AtRoots(weights, tokens, times)
-        for spec in given.specs:
+        for spec in request.specs:
             with named_errors(f"{named.label}, --policy {spec}"):
-                choice = _chosen(spec, given, named, table)
+                choice = _chosen(spec, request, named, table)
             if choice is not None:
-                found.append(_row_at_roots(given, spec, named, table, choice, shape_rows))
-    if not found:
-        if SELECTOR not in given.specs:
-            raise InvalidInput(f"{given.named[0].label} has no row for each shape; choose another verifier")
+                result.append(_row_at_roots(request, spec, named, table, choice, shape_rows))
+    if not result:
+        if SELECTOR not in request.specs:
+            raise InvalidInput(f"{request.named[0].label} has no row for each shape; choose another verifier")
         raise InvalidInput(
-            f"{given.folder} has no selector for {given.named[0].label}; make one: "
-            f"draftproof train-selector {given.named[0].label} --pair {given.folder}"
+            f"{request.folder} has no selector for {request.named[0].label}; make one: "
+            f"draftproof train-selector {request.named[0].label} --pair {request.folder}"
         )
-    return found
+    return result
 
 
-def _chosen(spec: str, given: PolicyRequest, named: NamedVerifier, table: AtRoots) -> Choice | None:
+def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: AtRoots) -> Choice | None:
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
     from draftproof.experiments.models.selector import deciding as at_roots
     from draftproof.experiments.models.selector.saved import selector_path
 
-    problem: Any = given.problem
-    setting = (problem.pair, problem.warp, problem.contexts, given.schemes)
+    problem: Any = request.problem
+    setting = (problem.pair, problem.warp, problem.contexts, request.schemes)
     if from_file(spec):
-        return at_roots.own_choices(own_policy(spec), named, *setting, given.costs)
-    path = selector_path(str(given.folder), named.label) if spec == SELECTOR else Path(spec)
+        return at_roots.own_choices(own_policy(spec), named, *setting, request.costs)
+    path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
-        remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {given.folder}")
+        remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {request.folder}")
         return None
-    remark(f"{path} has learnt from the first 80 % of its text; train-selector prints what it is worth on the rest")
+    remark(f"{path} was trained on the first 80 % of its text; train-selector prints its gain on the rest")
     choices: Sequence[int] = at_roots.selector_choices(path, named.label, *setting)
     return choices
 
 
 def _row_at_roots(
-    given: PolicyRequest,
+    request: PolicyRequest,
     spec: str,
     named: NamedVerifier,
     table: AtRoots,
@@ -222,14 +224,14 @@ def _row_at_roots(
     masses = [part["depth_distribution"] + [0.0] * (deepest - len(part["depth_distribution"])) for part in parts]
     shares: dict[str, float] = {}
     for weight, action in zip(weights, choice, strict=True):
-        shape = _shape(given.schemes[action])
+        shape = _shape(request.schemes[action])
         shares[shape] = shares.get(shape, 0.0) + float(weight)
     rate, best = table.rate(choice), table.rate(AT_ROOTS["greedy"](table))
     deviation = max((_number(part["max_deviation"]) for part in parts), key=float)
-    groups = getattr(given.problem, "groups", ())  # of prompts
+    groups = getattr(request.problem, "groups", ())  # of prompts
     times = [float(table.times[action]) for action in choice]
     return {
-        **_fields(given, spec, named, shares, rate, table.time(choice)),
+        **_fields(request, spec, named, shares, rate, table.time(choice)),
         **({"groups": mean_by_group(groups, list(map(float, means)), times)} if groups else {}),
         **number_fields("block_efficiency", mean),
         **number_fields("variance", variance),
@@ -245,12 +247,12 @@ def _row_at_roots(
 
 
 def _fields(
-    given: PolicyRequest, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
+    request: PolicyRequest, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
 ) -> dict[str, Any]:
     """The fields of every row of a policy; those of the law of one block stay empty."""
-    one_token_time = given.times.time({"K": 1, "L1": 0, "L2": 0})
+    one_token_time = request.times.time({"K": 1, "L1": 0, "L2": 0})
     ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
-    timed = {"time": float(_number(time)), "speedup": float(_number(rate) * one_token_time)} if given.costs else {}
+    timed = {"time": float(_number(time)), "speedup": float(_number(rate) * one_token_time)} if request.costs else {}
     return {
         "kind": "policy",
         "policy": spec,
@@ -258,14 +260,14 @@ def _fields(
         "shape": spec,
         "control": False,
         "lossless": None,
-        "arithmetic": given.arithmetic,
-        "over": "the long run" if given.long_run else "the roots",
+        "arithmetic": request.arithmetic,
+        "over": "the long run" if request.long_run else "the roots",
         "used": len(ordered),
         "actions": ordered,
         **number_fields("block_efficiency", None),
         **number_fields("variance", None),
         **number_fields("max_deviation", None),
-        **number_fields("tokens_per_time", _number(rate) if given.costs else None),
+        **number_fields("tokens_per_time", _number(rate) if request.costs else None),
         "depth_distribution": [],
         **timed,
     }

@@ -12,14 +12,22 @@ from rich.text import Text
 from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.shared.output import csv_cell, latex_text, markdown_name, short
 
-_PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
-_REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")
+_FIRST_COLUMNS = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
+_LAST_COLUMNS = (
+    "lossless",
+    "max_deviation_float",
+    "total_variation_float",
+    "arithmetic",
+    "engine",
+    "seconds",
+    "strong_id",
+)
 
 
-#: Tables of more rows are not printed.
-LONGEST = 400
+#: A table with more rows is not printed.
+MAX_ROWS = 400
 #: How many of the shapes that a policy uses are named.
-MOST_NAMED = 3
+MAX_NAMED_SHAPES = 3
 #: Fields that only some rows have, with their headings.
 _EXTRA = {
     "optimum_float": "optimum",
@@ -86,7 +94,7 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         )
         shape = current
     table.caption = (
-        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier does not count.\n"
+        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is not comparable.\n"
         f"engine: {engines(rows)}"
     )
     if any(row.get("rounding_decides") for row in rows):
@@ -96,14 +104,14 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         )
     if "at_most_float" in extra:
         table.caption += (
-            "\noptimum, at most: the best lossless verifier of the whole vocabulary lies between; E[tau+1] is exact "
-            "for a verifier on the vocabulary that is left after the cut."
+            "\noptimum, at most: bounds on the best lossless verifier on the whole vocabulary; E[tau+1] is exact on "
+            "the vocabulary that is left after the cut."
         )
     return table
 
 
 def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """One line a policy and verifier; rows: of policies."""
+    """One line for each policy and verifier."""
     table = Table(title="a shape for every block", title_justify="left", caption_justify="left")
     table.add_column("policy")
     table.add_column("verifier")
@@ -117,7 +125,7 @@ def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
             table.add_section()
         tokens = row["block_efficiency_float"] if row.get("steady_state_float") is None else row["steady_state_float"]
         gains = f"{row['over_static']:+.2%}", f"{row['regret']:.3%}", str(row["used"])
-        most = "; ".join(f"{shape}: {share:.0%}" for shape, share in list(row["actions"].items())[:MOST_NAMED])
+        most = "; ".join(f"{shape}: {share:.0%}" for shape, share in list(row["actions"].items())[:MAX_NAMED_SHAPES])
         numbers = short(tokens), *(_cell(row[key]) for key in extra)
         table.add_row(row["policy"] if begins else "", row["verifier"], *numbers, *gains, most)
     table.caption = (
@@ -208,11 +216,11 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     extra = list(_extra(rows))
-    writer.writerow([*_PLAIN, *_REST, *extra, *(f"P(tau={depth})" for depth in range(deepest))])
+    writer.writerow([*_FIRST_COLUMNS, *_LAST_COLUMNS, *extra, *(f"P(tau={depth})" for depth in range(deepest))])
     for row in rows:
         masses = row["depth_distribution"]
         padding = [""] * (deepest - len(masses))
-        cells = [csv_cell(row.get(name)) for name in (*_PLAIN, *_REST, *extra)]
+        cells = [csv_cell(row.get(name)) for name in (*_FIRST_COLUMNS, *_LAST_COLUMNS, *extra)]
         writer.writerow([*cells, *masses, *padding])
     return buffer.getvalue()
 
@@ -224,9 +232,10 @@ def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[li
     lines = []
     controls = {row["verifier"] for row in rows if row["control"]}
     for name in dict.fromkeys(row["verifier"] for row in rows):
-        found = [cells.get((name, shape)) for shape in shapes]
+        cell_rows = [cells.get((name, shape)) for shape in shapes]
         texts = [
-            f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else mark}" if row else "--" for row in found
+            f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else mark}" if row else "--"
+            for row in cell_rows
         ]
         lines.append([name, " (control)" if name in controls else "", *texts])
     return shapes, lines
@@ -242,7 +251,7 @@ def _shape_markdown(shape: str) -> str:
 
 
 def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
-    """What no lossless verifier exceeds, for every shape; empty if no row knows it.
+    """The optimum of every shape as text; empty if no row has one.
 
     The upper end of the certified gap, so that no rounded cell above it is larger.
     """
@@ -259,8 +268,8 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
 
     shapes, lines = _grid(rows, " ✗")
     body = [[markdown_name(name) + mark, *cells] for name, mark, *cells in lines]
-    if most := _optimum_cells(rows, shapes):
-        body.append(["**optimum**", *most])
+    if optimum := _optimum_cells(rows, shapes):
+        body.append(["**optimum**", *optimum])
     table: str = tabulate(body, ["K, L1, L2", *map(_shape_markdown, shapes)], tablefmt="github", disable_numparse=True)
     return table + "\n"
 
@@ -271,8 +280,8 @@ def as_latex(rows: Sequence[dict[str, Any]]) -> str:
 
     shapes, lines = _grid(rows, "$^*$")
     body = [[latex_text(name) + mark, *cells] for name, mark, *cells in lines]
-    if most := _optimum_cells(rows, shapes):
-        body.append([r"\textbf{optimum}", *most])
+    if optimum := _optimum_cells(rows, shapes):
+        body.append([r"\textbf{optimum}", *optimum])
     headers = ["verifier", *(latex_text(shape) if _is_other_scheme(shape) else f"$({shape})$" for shape in shapes)]
     table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
     text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)

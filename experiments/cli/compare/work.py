@@ -26,13 +26,13 @@ from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
 
 class RowBuilder:
-    """Computes the rows of one problem; its roots and evaluators are made once for all rows."""
+    """Computes the rows of one problem. All rows share its roots and evaluators."""
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self._problem, self._source, self._settings = problem, problem.source, settings
         numbers = arithmetic_named(settings.arithmetic)
-        self._given = lru_cache(lambda depth: problem.roots(depth, numbers))
-        self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._given(depth)])
+        self._source_roots = lru_cache(lambda depth: problem.roots(depth, numbers))
+        self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._source_roots(depth)])
         self._evaluators: dict[str, Evaluator] = {}
 
     def row(self, cell: Cell) -> dict[str, Any]:
@@ -46,25 +46,25 @@ class RowBuilder:
             return {**fields, "source": self._source, "versions": versions()}
         if named.spec not in self._evaluators:
             self._evaluators[named.spec] = self._settings.evaluator(named)
-        planned = isinstance(named.verifier, Planned)  # its plan is made from the exact rows, in either arithmetic
-        roots = self._given(scheme.depth)
+        planned = isinstance(named.verifier, Planned)  # its plan needs the exact rows, in either arithmetic
+        roots = self._source_roots(scheme.depth)
         checks = []
-        for given, root in zip(roots, roots if planned else self._roots(scheme.depth), strict=True):
+        for source_root, root in zip(roots, roots if planned else self._roots(scheme.depth), strict=True):
             with named_errors(f"{named.label} on {scheme}, root {root.name!r}"):
-                found = self._evaluators[named.spec].check(root.target, root.draft, scheme)
-                checks.append(self._exact(found, named, given) if found.rounding_decides else found)
+                result = self._evaluators[named.spec].check(root.target, root.draft, scheme)
+                checks.append(self._exact(result, named, source_root) if result.rounding_decides else result)
         fields = _row_fields(cell, named, roots, checks)
         if self._settings.steady:
             fields |= number_fields("steady_state", self._steady_state(named, scheme, roots[0]))
         fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
         return {**fields, "seconds": round(time.perf_counter() - started, 3)}
 
-    def _exact(self, found: Check, named: NamedVerifier, root: Case) -> Check:
-        """The check once more in rationals; the given one where the rows are floats, or too many."""
+    def _exact(self, result: Check, named: NamedVerifier, root: Case) -> Check:
+        """The check repeated in rationals; `result` itself where the rows are floats or too many."""
         with suppress(InvalidInput, TooLarge):
             exact = replace(self._settings, arithmetic=RATIONAL.name, device=None).evaluator(named)
-            return exact.check(root.target, root.draft, found.scheme)
-        return found
+            return exact.check(root.target, root.draft, result.scheme)
+        return result
 
     def _steady_state(self, named: NamedVerifier, scheme: DraftScheme, root: Case) -> Fraction | float:
         if not isinstance(scheme, Delayed):
@@ -106,7 +106,7 @@ def compute_all(
 ) -> bool:
     """Compute the missing rows into the store, cheapest first, with a bar; False if Ctrl-C ended it early.
 
-    options: those of the command line that chose the problem; every row has them.
+    options: the command-line options that chose the problem; they are stored in every row.
     """
     missing = [cell for cell in cells if cell.strong_id not in store]
     tasks = [cell.task() for cell in sorted(cells, key=lambda cell: cell.cost.seconds)]
@@ -136,13 +136,13 @@ def _steps(cells: Sequence[Cell]) -> str:
     return ", ".join(counted(amount, noun) + of for amount, noun, of in amounts if amount) or "nothing to do"
 
 
-def _root_fields(root: Case, found: Check) -> dict[str, Any]:
+def _root_fields(root: Case, result: Check) -> dict[str, Any]:
     return {
         "root": root.name,
         **number_fields("weight", root.weight),
-        **accepted_length(found.metrics.depth_distribution),
-        "lossless": found.lossless,
-        **number_fields("max_deviation", found.max_deviation),
-        **number_fields("total_variation", found.total_variation),
-        "instance": root.digest(found.scheme.depth),
+        **accepted_length(result.metrics.depth_distribution),
+        "lossless": result.lossless,
+        **number_fields("max_deviation", result.max_deviation),
+        **number_fields("total_variation", result.total_variation),
+        "instance": root.digest(result.scheme.depth),
     }

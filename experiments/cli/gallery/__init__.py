@@ -31,37 +31,37 @@ def table(outcomes: Mapping[str, Outcome]) -> str:
     """The table in Markdown, a line an entry."""
     lines = ["| entry | project, commit | what | verdict | largest imbalance | measured |", "|---|---|---|---|---|---|"]
     for entry in ENTRIES:
-        found = outcomes.get(entry.name)
-        cells = [entry.name, f"{entry.repository} {_version(entry, found)}", f"{entry.path}: {entry.what}"]
-        if found is None:
+        outcome = outcomes.get(entry.name)
+        cells = [entry.name, f"{entry.repository} {_version(entry, outcome)}", f"{entry.path}: {entry.what}"]
+        if outcome is None:
             cells += ["not measured", "", ""]
         else:
-            judged = f"{found.verdict}, {found.instances} instances"
-            judged += f" ({found.refuted} refuted)" if found.refuted else ""
-            cells += [judged, f"{found.deviation:.3g}", found.day]
+            verdict = f"{outcome.verdict}, {outcome.instances} instances"
+            verdict += f" ({outcome.refuted} refuted)" if outcome.refuted else ""
+            cells += [verdict, f"{outcome.deviation:.3g}", outcome.day]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _version(entry: Entry, found: Outcome | None) -> str:
+def _version(entry: Entry, outcome: Outcome | None) -> str:
     if entry.is_installed:
-        return found.source if found is not None else ""
+        return outcome.source if outcome is not None else ""
     return entry.commit[:10]
 
 
-def in_full(entry: Entry, found: Outcome | None) -> str:
-    """An entry with what could be sent upstream and the witness."""
+def in_full(entry: Entry, outcome: Outcome | None) -> str:
+    """An entry with its text for the project and the witness."""
     where = (
         entry.path
         if entry.is_installed
         else f"https://github.com/{entry.repository}, commit {entry.commit}, {entry.path}"
     )
     lines = [f"## {entry.name}", "", f"{entry.what} ({where})"]
-    if found is not None:
-        refuted = f"{found.refuted} of {found.instances} instances refuted"
-        lines.append(f"Measured on {found.day} ({found.source}): {found.verdict}; {refuted}.")
-        lines += [f"First imbalance: {found.place}"] if found.place else []
-        lines += [f"Hypothesis: {found.hypothesis}."] if found.hypothesis else []
+    if outcome is not None:
+        refuted = f"{outcome.refuted} of {outcome.instances} instances refuted"
+        lines.append(f"Measured on {outcome.day} ({outcome.source}): {outcome.verdict}; {refuted}.")
+        lines += [f"First imbalance: {outcome.place}"] if outcome.place else []
+        lines += [f"Hypothesis: {outcome.hypothesis}."] if outcome.hypothesis else []
     if entry.text:
         source = (WITNESSES / entry.witness).read_text(encoding="utf-8").rstrip()
         lines += ["", entry.text, "", "```python", source, "```"]
@@ -69,14 +69,14 @@ def in_full(entry: Entry, found: Outcome | None) -> str:
 
 
 def page(outcomes: Mapping[str, Outcome]) -> str:
-    """The whole README."""
+    """The README of the gallery."""
     lossy = [in_full(entry, outcomes.get(entry.name)) for entry in ENTRIES if entry.text]
-    return "\n".join([_HEAD, table(outcomes), "", *[f"{each}\n" for each in lossy]])
+    return "\n".join([_HEAD, table(outcomes), "", *[f"{text}\n" for text in lossy]])
 
 
 Name = Annotated[str | None, typer.Argument(help="An entry; all where it is left out.")]
 Checkout = Annotated[Path | None, typer.Option(help="A checkout, or a folder of them.", show_default=False)]
-Record = Annotated[bool, typer.Option("--record", help="Keep what was measured, and write the page.")]
+Record = Annotated[bool, typer.Option("--record", help="Record the outcomes and write the page.")]
 
 
 def gallery(
@@ -96,29 +96,33 @@ def gallery(
     known, console = work.measured(), console_for(json_target)
     if checkout is None:
         if record:
-            raise InvalidInput("nothing is measured without a checkout; give --checkout FOLDER")
+            raise InvalidInput("--record needs a checkout to measure; give --checkout FOLDER")
         shown = table(known) if name is None else in_full(entries[0], known.get(entries[0].name))
         console.print(shown, soft_wrap=True, markup=False, highlight=False)
-        write_json(json_target, {"entries": [asdict(known[each.name]) for each in entries if each.name in known]})
+        write_json(json_target, {"entries": [asdict(known[entry.name]) for entry in entries if entry.name in known]})
         return 0
-    found, differing = {}, []
+    outcomes, differing = {}, []
     today = datetime.now(UTC).date().isoformat()
     for entry in entries:
         folder = work.project_folder(entry, checkout)
         if folder is None:
             remark(f"{entry.name}: no {entry.path} of {entry.repository} below {checkout}")
             continue
-        outcome = found[entry.name] = work.run(entry, folder, today)
+        outcome = outcomes[entry.name] = work.run(entry, folder, today)
         before = known.get(entry.name)
         same = before is not None and outcome.agrees_with(before)
-        told = "as recorded" if same else "nothing was recorded" if before is None else f"recorded: {before.verdict}"
+        comparison = (
+            "as recorded" if same else "nothing was recorded" if before is None else f"recorded: {before.verdict}"
+        )
         numbers = f"{outcome.refuted} of {outcome.instances} refuted, largest imbalance {outcome.deviation:.6g}"
-        console.print(f"{entry.name}: {outcome.verdict}; {numbers} ({told})", soft_wrap=True, markup=False)
+        console.print(f"{entry.name}: {outcome.verdict}; {numbers} ({comparison})", soft_wrap=True, markup=False)
         differing += [] if same else [entry.name]
-    if not found:
-        raise InvalidInput(f"{checkout} holds none of these; each entry names its repository: draftproof gallery NAME")
+    if not outcomes:
+        raise InvalidInput(
+            f"{checkout} has no file of these entries; draftproof gallery NAME says which repository to check out"
+        )
     if record:
-        work.record(found)
+        work.record(outcomes)
         PAGE.write_text(page(work.measured()), encoding="utf-8")
-    write_json(json_target, {"entries": [asdict(each) for each in found.values()], "differing": differing})
+    write_json(json_target, {"entries": [asdict(outcome) for outcome in outcomes.values()], "differing": differing})
     return 0 if record or not differing else 1

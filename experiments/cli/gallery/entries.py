@@ -1,6 +1,6 @@
-"""The public implementations that were audited: by repository, commit and path, with an adapter of ours for each.
+"""The audited public implementations, by repository, commit and path, each with an adapter.
 
-Nothing of theirs stands here. `text` is what could be sent upstream about a lossy one; its witness is a file of
+No code of theirs is copied. `text` describes the bug of a lossy one to its project; its witness is a file of
 `witnesses`, plain Python that shows the bug without draftproof.
 """
 
@@ -28,8 +28,8 @@ class Entry:
     """One function of a public project.
 
     repository: owner/name. commit: of the file that was measured. build: from the folder of a checkout and the path to
-    the function. scheme: its drafts, None for the usual ones. cases: default instances, None for all; those that a
-    function is not made for are left out. text, witness: for a lossy one.
+    the function. scheme: its drafts, None for the default ones. cases: default instances that the function is made for,
+    None for all. text, witness: for a lossy one.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Entry:
 
     @property
     def folder(self) -> str:
-        """What its checkout is called among others."""
+        """The name of the folder of its checkout."""
         return self.repository.partition("/")[2]
 
     @property

@@ -1,4 +1,4 @@
-"""An entry of the gallery is audited from a checkout, and compared with what was measured before."""
+"""Audits an entry of the gallery from a checkout and compares the outcome with the recorded one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.audit.work import Report, conduct
+from draftproof.experiments.cli.audit.work import Report, run_audit
 from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
@@ -24,7 +24,7 @@ class Outcome:
     """The result of one audit of an entry.
 
     source: hash of the file, or the version of the package. verdict: in words. deviation: the largest one. place: where
-    the balance equation fails first. hypothesis: the known bug that fits, "" if none does. day: when it was measured.
+    the balance equation fails first. hypothesis: the known bug that fits, "" if none does. day: of the measurement.
     """
 
     name: str
@@ -39,16 +39,16 @@ class Outcome:
 
     def agrees_with(self, other: Outcome) -> bool:
         """Whether both give the same verdict with the same numbers, up to the rounding of another machine."""
-        alike = (self.verdict, self.instances, self.refuted) == (other.verdict, other.instances, other.refuted)
-        return alike and abs(self.deviation - other.deviation) <= 1e-9 + 1e-6 * abs(other.deviation)
+        same = (self.verdict, self.instances, self.refuted) == (other.verdict, other.instances, other.refuted)
+        return same and abs(self.deviation - other.deviation) <= 1e-9 + 1e-6 * abs(other.deviation)
 
 
 def entry_named(name: str) -> Entry:
     """The entry of that name; raises `InvalidInput` for any other."""
-    found = next((entry for entry in ENTRIES if entry.name == name), None)
-    if found is None:
+    named = next((entry for entry in ENTRIES if entry.name == name), None)
+    if named is None:
         raise InvalidInput(f"the gallery has no {name!r}; choose {', '.join(entry.name for entry in ENTRIES)}")
-    return found
+    return named
 
 
 def measured() -> dict[str, Outcome]:
@@ -77,30 +77,29 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
     function = entry.build(folder, entry.path)
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
-    report = conduct(Request(entry.name, audit, cases))
+    report = run_audit(Request(entry.name, audit, cases))
     if not report.complete:
         raise KeyboardInterrupt
-    return Outcome(entry.name, source_of(entry, folder), **_found(report), day=day)
+    return Outcome(entry.name, source_of(entry, folder), **_fields(report), day=day)
 
 
 def source_of(entry: Entry, folder: Path) -> str:
-    """What identifies the code that was audited."""
+    """The hash or the version of the audited code."""
     if entry.is_installed:
         package = entry.path.partition(".")[0]
         return f"{package} {version(package)}"
     return "sha256 " + hashlib.sha256((folder / entry.path).read_bytes()).hexdigest()[:16]
 
 
-def _found(report: Report) -> dict[str, Any]:
-    found = report.verdict
-    refuted = found.refuted
-    failed: Sequence[Any] = [each for each in report.findings if not each.lossless]
-    verdict = "lossless" if found.lossless else "lossy"
+def _fields(report: Report) -> dict[str, Any]:
+    refuted = report.verdict.refuted
+    failed: Sequence[Any] = [finding for finding in report.findings if not finding.lossless]
+    verdict = "lossless" if report.verdict.lossless else "lossy"
     if report.rounding is not None:
         verdict = f"lossless up to {report.rounding.precision} rounding"
     if report.failures:
         verdict = f"fails: {report.failures[0].error.what}"
-    largest = max((float(each.check.max_deviation) for each in report.findings), default=0.0)
+    largest = max((float(finding.check.max_deviation) for finding in report.findings), default=0.0)
     return {
         "verdict": verdict,
         "instances": len(report.findings) + len(report.failures),

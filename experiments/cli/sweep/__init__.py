@@ -12,12 +12,16 @@ from draftproof.simulator.files import printable
 
 _CORES = os.cpu_count() or 1
 File = Annotated[str, typer.Argument(metavar="FILE.toml", help="Worlds, verifiers, schemes and questions.")]
-Place = Annotated[str, typer.Option("--store", help="File where rows are kept as they come, and found again.")]
-Planned = Annotated[bool, typer.Option("--plan", help="Say rows and hours, and compute no row.")]
+Place = Annotated[str, typer.Option("--store", help="Store: rows are saved one by one and reused next time.")]
+Planned = Annotated[
+    bool, typer.Option("--plan", help="Print the number of rows and the expected hours; compute nothing.")
+]
 Allowed = Annotated[bool, typer.Option("--allow-code", help="Run the Python files that FILE.toml names.")]
 Exported = Annotated[str | None, typer.Option("--export", help="All rows of the store, as .csv, .parquet or .jsonl.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
-Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, as tcp://HOST:PORT, in place of them.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes on this machine.")]
+Cluster = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler, as tcp://HOST:PORT, instead of --jobs.")
+]
 
 
 def sweep(
@@ -31,7 +35,7 @@ def sweep(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Every verifier on every world and scheme of a file, into one store; run again to go on where it stopped."""
-    from draftproof.experiments.cli.sweep import asked, work
+    from draftproof.experiments.cli.sweep import sweep_file, work
     from draftproof.experiments.grid.cluster import Cluster
     from draftproof.experiments.grid.exchange import check_export
     from draftproof.experiments.grid.exchange import export as write
@@ -45,36 +49,35 @@ def sweep(
     if plan and allow_code:
         raise InvalidInput("--plan runs no code of a FILE.toml; leave out --plan, or --allow-code")
     console = console_for(json_target)
-    planned = work.plan(asked.read(file, allow_code))
-    kept = Store(None if plan else store)
-    missing = missing_of(planned.tasks, kept)
+    planned = work.plan(sweep_file.read(file, allow_code))
+    rows_store = Store(None if plan else store)
+    missing = missing_of(planned.tasks, rows_store)
     left, seconds = sum(len(task.ids) for task in missing), sum(task.seconds or 0.0 for task in missing)
     executor = Cluster(work.compute, jobs, address=dask) if dask else Executor(work.compute, jobs)
     hours = seconds / executor.processes(len(missing), seconds) / 3600
-    told: dict[str, object] = {"store": store, "rows": planned.rows, "missing": left, "hours": round(hours, 4)}
-    told["left_out"] = list(planned.left_out)
+    summary: dict[str, object] = {"store": store, "rows": planned.rows, "missing": left, "hours": round(hours, 4)}
+    summary["left_out"] = list(planned.left_out)
     for line in planned.left_out[:5]:
-        remark(f"left out: {line}: its card does not speak of that, or it is above a limit of the sweep")
+        remark(f"left out: {line}: not declared on its card, or above a limit of the sweep")
     if plan:
         groups = f"{planned.rows:,} rows of {len(planned.tasks):,} groups, {left:,} to compute"
         console.print(f"{groups}: {_time(hours)} on {dask or f'{jobs} processes'}", soft_wrap=True)
-        write_json(json_target, told)
+        write_json(json_target, summary)
         return 0
-    if not run(planned.tasks, kept, executor):
-        done = sum(name in kept for task in planned.tasks for name in task.ids)
+    if not run(planned.tasks, rows_store, executor):
+        done = sum(name in rows_store for task in planned.tasks for name in task.ids)
         return cut_short(done, planned.rows, "rows", store)
-    told["kept"] = len(kept)
-    kept.close()
-    console.print(f"{printable(store)}: {told['kept']:,} rows", soft_wrap=True)
+    summary["kept"] = len(rows_store)
+    rows_store.close()
+    console.print(f"{printable(store)}: {summary['rows_store']:,} rows", soft_wrap=True)
     if export is not None:
-        told["exported"] = write(store, export)
-        console.print(f"{printable(export)}: {told['exported']:,} rows", soft_wrap=True)
-    write_json(json_target, told)
+        summary["exported"] = write(store, export)
+        console.print(f"{printable(export)}: {summary['exported']:,} rows", soft_wrap=True)
+    write_json(json_target, summary)
     return 0
 
 
 def _time(hours: float) -> str:
-    """A rough time, in hours where it is long."""
     from draftproof.experiments.shared.progress import duration
 
     return f"about {hours:.1f} hours" if hours >= 1 else duration(hours * 3600)

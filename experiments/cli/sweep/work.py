@@ -1,4 +1,4 @@
-"""The tasks of a sweep: all verifiers on one world and scheme, whose rows are computed and kept together."""
+"""The tasks of a sweep. A task is all verifiers on one world and scheme; its rows are computed and stored together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from draftproof.experiments.cli.compare.planning import Cell, declares_other_schemes
 from draftproof.experiments.cli.compare.work import RowBuilder
-from draftproof.experiments.cli.sweep.asked import Sweep, World
+from draftproof.experiments.cli.sweep.sweep_file import Sweep, World
 from draftproof.experiments.grid.bounds import expected_seconds
 from draftproof.experiments.grid.cost import Workload, check_runs, expected_cost
 from draftproof.experiments.grid.rows import strong_id, versions
@@ -21,29 +21,29 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge, UnsupportedTree
 from draftproof.simulator.instances.processes import context_count
 
-#: Fields that differ from run to run, or that a sweep does not keep.
-_TIMED = ("seconds", "history", "roots", "versions", "method")
+#: Fields of a row that a sweep does not store as they are.
+_NOT_STORED = ("seconds", "history", "roots", "versions", "method")
 _NO_COST = Workload("", "", 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one world on one scheme. asked: (row id, verifier as text, None for the bound)."""
+    """The rows of one world on one scheme. items: row id and verifier as text, None for the bound."""
 
     world: World
     scheme: str
     arithmetic: str
-    asked: tuple[tuple[str, str | None], ...]
+    items: tuple[tuple[str, str | None], ...]
 
     def task(self, seconds: float) -> Task[Group]:
         """This group as a task of a grid."""
-        from_library = frozenset(name for name, spec in self.asked if not from_file(f"{spec or ''} {self.scheme}"))
-        return Task(tuple(name for name, _ in self.asked), self, seconds, from_library)
+        from_library = frozenset(name for name, spec in self.items if not from_file(f"{spec or ''} {self.scheme}"))
+        return Task(tuple(name for name, _ in self.items), self, seconds, from_library)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All groups, and what is left out because a verifier is not for a scheme."""
+    """All groups, and the pairs of verifier and scheme that are left out."""
 
     tasks: tuple[Task[Group], ...]
     left_out: tuple[str, ...]
@@ -55,7 +55,7 @@ class Plan:
 
 
 def plan(sweep: Sweep) -> Plan:
-    """The groups of a sweep; raises `TooLarge` for rows too large to begin, where the sweep has no limits."""
+    """The groups of a sweep; raises `TooLarge` for rows that are too large, where the sweep has no limits."""
     costs = _Costs(sweep)
     tasks, left_out = [], dict[str, None]()
     for world in sweep.worlds:
@@ -149,14 +149,14 @@ def _kind(world: World) -> str:
 
 
 def compute(group: Group) -> list[Row]:
-    """The rows of a group; they depend on the process in their seconds only."""
+    """The rows of a group; only `seconds` differs from run to run."""
     scheme = find_scheme(group.scheme)
     builder = RowBuilder(group.world.problem, Settings(group.arithmetic, "auto"))
     rows = []
-    for name, spec in group.asked:
+    for name, spec in group.items:
         started = time.perf_counter()
-        found = builder.row(Cell(None if spec is None else find_verifier(spec), scheme, name, _NO_COST))
-        kept = {key: value for key, value in found.items() if key not in _TIMED}
-        kept |= {"kind": f"swept {kept['kind']}", "options": group.world.given.options}
-        rows.append({**kept, "seconds": round(time.perf_counter() - started, 4)})
+        row = builder.row(Cell(None if spec is None else find_verifier(spec), scheme, name, _NO_COST))
+        fields = {key: value for key, value in row.items() if key not in _NOT_STORED}
+        fields |= {"kind": f"swept {fields['kind']}", "options": group.world.given.options}
+        rows.append({**fields, "seconds": round(time.perf_counter() - started, 4)})
     return rows

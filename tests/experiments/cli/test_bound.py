@@ -203,7 +203,7 @@ def top_k_file():
 def test_a_shape_that_is_given_goes_before_another_scheme_in_the_file(draftproof, top_k_file):
     ran = draftproof("bound", "--instance", top_k_file)
     assert ran.code == 2
-    assert "is meant for top_k(K=2, L1=0, L2=2)" in ran.err
+    assert "has the scheme top_k(K=2, L1=0, L2=2)" in ran.err
     assert "give --K, --L1 or --L2" in ran.err
     for flags, shape in ((("--K", 3), (3, 0, 2)), (("--L1", 1, "--L2", 1), (2, 1, 1))):
         found = json_of(draftproof, "--instance", top_k_file, *flags)
@@ -215,7 +215,7 @@ def test_a_certificate_for_another_scheme_than_the_instance_file_says_so(draftpr
     json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
     checked = draftproof("bound", "--verify", "c.json", "--instance", top_k_file)
     assert checked.code == 0
-    assert "is meant for top_k (K = 2, L1 = 0, L2 = 2)" in checked.out
+    assert "has the scheme top_k (K = 2, L1 = 0, L2 = 2)" in checked.out
     assert "meant for" not in draftproof("bound", "--verify", "c.json").out
     Path("d.json").write_text(json.dumps(json.loads(Path("c.json").read_text())["instance"]))
     assert "meant for" not in draftproof("bound", "--verify", "c.json", "--instance", "d.json").out

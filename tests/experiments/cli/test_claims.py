@@ -73,7 +73,7 @@ def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
     monkeypatch.setattr(verdicts, "verdict", lambda *_: wrong)
     ran = draftproof("claims", "actions", "gbv-one-path-is-block", "--jobs", 1)
     assert ran.code == 1
-    assert "not the status that it is known to have" in ran.out
+    assert "not its recorded status" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_choices_at_roots_in_fractions():
         (("--policy", "best"), "--policy needs blocks that follow each other"),
         (("--instance", "x.json", "--policy", "best"), "x.json"),
         ((*TEXT, "--policy", "bets"), "unknown policy 'bets'; on texts: static"),
-        ((*TEXT, "--policy", "selector"), "is that of a pair of models; add --pair FOLDER"),
+        ((*TEXT, "--policy", "selector"), "belongs to a pair of models; add --pair FOLDER"),
         ((*TEXT, "--policy", "tree"), "policy tree is fitted in floats"),
         ((*TEXT, "--policy", "best", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
         ((*TEXT, "--policy", "none.py:mine"), "no file none.py; give your policy as FILE.py:NAME"),

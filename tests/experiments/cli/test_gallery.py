@@ -100,7 +100,7 @@ def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
     ("arguments", "words"),
     [
         (("nobody",), "the gallery has no 'nobody'"),
-        (("eagle-posterior", "--record"), "nothing is measured without a checkout"),
+        (("eagle-posterior", "--record"), "--record needs a checkout to measure"),
     ],
 )
 def test_what_cannot_be_is_one_line(draftproof, arguments, words):
@@ -112,7 +112,7 @@ def test_what_cannot_be_is_one_line(draftproof, arguments, words):
 def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
     ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path))
     assert ran.code == 2
-    assert "holds none of these" in ran.err
+    assert "has no file of these entries" in ran.err
 
 
 @pytest.mark.parametrize("after", [0, 1])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.sweep import asked, work
+from draftproof.experiments.cli.sweep import sweep_file, work
 from draftproof.experiments.grid.exchange import COLUMNS
 from tests.experiments.grid.stores import timeless
 
@@ -83,8 +83,8 @@ def test_a_list_of_samplings_is_a_world_for_each(tmp_path):
     warm, cold = (f'[[worlds]]{world}sampling = "temperature={each}"\n' for each in (".5", "2"))
     two.write_text(SMALL.replace(f"[[worlds]]{world}", warm + cold))
     one.write_text(SMALL.replace(world, f'{world}sampling = ["temperature=.5", "temperature=2"]\n'))
-    worlds = asked.read(str(one)).worlds
-    assert worlds == asked.read(str(two)).worlds
+    worlds = sweep_file.read(str(one)).worlds
+    assert worlds == sweep_file.read(str(two)).worlds
     assert len(worlds) == 6
 
 
@@ -144,7 +144,7 @@ def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof,
     with interrupted(2) as done:
         assert swept(draftproof, small, "--store", "part.db").code == 130
     kept = timeless("part.db")
-    assert sorted(kept) == sorted(name for group in done for name, _ in group.asked)
+    assert sorted(kept) == sorted(name for group in done for name, _ in group.items)
     assert swept(draftproof, small, "--store", "part.db").code == 0
     assert timeless("part.db") == timeless("whole.db")
 
@@ -152,7 +152,7 @@ def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof,
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"naive", ', '"naive" ', "small.toml line 2: no TOML"),
+        ('"naive", ', '"naive" ', "small.toml line 2: not valid TOML"),
         ('"specinfer"', '"specinfr"', "small.toml line 2: unknown verifier 'specinfr'; did you mean 'specinfer'"),
         ('arithmetic = "rational"', 'arithmetic = "exact"', "small.toml line 3: "),
         ('"bound"]', '"bounds"]', "small.toml line 4: questions = ['check', 'bounds']; choose from check, bound"),

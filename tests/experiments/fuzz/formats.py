@@ -12,7 +12,7 @@ import numpy as np
 
 from draftproof.experiments.cli.prove.work import Request, run_proof, verify_certificate
 from draftproof.experiments.cli.sweep import work
-from draftproof.experiments.cli.sweep.asked import read as asked_of
+from draftproof.experiments.cli.sweep.sweep_file import read as asked_of
 from draftproof.experiments.grid.exchange import import_lines, lines
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.summary import read, summarise

@@ -266,13 +266,13 @@ def test_the_long_run_is_a_column_of_its_own(draftproof):
 def test_the_long_run_needs_a_text(draftproof):
     ran = draftproof("compare", "nss", "--steady-state")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "draftproof: --steady-state needs processes that go on for ever; add --text FILE\n"
+    assert ran.err == "draftproof: --steady-state needs n-gram processes; add --text FILE\n"
 
 
 def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftproof, monkeypatch):
     given = ("compare", "nss", "block", "--vocab", 2, "--L2", "1..2", "--json", "rows.json")
     assert "best shape" not in draftproof(*given).out
-    monkeypatch.setattr(tables, "LONGEST", 3)
+    monkeypatch.setattr(tables, "MAX_ROWS", 3)
     ran = draftproof(*given)
     assert "4 rows are too many to print; --csv or --json FILE has them all" in ran.out
     assert "best shape of each verifier" in ran.out

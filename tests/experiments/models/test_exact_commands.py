@@ -94,7 +94,7 @@ def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: 
         assert draftproof("bound", "--verify", name).code == 0
     assert [root["certificate_above"] for root in cut["roots"]] == ["cut-above-1.json", "cut-above-2.json"]
     ran = draftproof("bound", *models, *shape, "--vocab", 6)
-    assert "both are about the whole vocabulary" in ran.out
+    assert "both hold on the whole vocabulary" in ran.out
     assert "the gap is above" not in ran.out
     rows = draftproof("compare", "traversal", *models, *shape, "--vocab", 6, "--json", "-").json["rows"]
     assert rows[0]["at_most_float"] == cut["upper_float"]
@@ -102,7 +102,7 @@ def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: 
     ran = draftproof(
         "bound", *models, "--roots", 1, "--vocab", 5, "--scheme", "without_replacement", "--K", 2, "--L2", 1
     )
-    assert "of these tables alone" in ran.out
+    assert "this bounds the cut tables only" in ran.out
 
 
 def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(

@@ -76,7 +76,7 @@ def test_a_policy_is_the_rows_of_its_shapes(
         assert sum(policies[name]["depth_distribution"]) == pytest.approx(1)
     rates = {name: Fraction(row["tokens_per_time"]) for name, row in policies.items()}
     assert max(rates.values()) == rates["greedy"] > rates["static"]
-    assert "has learnt from the first 80 %" in draftproof(*given, "--policy", "selector").err
+    assert "was trained on the first 80 %" in draftproof(*given, "--policy", "selector").err
 
 
 def test_what_cannot_choose_at_roots_is_one_line(

@@ -1,1 +1,1 @@
-"""One file a project: how its functions are called. Nothing of theirs is copied."""
+"""One file for each project: adapters that call its functions. No code of theirs is copied."""

@@ -1,4 +1,4 @@
-"""The public copy of the reference code of greedy block verification: `TreeVerifier` on trees that are given."""
+"""The public copy of the reference code of greedy block verification: `TreeVerifier` on given trees."""
 
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ def traversal(checkout: Path, path: str) -> Any:
 
 
 def block(checkout: Path, path: str) -> Any:
-    """`bv_verify`, which looks at the first path."""
+    """`bv_verify`, which reads the first path only."""
     return _verifier(checkout / path, "bv_verify")
 
 
 def _verifier(file: Path, method: str) -> Any:
-    made = locate_function(file, "TreeVerifier").function
+    tree_verifier = locate_function(file, "TreeVerifier").function
 
     def verify(paths: Any, p: Any, q: Any) -> Any:
         drafted = [[_PENDING, *path] for path in paths]
@@ -39,7 +39,7 @@ def _verifier(file: Path, method: str) -> Any:
             {prefix: table[_context(prefix)].clone() for prefix in prefixes if _context(prefix) in table}
             for table in (q, p)
         ]
-        node, token = getattr(made(drafted, prefixes, *rows), method)()
+        node, token = getattr(tree_verifier(drafted, prefixes, *rows), method)()
         return list(_context(node.rep)), token
 
     return verify

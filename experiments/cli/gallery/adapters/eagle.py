@@ -1,4 +1,4 @@
-"""EAGLE-2 and 3: the posterior of candidate arrays, for drafts that are the likeliest tokens; and HSD's own."""
+"""EAGLE-2 and 3, and HSD, which changes it: `evaluate_posterior` on drafts that are the likeliest tokens."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def token_wise(checkout: Path, path: str) -> Any:
 
 
 def hierarchical(checkout: Path, path: str) -> Any:
-    """The same with `hsd=True`."""
+    """`evaluate_posterior` with `hsd=True`."""
     judge = locate_function(checkout / path, "evaluate_posterior").function
 
     def evaluate_posterior(p: Any, candidates: Any) -> Any:

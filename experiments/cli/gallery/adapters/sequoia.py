@@ -1,7 +1,7 @@
-"""Sequoia: one accept step after the other from the root, as `verify` takes them, on trees that are given.
+"""Sequoia: accept steps one after the other from the root, as in its `verify`, on given trees.
 
-A tree is what `construct_grow_map` leaves: a node for every drafted token. Without replacement the tokens below a node
-are different ones; with replacement duplicates are nodes of their own.
+A tree has the form of `construct_grow_map`: a node for every drafted token. Without replacement the tokens below a
+node are different; with replacement duplicates are nodes of their own.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ def specinfer_tree(checkout: Path, path: str) -> Any:
 
 
 def _unbound(step: Any) -> Any:
-    """The method itself: its `self` is made here."""
+    """The function of the method: `_verifier` passes its `self`."""
     return step.__wrapped__
 
 
 def _tree(paths: Any, distinct: bool) -> tuple[list[tuple[int, ...]], list[list[int]]]:
-    """The contexts of the nodes, and the nodes below each; distinct: whether paths share what they have in common."""
+    """The contexts of the nodes, and the nodes below each; distinct: whether paths share nodes of common prefixes."""
     contexts: list[tuple[int, ...]] = [()]
     successors: list[list[int]] = [[]]
     for path in paths:

@@ -1,7 +1,7 @@
-"""vllm-ascend's rejection sampler in torch: acceptance, and the tokens that are recovered after a rejection.
+"""vllm-ascend's rejection sampler in torch: its function that accepts drafts and its function that draws corrections.
 
-They are composed as `rejection_sample` composes them: uniform numbers for the drafts, one exponential row a request for
-recovered tokens, a bonus token that is drawn beforehand.
+They are called as in its `rejection_sample`: uniform numbers for the drafts, one exponential row a request for the
+corrections, a bonus token that is drawn first.
 """
 
 from pathlib import Path

@@ -66,7 +66,7 @@ _SCHEME = {
     "scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "max_depth": int,
     "budget": int,
 }  # fmt: skip
-#: Rows that a file may ask for: a plan has all of them in memory.
+#: Most rows of a sweep: its plan holds all of them in memory.
 MOST_ROWS = 5_000_000
 
 
@@ -79,7 +79,7 @@ class World:
 
     @property
     def problem(self) -> Problem:
-        """The problem itself, read once."""
+        """The problem, which a process reads once."""
         return _problem(self.given)
 
 
@@ -93,7 +93,7 @@ class Sweep:
     """A sweep: all combinations of worlds, verifiers and schemes; those above its limits are left out.
 
     most_runs: of an enumeration; most_steps: of a structured engine; most_paths: `V^L` of the program of a bound. None:
-    no limit, and work too large to begin is an error.
+    no limit, and rows that are too large are an error.
     """
 
     verifiers: tuple[NamedVerifier, ...]
@@ -112,15 +112,15 @@ class _Lines:
     def __init__(self, path: str, text: str) -> None:
         self._path, self._lines = path, text.splitlines()
 
-    def wrong(self, place: tuple[str, int], key: str | None, message: str) -> InvalidInput:
+    def wrong(self, table_at: tuple[str, int], key: str | None, message: str) -> InvalidInput:
         """The error about a key of the n-th table of a name, or about that table."""
-        return InvalidInput(f"{self._path} line {self._line(place, key)}: {message}")
+        return InvalidInput(f"{self._path} line {self._line(table_at, key)}: {message}")
 
-    def _line(self, place: tuple[str, int], key: str | None) -> int:
-        table, number = place
+    def _line(self, table_at: tuple[str, int], key: str | None) -> int:
+        table, number = table_at
         header = re.compile(rf"\s*\[\[?\s*{re.escape(table)}\s*\]\]?\s*(#.*)?$")
-        found = [at for at, line in enumerate(self._lines, start=1) if header.match(line)]
-        start = found[number] if number < len(found) else 1
+        headers = [at for at, line in enumerate(self._lines, start=1) if header.match(line)]
+        start = headers[number] if number < len(headers) else 1
         if key is not None:
             wanted = re.compile(rf"\s*(\"{re.escape(key)}\"|{re.escape(key)})\s*=")
             for at, line in enumerate(self._lines[start - 1 :], start=start):
@@ -134,15 +134,15 @@ class _Lines:
 def read(path: str, allow_code: bool = False) -> Sweep:
     """The sweep of a file; raises `InvalidInput` naming the line.
 
-    allow_code: whether Python files that it names are run; otherwise they are refused.
+    allow_code: whether Python files that it names are run; if not, they are refused.
     """
     text = read_text(path, "sweep")
     try:
         fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        place = f"line {found[1]}" if found else "its end"
-        raise InvalidInput(f"{cut(path)} {place}: no TOML: {str(error).partition(' (at')[0]}") from None
+        line = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        table_at = f"line {line[1]}" if line else "its end"
+        raise InvalidInput(f"{cut(path)} {table_at}: not valid TOML: {str(error).partition(' (at')[0]}") from None
     except RecursionError:
         raise InvalidInput(f"{cut(path)} is nested too deeply; make it flatter") from None
     lines = _Lines(cut(path), text)
@@ -172,14 +172,14 @@ def _listed(lines: _Lines, fields: Mapping[str, Any], name: str) -> list[Any]:
     return tables
 
 
-def _table(lines: _Lines, place: tuple[str, int], table: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
+def _table(lines: _Lines, table_at: tuple[str, int], table: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(table, dict):
-        raise lines.wrong(place, place[0], f"{place[0]} is no table; write [{place[0]}] above its keys")
+        raise lines.wrong(table_at, table_at[0], f"{table_at[0]} is no table; write [{table_at[0]}] above its keys")
     for key, value in table.items():
         if key not in kinds:
-            raise lines.wrong(place, key, f"unknown key {cut(key)!r} in {place[0]}; known: {', '.join(kinds)}")
+            raise lines.wrong(table_at, key, f"unknown key {cut(key)!r} in {table_at[0]}; known: {', '.join(kinds)}")
         if not isinstance(value, kinds[key]) or isinstance(value, bool):
-            raise lines.wrong(place, key, f"{key} = {cut(repr(value))} is of the wrong kind")
+            raise lines.wrong(table_at, key, f"{key} = {cut(repr(value))} is of the wrong kind")
     return table
 
 
@@ -204,84 +204,86 @@ def _allowed(spec: str, allow_code: bool) -> str:
 
 
 def _questions(lines: _Lines, head: Mapping[str, Any]) -> tuple[str, ...]:
-    asked = head.get("questions", ["check"])
-    if not asked or any(each not in QUESTIONS for each in asked):
+    questions = head.get("questions", ["check"])
+    if not questions or any(question not in QUESTIONS for question in questions):
         raise lines.wrong(
-            ("sweep", 0), "questions", f"questions = {cut(repr(asked))}; choose from {', '.join(QUESTIONS)}"
+            ("sweep", 0), "questions", f"questions = {cut(repr(questions))}; choose from {', '.join(QUESTIONS)}"
         )
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(questions))
 
 
 def _worlds(lines: _Lines, tables: list[Any], rows_a_world: int) -> Iterator[World]:
-    """The worlds. rows_a_world: how many rows each has."""
+    """The worlds of a file. rows_a_world: the number of rows of each."""
     rows = 0
     for number, table in enumerate(tables):
-        place = ("worlds", number)
-        fields = dict(_table(lines, place, table, _WORLD))
+        table_at = ("worlds", number)
+        fields = dict(_table(lines, table_at, table, _WORLD))
         kinds: list[str] = [key for key in ("pair", "target") if key in fields]  # they may have a text, of their roots
         kinds = kinds or [key for key in ("family", "text", "instance") if key in fields]
         if len(kinds) != 1:
-            raise lines.wrong(place, None, "a world is a family, a text, an instance or models; give one of them")
-        sizes = _range(lines, place, fields, "vocab", kinds[0])
-        seeds = _range(lines, place, fields, "seeds", kinds[0])
-        samplings = _samplings(lines, place, fields)
+            raise lines.wrong(table_at, None, "a world is a family, a text, an instance or models; give one of them")
+        sizes = _range(lines, table_at, fields, "vocab", kinds[0])
+        seeds = _range(lines, table_at, fields, "seeds", kinds[0])
+        samplings = _samplings(lines, table_at, fields)
         rows += len(samplings) * len(sizes) * len(seeds) * rows_a_world
         if rows > MOST_ROWS:
-            raise lines.wrong(place, "seeds", f"{rows:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
+            raise lines.wrong(table_at, "seeds", f"{rows:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
         for sampling, size in product(samplings, sizes):
-            with _at(lines, place, kinds[0]):
+            with _at(lines, table_at, kinds[0]):
                 given = Given(**{**fields, "sampling": sampling, "vocab": size, "seed": seeds[0] or 0})
                 source = _problem(given).source
             for seed in seeds:  # the seed is the only difference
                 yield World(replace(given, seed=seed or 0), {**source, **({"seed": seed} if seed is not None else {})})
 
 
-def _samplings(lines: _Lines, place: tuple[str, int], fields: dict[str, Any]) -> list[str | None]:
+def _samplings(lines: _Lines, table_at: tuple[str, int], fields: dict[str, Any]) -> list[str | None]:
     """The sampling settings; each makes a world of its own."""
     value = fields.pop("sampling", None)
     samplings = value if isinstance(value, list) else [value]
-    if not samplings or not all(each is None or isinstance(each, str) for each in samplings):
+    if not samplings or not all(sampling is None or isinstance(sampling, str) for sampling in samplings):
         wanted = 'such as "temperature=.5", or a list of such'
-        raise lines.wrong(place, "sampling", f"sampling = {cut(repr(value))}; give how tokens are drawn, {wanted}")
+        raise lines.wrong(table_at, "sampling", f"sampling = {cut(repr(value))}; give how tokens are drawn, {wanted}")
     return list(dict.fromkeys(samplings))
 
 
-def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: str, kind: str) -> Sequence[int | None]:
+def _range(
+    lines: _Lines, table_at: tuple[str, int], fields: dict[str, Any], key: str, kind: str
+) -> Sequence[int | None]:
     value = fields.pop(key, None)
     if value is None:
         return [None]
     if kind == "instance" or (kind in ("text", "pair", "target") and key == "seeds"):
-        raise lines.wrong(place, key, f"{key} has no effect on this {kind}; leave it out")
+        raise lines.wrong(table_at, key, f"{key} has no effect on this {kind}; leave it out")
     match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9}))?", str(value).strip())
     if match is None or int(match[2] or match[1]) < int(match[1]):
-        raise lines.wrong(place, key, f'{key} = {cut(repr(value))}; give a whole number or a range such as "0..99"')
+        raise lines.wrong(table_at, key, f'{key} = {cut(repr(value))}; give a whole number or a range such as "0..99"')
     return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
 def _schemes(lines: _Lines, tables: list[Any], allow_code: bool) -> Iterator[DraftScheme]:
     for number, table in enumerate(tables):
-        place = ("schemes", number)
-        fields = _table(lines, place, table, _SCHEME)
+        table_at = ("schemes", number)
+        fields = _table(lines, table_at, table, _SCHEME)
         spec = fields.get("scheme", "delayed")
         ranges: dict[str, Sequence[int]] = {}
         for flag in ("K", "L1", "L2"):
             if flag in fields:
-                with _at(lines, place, flag):
+                with _at(lines, table_at, flag):
                     ranges[flag] = parse_range(str(fields[flag]), flag)
-        with _at(lines, place, "scheme"):
+        with _at(lines, table_at, "scheme"):
             _allowed(spec, allow_code)
-            made = shapes(
+            built = shapes(
                 lambda spec=spec, **shape: build_scheme(spec, None, None, **shape),
                 ranges, fields.get("budget"), fields.get("max_nodes"),
             )  # fmt: skip
         deepest = fields.get("max_depth")
-        yield from (scheme for scheme in made if deepest is None or scheme.depth <= deepest)
+        yield from (scheme for scheme in built if deepest is None or scheme.depth <= deepest)
 
 
 @contextmanager
-def _at(lines: _Lines, place: tuple[str, int], key: str) -> Iterator[None]:
-    """Errors inside get the line of this key."""
+def _at(lines: _Lines, table_at: tuple[str, int], key: str) -> Iterator[None]:
+    """Errors raised inside name the line of this key."""
     try:
         yield
     except DraftproofError as error:
-        raise lines.wrong(place, key, cut(str(error), 240)) from None
+        raise lines.wrong(table_at, key, cut(str(error), 240)) from None
