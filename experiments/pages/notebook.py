@@ -1,7 +1,7 @@
-"""The tutorial: `python -m draftproof.experiments.pages.notebook` runs its code and keeps the outputs.
+"""The tutorial: `python -m draftproof.experiments.pages.notebook` runs its code and saves the outputs.
 
-The cells run in this process, one after the other, and what Jupyter would show of them is kept. A kernel of Jupyter
-brings some thirty packages and takes seconds to start, and these cells do not need one.
+The cells run in this process, one after the other, and the outputs that Jupyter would show are saved. A kernel of
+Jupyter needs some thirty packages and takes seconds to start.
 """
 
 import ast

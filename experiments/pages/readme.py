@@ -31,7 +31,7 @@ from draftproof.simulator.verdicts.compatibility import Cell, compatibility
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
-#: Random instances for every case, beside the corner cases: for the schemes and for the dominance relations.
+#: Random instances for every case, in addition to the corner cases.
 COUNT = 8
 
 
@@ -57,12 +57,12 @@ def _efficiencies(name: str) -> tuple[Fraction | float, ...]:
 
 def counterexamples(names: Sequence[str]) -> Mapping[tuple[str, str], int | None]:
     """For every pair (a, b) the instance on which `a` falls furthest below `b`, None where there is none."""
-    found: dict[tuple[str, str], int | None] = {}
+    instances: dict[tuple[str, str], int | None] = {}
     for a, b in product(names, names):
         gaps = [y - x for x, y in zip(_efficiencies(a), _efficiencies(b), strict=True)]
         worst = max(range(len(gaps)), key=gaps.__getitem__)
-        found[a, b] = worst if gaps[worst] > 0 else None
-    return found
+        instances[a, b] = worst if gaps[worst] > 0 else None
+    return instances
 
 
 def lossless_on_delayed() -> list[str]:
@@ -91,7 +91,7 @@ def page() -> str:
 
 
 def section(name: str) -> str:
-    """What stands on the page about one verifier."""
+    """The section about one verifier."""
     entry = verifiers.REGISTRY[name]
     if name not in verifiers.STANDALONE:
         return _section(entry, ["Made for one instance: nothing is computed about it here."])
@@ -122,14 +122,14 @@ def _computed(verifier: Verifier, cells: Sequence[Cell]) -> list[str]:
 
 def relations(names: Sequence[str], below: Mapping[tuple[str, str], int | None]) -> str:
     """The matrix of all pairs, and the instances that its letters stand for."""
-    places = dict.fromkeys(place for (a, b), place in below.items() if place is not None and a != b)
-    letters = {place: _letters(number) for number, place in enumerate(places)}
+    numbers = dict.fromkeys(instance for (a, b), instance in below.items() if instance is not None and a != b)
+    letters = {instance: _letters(number) for number, instance in enumerate(numbers)}
     head = f"| | {' | '.join(str(number) for number in range(1, len(names) + 1))} |"
     rows = [
         f"| {number} `{a}` | {' | '.join(_relation(a, b, below, letters) for b in names)} |"
         for number, a in enumerate(names, start=1)
     ]
-    legend = [f"{letter}: {_instances()[place][0]}" for place, letter in letters.items()]
+    legend = [f"{letter}: {_instances()[instance][0]}" for instance, letter in letters.items()]
     return "\n\n".join(
         [
             "## Which brings more",
@@ -144,12 +144,12 @@ def relations(names: Sequence[str], below: Mapping[tuple[str, str], int | None])
 
 
 def _relation(a: str, b: str, below: Mapping[tuple[str, str], int | None], letters: Mapping[int, str]) -> str:
-    place = below[a, b]
+    instance = below[a, b]
     if a == b:
         return ""
-    if place is not None:
-        shortfall = float(_efficiencies(a)[place] - _efficiencies(b)[place])
-        return f"{shortfall:.2f} {letters[place]}" if shortfall <= -0.005 else f"{shortfall:.0e} {letters[place]}"
+    if instance is not None:
+        shortfall = float(_efficiencies(a)[instance] - _efficiencies(b)[instance])
+        return f"{shortfall:.2f} {letters[instance]}" if shortfall <= -0.005 else f"{shortfall:.0e} {letters[instance]}"
     if below[b, a] is None:
         return "="
     return "**≥**" if b in verifiers.REGISTRY[a].card.dominates else "≥"
@@ -178,7 +178,7 @@ def _cost(verifier: Verifier) -> str:
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 PAGE = README.parent / "verifiers" / "README.md"
-#: The pages whose code runs and whose commands print what stands there.
+#: The pages whose examples are run and whose outputs of commands are compared.
 PAGES = (
     README,
     *(
@@ -191,7 +191,7 @@ TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTAL
 
 
 def with_table(text: str, name: str, table: str) -> str:
-    """The text with what stands between the two marks of this name replaced."""
+    """The text with a new table between the two marks of this name."""
     pattern = rf"(<!-- {name}: generated -->\n).*?(<!-- {name}: end -->)"
     return re.sub(pattern, lambda match: match[1] + table + match[2], text, flags=re.DOTALL)
 
@@ -205,14 +205,14 @@ def transcript(command: str) -> str:
 
 
 def refresh(text: str, comparison: str | None) -> str:
-    """The page as it should be."""
+    """The page with current tables and outputs."""
     if comparison is not None:
         text = with_table(text, "comparison", comparison)
     return TRANSCRIPT.sub(lambda match: f"```console\n$ draftproof {match[1]}\n{transcript(match[1])}```", text)
 
 
 if __name__ == "__main__":
-    given = Path(sys.argv[1]).read_text(encoding="utf-8") if len(sys.argv) > 1 else None
+    comparison = Path(sys.argv[1]).read_text(encoding="utf-8") if len(sys.argv) > 1 else None
     write_whole(PAGE, page())
     for readme in PAGES:
-        write_whole(readme, refresh(readme.read_text(encoding="utf-8"), given))
+        write_whole(readme, refresh(readme.read_text(encoding="utf-8"), comparison))

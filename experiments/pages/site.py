@@ -1,7 +1,7 @@
 """The site: a hook of mkdocs (`make docs`) that publishes the pages of the repository and generates the reference.
 
-Pages link to files as they lie in the repository, so that links work wherever it is shown. The hook publishes the
-README files where they lie, copies the files that pages link to, and rewrites the links.
+Links in pages are relative paths in the repository, so that they work on other hosts as well. The hook publishes the
+README files under the same paths, copies the files that pages link to, and rewrites the links.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOMS, SINGLE = (
     ("simulator", "verifiers", "lp_analysis", "experiments"),
     ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
-#: The target of a link or of a picture, without its anchor; addresses of the web and anchors of the page stay.
+#: The target of a link or of a picture, without its anchor; not web addresses and anchors of the same page.
 LINK = re.compile(r"(\]\(|src=\")(?!\w+:)([^)#\"\s]+)")
 
 
@@ -42,8 +42,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from nbconvert import MarkdownExporter
 
     pages = [*(ROOT / name for name in SINGLE), *(page for room in ROOMS for page in (ROOT / room).rglob("*.md"))]
-    found = (file for page in [*pages, *DOCS.rglob("*.md")] for file in linked_files(page))
-    for path in sorted({*pages, *(file for file in found if DOCS not in file.parents)}):
+    linked = (file for page in [*pages, *DOCS.rglob("*.md")] for file in linked_files(page))
+    for path in sorted({*pages, *(file for file in linked if DOCS not in file.parents)}):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     exporter: Any = MarkdownExporter  # without types
     generated = {
@@ -71,13 +71,13 @@ def linked_files(page: Path) -> list[Path]:
 
 
 def _file(link: str, folder: Path) -> Path | None:
-    """The file that a link leads to; None where it is none of the repository."""
+    """The file of the repository that a link leads to; None for other links."""
     path = (folder / link).resolve()
     return path if path.is_file() and ROOT in path.parents else None
 
 
 def _moved(link: str, folder: Path, here: str) -> str:
-    """The link as it must be on the page of the site in the folder `here`."""
+    """The link rewritten for a page in the folder `here` of the site."""
     path = _file(link, folder)
     if path is None:
         return link
@@ -110,7 +110,7 @@ def python_page() -> str:
 
 
 def _kind(value: Any) -> str:
-    """The section in which a name of the face stands."""
+    """The section of the page for a public name."""
     if not isinstance(value, type):
         return "Functions" if inspect.isfunction(value) else "Tables"
     if issubclass(value, Exception):

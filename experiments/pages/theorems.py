@@ -1,8 +1,7 @@
 """The page of theorems: `python -m draftproof.experiments.pages.theorems [ROWS.db]` proves them and writes the page.
 
-Rows are kept in a store, so that a run that was stopped goes on where it was. A row is known by the code that it rests
-on and ends with a digest of it: a row of other code is proved again, and `--check` names the rows of the page that were
-proved by code that has changed since. Seconds are of the processor, one core.
+Rows are stored, so that a stopped run can be resumed. Each row has a digest of the code that proved it: after a change
+of that code it is proved again, and `--check` names the rows of the page that are stale. Seconds are processor seconds.
 """
 
 import hashlib
@@ -27,7 +26,7 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.verdicts.lossless import check
 
-#: Modules that every theorem rests on, and those with free numbers, as paths from the root.
+#: Modules that prove every theorem, and the one for free numbers, as paths from the root.
 PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
     "experiments/cli/prove/free",
@@ -41,7 +40,7 @@ PAIR, DEEP, TRUNK, TRIPLE = Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(2, 1, 1)
 
 @dataclass(frozen=True)
 class Claim:
-    """One theorem to be tried: `verifier` is lossless, or stands in `kind` to `other`."""
+    """One theorem to be tried: `verifier` is lossless, or has the relation `kind` to `other`."""
 
     verifier: str
     vocab_size: int
@@ -52,7 +51,7 @@ class Claim:
     other: str = ""
 
     def fields(self) -> dict[str, Any]:
-        """Everything that defines it."""
+        """The fields that define it."""
         return {
             "verifier": self.verifier,
             "vocab_size": self.vocab_size,
@@ -64,12 +63,12 @@ class Claim:
         }
 
     def request(self) -> Request:
-        """What is asked."""
+        """The request of `draftproof prove` for it."""
         return Request(find_verifier(self.verifier), self.vocab_size, self.scheme, self.zeros, self.free, MOST)
 
     @cached_property
     def code(self) -> str:
-        """A digest of all the code that the answer rests on."""
+        """A digest of all code that the proof runs."""
         room = [*PROVER, *([FREE] if self.free else [])]
         modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
         digests = (code_digest([*room, module.replace(".", "/")]) for module in modules)
@@ -77,11 +76,11 @@ class Claim:
 
     @property
     def strong_id(self) -> str:
-        """What its row is known by."""
+        """The identity of its row."""
         return strong_id({**self.fields(), "code": self.code})
 
 
-#: Verifiers that are lossy, each on a shape where that shows.
+#: Lossy verifiers, each on a shape where it is refuted.
 LOSSY: tuple[tuple[str, DraftScheme], ...] = (
     ("naive_from_target", Delayed(1, 0, 1)),
     ("relaxed", Delayed(1, 0, 1)),
@@ -134,7 +133,7 @@ def claims() -> Iterator[Claim]:
 
 
 def small_claims() -> Iterator[Claim]:
-    """Lossless at two tokens."""
+    """Claims that verifiers are lossless at two tokens."""
     for name in (*SINGLE, *SEVERAL):
         yield Claim(name, 2, PATH)
     for scheme in (PAIR, TRUNK, DEEP):
@@ -157,7 +156,7 @@ def small_claims() -> Iterator[Claim]:
 
 
 def large_claims() -> Iterator[Claim]:
-    """What takes longer: three tokens, three paths, long paths, free numbers in deep trees."""
+    """Claims that take longer: three tokens, three paths, long paths, free numbers in deep trees."""
     for name in SEVERAL:
         yield Claim(name, 3, PAIR)
     for name in ("khisti", "spectr"):
@@ -209,17 +208,17 @@ PAGE = Path(__file__).parents[2] / "simulator" / "theorems" / "README.md"
 
 
 def row_of(claim: Claim) -> dict[str, Any]:
-    """What was found about a claim."""
+    """Prove a claim; returns its row."""
     request = claim.request()
     start = time.process_time()
     answer = relate_two(request, claim.kind, find_verifier(claim.other)) if claim.kind else run_proof(request)
-    found = answer.as_json()
-    kept = {key: found.get(key) for key in ("verdict", "verdict_cells", "cells", "degree", "same_law", "open_cells")}
+    fields = answer.as_json()
+    shown = {key: fields.get(key) for key in ("verdict", "verdict_cells", "cells", "degree", "same_law", "open_cells")}
     return {
         **claim.fields(),
-        **kept,
-        "certified": found.get("certified"),
-        "solved": found.get("solved"),
+        **shown,
+        "certified": fields.get("certified"),
+        "solved": fields.get("solved"),
         "confirmed": confirmed(request, answer),
         "code": claim.code,
         "cpu_seconds": round(time.process_time() - start, 1),
@@ -228,26 +227,26 @@ def row_of(claim: Claim) -> dict[str, Any]:
 
 
 def confirmed(request: Request, answer: Report | Related) -> str | None:
-    """What a check finds at the point of a refutation, where the answer is one."""
+    """The values that `check` computes at the point of a refutation; None for other answers."""
     if isinstance(answer, Related):
         failed = answer.relation.counterexample
         if failed is None:
             return None
         pair = (request.named.verifier, answer.other.verifier)
-        given = failed.instance.target, failed.instance.draft, request.scheme
-        values = tuple(check(each, *given, engine="enumerate").block_efficiency for each in pair)
+        arguments = failed.instance.target, failed.instance.draft, request.scheme
+        values = tuple(check(verifier, *arguments, engine="enumerate").block_efficiency for verifier in pair)
         return f"{values[0]} against {values[1]}" if values == failed.values else "not confirmed"
-    found = answer.proof.refutation
-    if found is None:
+    refutation = answer.proof.refutation
+    if refutation is None:
         return None
-    at = answer.proof.subject.at(found.point[len(found.point) - len(answer.proof.shape.parameters) :])
-    verdict = check(at, found.instance.target, found.instance.draft, request.scheme, engine="enumerate")
-    same = verdict.violation == found.violation
-    return f"{found.violation.found} for {found.violation.expected}" if same else "not confirmed"
+    at = answer.proof.subject.at(refutation.point[len(refutation.point) - len(answer.proof.shape.parameters) :])
+    verdict = check(at, refutation.instance.target, refutation.instance.draft, request.scheme, engine="enumerate")
+    same = verdict.violation == refutation.violation
+    return f"{refutation.violation.found} for {refutation.violation.expected}" if same else "not confirmed"
 
 
 def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator[str]:
-    """The page. waiting: claims without a row of the code as it is now."""
+    """The lines of the page. waiting: claims without a row of the current code."""
     yield "# Theorems\n\nMade by `python -m draftproof.experiments.pages.theorems`.\n"
     yield (
         "Each line is about **every** target p and draft q at its shape, ties included, with full support or, where\n"
@@ -318,8 +317,8 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
 
 
 def main(path: str) -> None:
-    """Prove what is not in the store of rows yet, then write the page."""
-    file = Store(path, any_code=True)  # a row is known by the code that it rests on
+    """Prove the claims that are not in the store, then write the page."""
+    file = Store(path, any_code=True)  # the identity of a row contains a digest of its code
     for claim in claims():
         if claim.strong_id not in file:
             row = row_of(claim)
@@ -330,7 +329,7 @@ def main(path: str) -> None:
 
 
 def write_page(file: Store) -> None:
-    """The page from the rows there are."""
+    """Write the page from the stored rows."""
     known = {claim.strong_id: claim for claim in claims()}
     rows = [file[key] for key in known if key in file]
     waiting = [claim for key, claim in known.items() if key not in file]
@@ -338,7 +337,7 @@ def write_page(file: Store) -> None:
 
 
 def stale(page: str) -> list[Claim]:
-    """Claims without a row of the code as it is now. page: its text."""
+    """Claims without a row of the current code. page: its text."""
     missing = []
     for claim in claims():
         name = f"{claim.verifier} {claim.kind} {claim.other}".strip()
@@ -354,7 +353,7 @@ def report() -> int:
     """Name the rows that are stale; exit code 1 if there are any."""
     missing = stale(PAGE.read_text(encoding="utf-8"))
     for claim in missing:
-        remark(f"not of this code: {claim}")
+        remark(f"stale: {claim}")
     remark(f"{len(missing)} of {len(list(claims()))} rows are stale")
     return 1 if missing else 0
 

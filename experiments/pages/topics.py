@@ -1,4 +1,4 @@
-"""Count the embedded text anew: `python -m draftproof.experiments.pages.topics`, under the Python whose text it is.
+"""Count the embedded text again: `python -m draftproof.experiments.pages.topics`, in the Python version of the text.
 
 It writes `experiments/inputs/topics.npz` and prints the hash of the text and the checksum that
 `experiments/inputs/text.py` states.

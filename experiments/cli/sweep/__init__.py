@@ -69,7 +69,7 @@ def sweep(
         return cut_short(done, planned.rows, "rows", store)
     summary["kept"] = len(rows_store)
     rows_store.close()
-    console.print(f"{printable(store)}: {summary['rows_store']:,} rows", soft_wrap=True)
+    console.print(f"{printable(store)}: {summary['kept']:,} rows", soft_wrap=True)
     if export is not None:
         summary["exported"] = write(store, export)
         console.print(f"{printable(export)}: {summary['exported']:,} rows", soft_wrap=True)

@@ -183,7 +183,10 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
     ("arguments", "message"),
     [
         ((spec("duplicates_twice"), "--interface", "paths", "--lengths", "1,2"), "the longest first"),
-        ((spec("duplicates_twice"), "--interface", "paths", "--lengths", "2,1", "--K", 2), "no other shape"),
+        (
+            (spec("duplicates_twice"), "--interface", "paths", "--lengths", "2,1", "--K", 2),
+            "every other option of the shape",
+        ),
         ((spec("bonus_row"), "--interface", "chain", "--lengths", "2,1"), "takes one path"),
         (("nowhere.py:verify",), "no file nowhere.py"),
         ((spec("bonus_row", "nothing"),), "nothing"),

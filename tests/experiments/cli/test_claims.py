@@ -81,7 +81,7 @@ def test_a_verdict_that_is_not_the_known_one_is_exit_1(draftproof, monkeypatch):
     [
         (("gbv-at-least-blok",), "there is no claim 'gbv-at-least-blok'; did you mean gbv-at-least-block"),
         (("nonsense",), "draftproof claims lists them"),
-        (("actions", "--folder", "nowhere"), "--folder nowhere is no folder; make it first"),
+        (("actions", "--folder", "nowhere"), "--folder nowhere is not a folder; make it first"),
     ],
 )
 def test_what_cannot_be_is_one_line(draftproof, arguments, words):

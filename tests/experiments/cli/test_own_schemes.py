@@ -129,7 +129,7 @@ def test_a_matrix_on_long_tables_is_refused_before_they_are_made(run, monkeypatc
     monkeypatch.setattr(matrix, "_rows_of", lambda problem, case: made.append(case[1].depth) or rows_of(problem, case))
     refused = run("matrix naive --vocab 12 --family dirichlet --scheme without_replacement:K=3,L1=2,L2=3")
     assert refused.code == 2
-    assert "(K=3, L1=2, L2=3) is larger than a shape that is too large already: naive on" in refused.err
+    assert "(K=3, L1=2, L2=3) is larger than another shape that is too large: naive on" in refused.err
     assert max(made) < 5
 
 
