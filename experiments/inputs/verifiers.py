@@ -133,7 +133,7 @@ class NamedVerifier:
 
 
 #: A verifier on a scheme.
-Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
+Combination: TypeAlias = tuple[NamedVerifier, DraftScheme]
 
 
 def from_file(spec: str) -> bool:

@@ -83,28 +83,28 @@ class Recorded(NamedTuple):
 class Log:
     """What the runs of a function showed beside their verdicts.
 
-    reuse: places where one coin decides twice. notes: what the law assumes. sliver: the largest probability of a branch
-    that counts as rounding and is left out (see `Kind`). replayed: by target row, trees and answers of the runs that
-    were repeated at several points of real numbers. events: coins with boundary values in the last run.
+    reuse: places where one coin decides twice. notes: what the law assumes. left_out: the largest probability of a
+    branch that counts as rounding and is left out (see `Kind`). replayed: by target row, trees and answers of the runs
+    that were repeated at several points of real numbers. events: coins with boundary values in the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
-    sliver: float = 0.0
+    left_out: float = 0.0
     replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
 
     def as_fields(self) -> dict[str, Any]:
         """The log as plain data, for another process."""
         return {
-            "reuse": list(self.reuse), "notes": list(self.notes), "sliver": self.sliver, "events": list(self.events)
+            "reuse": list(self.reuse), "notes": list(self.notes), "left_out": self.left_out, "events": list(self.events)
         }  # fmt: skip
 
     def add(self, fields: Mapping[str, Any]) -> None:
         """Add the log of one run in another process."""
         self.reuse.update(dict.fromkeys(fields.get("reuse", ())))
         self.notes.update(dict.fromkeys(fields.get("notes", ())))
-        self.sliver = max(self.sliver, fields.get("sliver", 0.0))
+        self.left_out = max(self.left_out, fields.get("left_out", 0.0))
         self.events = tuple(fields.get("events", ()))
 
 
@@ -192,8 +192,8 @@ class Audited(OtherProcessVerifier):
             return self._relayed(self.function, roots, nodes, coin)
         if self.coins == "bisect":
             return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
-        sliver = self.rows.kind.sliver
-        steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
+        negligible = self.rows.kind.negligible
+        steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "boundary_coin": coin}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
         with intercepted(of_session, watch=(self.function,), **how) as session:
@@ -335,20 +335,20 @@ class _Endless(InvalidVerifier):
     """A run was stopped, as its loop may have no end."""
 
 
-class _SliverCoin:
-    """A coin that leaves out branches less probable than `sliver`, which only rounding makes possible."""
+class _RoundingCoin:
+    """A coin that leaves out branches less probable than `negligible`, which only rounding makes possible."""
 
-    def __init__(self, coin: Coin, sliver: float, log: Log) -> None:
+    def __init__(self, coin: Coin, negligible: float, log: Log) -> None:
         self._coin = coin
-        self._sliver = fmpq(*sliver.as_integer_ratio())
+        self._negligible = fmpq(*negligible.as_integer_ratio())
         self._log = log
         self._weight = 1.0
 
     def flip(self, probability: Any) -> bool:
-        if probability <= self._sliver:
+        if probability <= self._negligible:
             self._note(probability)
             return False
-        if 1 - probability <= self._sliver:
+        if 1 - probability <= self._negligible:
             self._note(1 - probability)
             return True
         answer = self._coin.flip(probability)
@@ -357,7 +357,7 @@ class _SliverCoin:
 
     def choose(self, weights: Any) -> int:
         listed = list(weights)
-        least = sum(listed) * (self._sliver if isinstance(listed[0], fmpq) else float(self._sliver))
+        least = sum(listed) * (self._negligible if isinstance(listed[0], fmpq) else float(self._negligible))
         for weight in listed:
             if 0 < weight <= least:
                 self._note(weight)
@@ -373,4 +373,4 @@ class _SliverCoin:
             )
 
     def _note(self, probability: Any) -> None:
-        self._log.sliver = max(self._log.sliver, float(probability))
+        self._log.left_out = max(self._log.left_out, float(probability))

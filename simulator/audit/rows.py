@@ -24,14 +24,14 @@ class Kind:
 
     arithmetic: of the law. tolerance: the largest deviation that counts as zero: some thousand roundings of a float64
     (1.1e-16) and some hundred of a float32 (6e-8), more than a function does on small trees and far less than the
-    effect of a bug. sliver: branches less probable than this come from rounding (a ratio of 1 computed as 1 - 1e-16)
+    effect of a bug. negligible: less probable branches come from rounding (a ratio of 1 computed as 1 - 1e-16)
     and are left out; ten of them stay below the tolerance.
     """
 
     name: str
     arithmetic: Arithmetic
     tolerance: float
-    sliver: float
+    negligible: float
 
 
 KINDS = {

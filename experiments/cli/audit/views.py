@@ -32,9 +32,9 @@ def rests(report: Report) -> list[str]:
         )
     if not kind.arithmetic.exact:
         lines.append(f"deviations up to {kind.tolerance:g} count as rounding of the function's own {kind.name} numbers")
-    if audited.log.sliver:
+    if audited.log.left_out:
         lines.append(
-            f"branches of probability up to {audited.log.sliver:.1g}, which only rounding makes possible, "
+            f"branches of probability up to {audited.log.left_out:.1g}, which only rounding makes possible, "
             "were not followed"
         )
     if audited.coins == "bisect":

@@ -27,7 +27,7 @@ import numpy as np
 
 from draftproof.experiments.grid.cost import expected_cost
 from draftproof.experiments.inputs.schemes import planned_on
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Player, Settings
+from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier, Planned, Settings
 from draftproof.experiments.models.expect.nested import Nested, nests
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
 from draftproof.experiments.models.expect.tables import root_case, upper_case
@@ -486,14 +486,14 @@ class SharedTrees:
         trees = RootTrees(self._setting.pair, self._setting.warp, self.contexts[0])
         trees.one_of_each(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
 
-    def of(self, players: Sequence[Player], progress: Tick | None = None) -> list[AlongText]:
-        """Of each verifier on its scheme; progress: told of every player and context.
+    def of(self, combinations: Sequence[Combination], progress: Tick | None = None) -> list[AlongText]:
+        """Of each verifier on its scheme; progress: told of every combination and context.
 
         Raises `InvalidInput` for a verifier that is not lossless where that can be seen and for one whose card does
         not claim the scheme where it cannot, and what verifiers raise.
         """
         results: dict[int, AlongText] = {}
-        for place, (named, scheme) in enumerate(players):
+        for place, (named, scheme) in enumerate(combinations):
             with named_errors(named.label), suppress(TooLarge):
                 if self._law_seconds(named, scheme) is not None:
                     results[place] = self._exact(named, scheme)
@@ -508,9 +508,9 @@ class SharedTrees:
                     results[place] = AlongText.of(found.means, 1.0 + scheme.depth, found.how)
             if progress and place in results:
                 progress(len(self.contexts))
-        rest = [place for place in range(len(players)) if place not in results]
-        results |= dict(zip(rest, self._sampled([players[place] for place in rest], progress), strict=True))
-        return [results[place] for place in range(len(players))]
+        rest = [place for place in range(len(combinations)) if place not in results]
+        results |= dict(zip(rest, self._sampled([combinations[place] for place in rest], progress), strict=True))
+        return [results[place] for place in range(len(combinations))]
 
     def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> AlongText:
         prediction = predict(named.verifier, self._cases, scheme)
@@ -531,15 +531,15 @@ class SharedTrees:
                         return part, summed(named.verifier, part, self._rows).means[:, 0]
         return None
 
-    def _sampled(self, players: Sequence[Player], progress: Tick | None) -> list[AlongText]:
-        means = np.zeros((len(players), len(self.contexts), self.budget.trees))
-        known = [self._known(*player) for player in players]
-        for number, context in enumerate(self.contexts) if players else ():
+    def _sampled(self, combinations: Sequence[Combination], progress: Tick | None) -> list[AlongText]:
+        means = np.zeros((len(combinations), len(self.contexts), self.budget.trees))
+        known = [self._known(*combination) for combination in combinations]
+        for number, context in enumerate(self.contexts) if combinations else ():
             # trees of all schemes, so that they are the same whoever is asked about, in this call or another
             drawing, choices = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
             trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
             drawn = [trees.one_of_each(self._schemes, SamplingCoin(drawing)) for _ in range(self.budget.trees)]
-            for place, (named, scheme) in enumerate(players):
+            for place, (named, scheme) in enumerate(combinations):
                 judge = judges.setdefault(named.spec, TreeMean(named.verifier, choices))
                 at = self._schemes.index(scheme)
                 with named_errors(named.label):
@@ -554,7 +554,7 @@ class SharedTrees:
         said = [trees_said if upper is None else f"{trees_said} below {SUMS}" for upper in known]
         return [
             AlongText.of(each, 1.0 + scheme.depth, how)
-            for each, how, (_, scheme) in zip(means, said, players, strict=True)
+            for each, how, (_, scheme) in zip(means, said, combinations, strict=True)
         ]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from draftproof.experiments.grid.groups import positions_by_group
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
+from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.expected import CHOSEN, AlongText, SharedTrees, planned_scheme
 from draftproof.experiments.models.expect.nested import nests
 from draftproof.experiments.models.loop.generation import autoregressive
@@ -86,7 +86,7 @@ class Candidate:
     draft_passes: float
 
     @property
-    def player(self) -> Player:
+    def combination(self) -> Combination:
         return self.named, self.scheme
 
     @property
@@ -227,7 +227,7 @@ def split(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candid
 
 
 def _asked(candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None) -> list[Candidate]:
-    found = expectations.of([each.player for each in candidates], progress)
+    found = expectations.of([each.combination for each in candidates], progress)
     return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]
 
 
@@ -259,7 +259,7 @@ def expecting_seconds(candidates: Sequence[Candidate], expectations: SharedTrees
 
 def runs_of(candidate: Candidate) -> float:
     """How often a verifier runs on one tree for its mean over the coin, roughly: once where nothing is left to it."""
-    verifier, scheme = candidate.player[0].verifier, candidate.scheme
+    verifier, scheme = candidate.combination[0].verifier, candidate.scheme
     return 1.0 if closed_form(verifier) or nests(verifier, scheme) else 1.0 + scheme.depth
 
 
@@ -554,8 +554,8 @@ class Search:
         most = len(some) * contexts
         with bar("tokens a block (contexts, at most)", most) as tick:
             told = forecast.on_the_way(tick, most, expecting, after, "expectations")
-            known = {each.player: each for each in weighed(some, self._expectations, progress=told)}
-        candidates = [known.get(each.player, each) for each in candidates]
+            known = {each.combination: each for each in weighed(some, self._expectations, progress=told)}
+        candidates = [known.get(each.combination, each) for each in candidates]
         worth, _ = split(candidates)
         fewest = replace(self.amount, rounds=2)
         if forecast.limit is not None:
@@ -609,8 +609,11 @@ class Search:
             return False
 
         with bar("texts", sum(turns) * self.amount.roots) as tick:
-            players, expected = [each.player for each in worth], [each.expected for each in worth if each.expected]
-            return successive_halving(self.setting, players, expected, plain, self.amount, step, done, tick)
+            combinations, expected = (
+                [each.combination for each in worth],
+                [each.expected for each in worth if each.expected],
+            )
+            return successive_halving(self.setting, combinations, expected, plain, self.amount, step, done, tick)
 
 
 def near(candidates: Sequence[Candidate]) -> list[Candidate]:

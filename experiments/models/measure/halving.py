@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Player
+from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.setting import Setting
@@ -194,7 +194,7 @@ def _pilot_text(pilot: PilotRun | PlainPilotRun, _: int) -> None:
 
 def successive_halving(
     setting: Setting,
-    candidates: Sequence[Player],
+    candidates: Sequence[Combination],
     expected: Sequence[AlongText],
     plain: Sequence[str],
     amount: Amount,

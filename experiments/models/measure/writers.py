@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from draftproof.experiments.inputs.verifiers import Player
+from draftproof.experiments.inputs.verifiers import Combination
 from draftproof.experiments.models.loop.generate_with import Generating
 from draftproof.experiments.models.loop.generation import Piece, autoregressive
 from draftproof.experiments.models.loop.setting import Setting
@@ -32,7 +32,7 @@ from draftproof.simulator.protocol import Context
 #: Ways of writing that are no candidates of ours.
 GENERATE, ASSISTED, LOOP = "generate", "assisted generation", "plain generation in the loop"
 #: A way of writing: one of these, or a verifier on a scheme.
-Way: TypeAlias = str | Player
+Way: TypeAlias = str | Combination
 
 
 @contextmanager

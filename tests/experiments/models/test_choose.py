@@ -235,8 +235,8 @@ def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Se
 
         return replace(named, verifier=Slow())
 
-    players = [slowed("block", 3.0), slowed("naive", 1.0), slowed("spechub", 0.5)]
-    batch = VerifierBatch(players, Stopwatch("cpu", clock=lambda: now[0]))
+    combinations = [slowed("block", 3.0), slowed("naive", 1.0), slowed("spechub", 0.5)]
+    batch = VerifierBatch(combinations, Stopwatch("cpu", clock=lambda: now[0]))
     loop = Loop(where.pair, batch, Delayed(2, 0, 2), where.warp)
     state, coin = loop.start(CONTEXTS[0], 100), coin_for("numpy", 0)
     for _ in range(ENOUGH):
@@ -266,9 +266,9 @@ class Known:
     def __init__(self, mean: float) -> None:
         self.mean, self.asked = mean, list[Delayed]()
 
-    def of(self, players: Any, progress: Any = None) -> list[AlongText]:
-        self.asked += [scheme for _, scheme in players]
-        return [AlongText(self.mean, 0.0, 0.0, self.mean) for _ in players]
+    def of(self, combinations: Any, progress: Any = None) -> list[AlongText]:
+        self.asked += [scheme for _, scheme in combinations]
+        return [AlongText(self.mean, 0.0, 0.0, self.mean) for _ in combinations]
 
 
 def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:

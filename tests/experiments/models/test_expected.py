@@ -53,9 +53,9 @@ NAMED = [find_verifier(name) for name in ("specinfer", "traversal", "block")]
 
 def test_exact_expectations_are_laws(exact_pair: Pair) -> None:
     where, shapes = setting(exact_pair, Sampling(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(1, 0, 2)]
-    players = [(named, shape) for named in NAMED for shape in shapes]
+    combinations = [(named, shape) for named in NAMED for shape in shapes]
     cases = [Case("", *pair_tables(exact_pair, Sampling(), context, 2)) for context in CONTEXTS]
-    for (named, shape), found in zip(players, SharedTrees(where, CONTEXTS, shapes).of(players), strict=True):
+    for (named, shape), found in zip(combinations, SharedTrees(where, CONTEXTS, shapes).of(combinations), strict=True):
         assert found.error == 0
         means = [float(law.block_efficiency) for law in predict(named.verifier, cases, shape).laws]
         assert found.mean == pytest.approx(harmonic_mean(means), abs=1e-12)
@@ -65,15 +65,17 @@ def test_exact_expectations_are_laws(exact_pair: Pair) -> None:
 def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(exact_pair: Pair) -> None:
     where, shapes = setting(exact_pair, Sampling(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(1, 0, 2)]
     schemes = [*shapes, find_scheme("dyspec:nodes=2")]
-    players = [(named, scheme) for named in NAMED[:2] for scheme in schemes if scheme in shapes or named is NAMED[1]]
-    laws = SharedTrees(where, CONTEXTS, schemes).of(players)
-    assert [found.error for found in laws] == [0.0] * len(players)
+    combinations = [
+        (named, scheme) for named in NAMED[:2] for scheme in schemes if scheme in shapes or named is NAMED[1]
+    ]
+    laws = SharedTrees(where, CONTEXTS, schemes).of(combinations)
+    assert [found.error for found in laws] == [0.0] * len(combinations)
     sampled = SharedTrees(where, CONTEXTS, schemes, Budget(0, 200, sums=0))
-    estimates = sampled.of(players)
+    estimates = sampled.of(combinations)
     for law, found in zip(laws, estimates, strict=True):
         assert abs(found.mean - law.mean) <= 4 * found.error
         assert 0 < found.error < 0.1
-    assert sampled.of(players[3:5])[0] == estimates[3]
+    assert sampled.of(combinations[3:5])[0] == estimates[3]
 
 
 def test_errors_are_of_trees_and_spreads_of_contexts() -> None:

@@ -50,14 +50,16 @@ def test_after_a_round_the_slower_half_is_out() -> None:
 def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) -> None:
     assert beside_plain("abc", [GENERATE, LOOP]) == [LOOP, GENERATE, *"abc"]
     assert beside_plain(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
-    players = [(NAIVE, ONE)] * (PLAIN_EVERY + 1)
+    combinations = [(NAIVE, ONE)] * (PLAIN_EVERY + 1)
     where = setting(exact_pair, Sampling(), [(0,), (1,)], 0)
     with same_settings(where):
-        found = successive_halving(where, players, [EXPECTED] * len(players), [GENERATE, LOOP], Amount(2, 3, 2))
+        found = successive_halving(
+            where, combinations, [EXPECTED] * len(combinations), [GENERATE, LOOP], Amount(2, 3, 2)
+        )
     # a text of three tokens after either root, twice at first
     assert [[each.tokens for each in texts] for texts in found.texts[GENERATE]] == [[6, 6], [3, 3]]
     assert [[each.tokens for each in texts] for texts in found.texts[LOOP]] == [[3, 3], [3, 3]]
-    assert [len(found.texts[number]) for number in range(len(players))].count(2) == going_on(len(players))
+    assert [len(found.texts[number]) for number in range(len(combinations))].count(2) == going_on(len(combinations))
     both = Turn.joined([Turn(1, 2, 3.0, {"draft": 4.0, "verify": 5.0}), Turn(10, 20, 30.0, {"draft": 40.0}, 7)])
     assert both == Turn(11, 22, 33.0, {"draft": 44.0, "verify": 5.0}, 7)
 
