@@ -12,7 +12,7 @@ from rich.table import Table
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.groups import FEWEST, few_text
 from draftproof.experiments.grid.store import check_store
-from draftproof.experiments.inputs.options import JsonTarget, grouped
+from draftproof.experiments.inputs.options import JsonTarget, Resume, grouped
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt
@@ -221,7 +221,7 @@ def choose(
     tokens: Tokens = 32,
     rounds: Rounds = 5,
     seconds: Seconds = None,
-    resume: opt.Resume = None,
+    resume: Resume = None,
     json_target: JsonTarget = None,
     csv_file: Csv = None,
     plot: Plot = None,

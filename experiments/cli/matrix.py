@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from importlib.metadata import version
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -23,7 +24,7 @@ from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.shared.output import check_files, number_fields, write_json
-from draftproof.experiments.shared.progress import console_for
+from draftproof.experiments.shared.progress import console_for, cut_short
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
@@ -80,30 +81,49 @@ def compute(
     max_runs: int = 2_000_000,
     problem: Problem | None = None,
     jobs: int = 1,
-) -> list[dict[str, Any]]:
-    """All cells, verifier by verifier; raises `TooLarge` for a user-defined scheme that is too large.
+    resume: str | None = None,
+) -> tuple[list[dict[str, Any]], bool]:
+    """All cells, verifier by verifier, and True; those so far and False after Ctrl-C.
 
-    problem: its rows replace those of the conformance set. jobs: most processes.
-    Raises `InvalidVerifier` for a user-defined verifier that fails in all of them.
+    problem: its rows replace those of the conformance set. jobs: most processes. resume: a store of rows.
+    Raises `TooLarge` for a scheme that is too large, `InvalidVerifier` for a user-defined verifier that fails in all of
+    them.
     """
     settings, given = Settings("rational", "enumerate", max_runs), _given(problem)
     for column in wanted:
         for case in column.cases if column.name not in SCHEMES or given else ():
             _assert_size(chosen, case, count, settings, given)
-    store = Store(None)
+    store = Store(resume, ("compatibility",))
+    judged_on = [_judged_on(column, count, problem) for column in wanted]
     tasks = [
-        Task((strong_id({"verifier": named.identity, "scheme": column.name}),), (named, column))
+        Task((name,), (named, column, name))
         for named in chosen
-        for column in wanted
+        for column, about in zip(wanted, judged_on, strict=True)
+        for name in [strong_id({**about, "verifier": named.identity})]
     ]
     if not run(tasks, store, Executor(_row, jobs, _start, (problem, count)), "cell", None, TRIAL):
-        raise KeyboardInterrupt
+        return rows_of(tasks, store), False
     rows = rows_of(tasks, store)
     for number, named in enumerate(chosen):
         line = rows[number * len(wanted) : (number + 1) * len(wanted)]
         if named.from_file and all(row["error"] for row in line):
             raise InvalidVerifier(f"{named.label} on {line[0]['scheme']}: {line[0]['error']}")
-    return rows
+    return rows, True
+
+
+def _judged_on(column: Column, count: int, problem: Problem | None) -> dict[str, Any]:
+    """What the cells of a column depend on beside the verifier: the trees, and the rows on which they are judged."""
+    deepest = max(scheme.depth for _, scheme in column.cases)
+    roots = [] if problem is None else problem.roots(deepest, RATIONAL)
+    return {
+        "kind": "compatibility",
+        "version": version("draftproof"),
+        "scheme": column.name,
+        "cases": [[size, scheme.as_dict()] for size, scheme in column.cases],
+        "instances": count if problem is None else None,
+        "source": None if problem is None else problem.source,
+        "roots": [root.identity(deepest, problem.source if problem else None) for root in roots],
+    }
 
 
 _rows: tuple[int, Rows | None]
@@ -114,11 +134,10 @@ def _start(problem: Problem | None, count: int) -> None:
     _rows = count, _given(problem)
 
 
-def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
+def _row(about: tuple[NamedVerifier, Column, str]) -> dict[str, Any]:
     """A cell as fields for JSON, with its witness."""
-    (named, column), (count, given), started = about, _rows, time.perf_counter()
+    (named, column, identity), (count, given), started = about, _rows, time.perf_counter()
     cell = compatibility(named.verifier, column.name, count, None, column.cases, given)
-    identity = strong_id({"verifier": named.identity, "scheme": column.name})
     fields: dict[str, Any] = {
         "verifier": named.label,
         "scheme": cell.scheme,
@@ -140,7 +159,12 @@ def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
             **number_fields("found", violation.found),
             "instance": cell.witness.instance.as_dict(),
         }
-    return {**fields, "strong_id": identity, "seconds": round(time.perf_counter() - started, 4)}
+    return {
+        **fields,
+        "kind": "compatibility",
+        "strong_id": identity,
+        "seconds": round(time.perf_counter() - started, 4),
+    }
 
 
 def _given(problem: Problem | None) -> Rows | None:
@@ -249,6 +273,7 @@ def matrix(
     ] = None,
     max_runs: opt.MaxRuns = 2_000_000,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = os.cpu_count() or 1,
+    resume: opt.Resume = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Every verifier on every draft scheme: lossless (proved on n instances), a witness, or not defined.
@@ -256,7 +281,7 @@ def matrix(
     With an instance, a text or models, on their rows; else on the conformance set.
     """
 
-    check_files(given.inputs, {"--json": json_target})
+    check_files(given.inputs, {"--json": json_target, "--resume": resume})
     if given != Given() and instances is not None:
         raise InvalidInput("--instances is for the conformance set; leave out it, or the options of the instance")
     named = chosen_verifiers(chosen)
@@ -264,8 +289,10 @@ def matrix(
     if given != Given():
         problem = choose_problem(given, small=True, told=True)  # every tree is enumerated
         columns = on_rows(columns, problem)
-    rows = compute(named, columns, 8 if instances is None else instances, max_runs, problem, jobs)
-    left_out = ("undefined", "strong_id", "seconds")
+    rows, complete = compute(named, columns, 8 if instances is None else instances, max_runs, problem, jobs, resume)
+    if not complete:
+        return cut_short(len(rows), len(named) * len(columns), "cells", resume)
+    left_out = ("kind", "undefined", "strong_id", "seconds")
     cells = [{key: value for key, value in row.items() if key not in left_out} for row in rows]
     write_json(json_target, {"cells": cells})
     show(console_for(json_target), columns, rows, problem)

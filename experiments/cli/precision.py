@@ -22,7 +22,7 @@ from draftproof.experiments.inputs.given import Given, choose_problem, with_grou
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.shared.output import check_files, number_fields, write_json
-from draftproof.experiments.shared.progress import INTERRUPTED, Tick, bar, console_for, named_errors, remark
+from draftproof.experiments.shared.progress import Tick, bar, console_for, cut_short, named_errors
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -106,10 +106,10 @@ def row_cells(
 
 
 def compute_all(
-    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cells: Sequence[Cell]
+    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cells: Sequence[Cell], resume: str | None = None
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The rows, with a bar over draft trees, and whether they are complete: Ctrl-C ends it early."""
-    store, tasks = Store(None), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
+    """The rows, with a bar over draft trees, and whether they are complete: Ctrl-C ends it early. resume: a store."""
+    store, tasks = Store(resume, ("precision",)), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
     with bar("draft trees", sum(cell.trees for cell in cells)) as tick:
         executor = Executor[Cell](lambda cell: _row(problem, roots, scheme, cell, tick))
         runs = f"about {sum(cell.runs for cell in cells):,.0f} runs"
@@ -123,6 +123,7 @@ def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cel
     breaks = next((fields["breaks"] for fields in by_root if fields["breaks"]), None)
     known = by_root if breaks is None else []
     return {
+        "kind": "precision",
         "verifier": cell.verifier.label,
         "scheme": scheme.as_dict(),
         "precision": cell.precision.name,
@@ -246,12 +247,13 @@ def precision(
         ),
     ] = "float64,float32,float16",
     max_runs: opt.MaxRuns = 20_000_000,
+    resume: opt.Resume = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
     """The exact bias of verifiers that compute in low precision, with exact draft trees and exact coins."""
     from draftproof.simulator.laws.precision import EXACT_DENOMINATOR
 
-    check_files(given.inputs, {"--json": json_target})
+    check_files(given.inputs, {"--json": json_target, "--resume": resume})
     precisions = parse_precisions(kinds)
     if given.denominator is None and given.instance is None:
         given = replace(given, denominator=EXACT_DENOMINATOR)
@@ -263,11 +265,10 @@ def precision(
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
     roots = cases(problem, scheme)
     cells = row_cells(problem, roots, named, scheme, precisions, settings)
-    rows, complete = compute_all(problem, roots, scheme, cells)
+    rows, complete = compute_all(problem, roots, scheme, cells, resume)
     fields = precision_fields(roots, precisions)
     show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
     if not complete:
-        remark(f"interrupted after {len(rows)} of {len(cells)} rows; no other file was written")
-        return INTERRUPTED
+        return cut_short(len(rows), len(cells), "rows", resume)
     write_json(json_target, {"precisions": fields, "rows": rows})
     return 0

@@ -16,6 +16,7 @@ from draftproof.experiments.inputs.options import (
     Draft,
     JsonTarget,
     PromptFile,
+    Resume,
     Samplings,
     Target,
 )
@@ -144,7 +145,7 @@ def train_selector(
     trees: Trees = 16,
     exact: Exact = None,
     seed: opt.Seed = 0,
-    resume: opt.Resume = None,
+    resume: Resume = None,
     json_target: JsonTarget = None,
 ) -> int:
     """Train a network that chooses the tree of every block for one verifier on a pair, and print its gain.

@@ -88,6 +88,9 @@ Engine = Annotated[str, typer.Option(help="auto, enumerate or structured.", rich
 MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse to enumerate more runs.", rich_help_panel=_HOW)]
 MaxMemory = Annotated[float, typer.Option(min=0.001, help="Refuse structured work of more GiB.", rich_help_panel=_HOW)]
 Backend = Annotated[str, typer.Option(help="numpy, torch or cuda (float64, structured engines).", rich_help_panel=_HOW)]
+Resume = Annotated[
+    str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", rich_help_panel=_OUT)
+]
 JsonTarget = Annotated[
     str | None, typer.Option("--json", help="JSON to a file, or - for stdout.", rich_help_panel=_OUT)
 ]

@@ -18,6 +18,7 @@ from draftproof.experiments.inputs.options import (
     JsonTarget,
     PairFolder,
     PromptFile,
+    Resume,
     Sampling,
     Target,
 )
@@ -58,7 +59,6 @@ Schemes = Annotated[
 ]
 TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
-Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", **_OUT)]
 Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the table.", **_OUT)]
 Times = Annotated[

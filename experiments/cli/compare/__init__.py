@@ -103,7 +103,6 @@ Policies = Annotated[
         **_SCHEME,
     ),
 ]
-Resume = Annotated[str | None, typer.Option(help="Store: rows are saved one by one and reused next time.", **_OUTPUT)]
 ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
 Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
@@ -134,7 +133,7 @@ def compare(
     cost: Times = None,
     policy: Policies = None,
     best: Best = None,
-    resume: Resume = None,
+    resume: opt.Resume = None,
     by_root: ByRoot = False,
     json_target: opt.JsonTarget = None,
     csv_file: Csv = None,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from draftproof.experiments.cli import matrix
 from draftproof.experiments.cli import precision as audit
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY, STANDALONE
@@ -155,3 +156,23 @@ def test_rows_of_an_instance_file_are_taken_as_they_are(draftproof):
     ran = draftproof("precision", "naive", "--instance", topics, "--precision", "float16", "--json", "-")
     assert ran.code == 0
     assert set(ran.json["rows"][0]["source"]) == {"instance"}
+
+
+@pytest.mark.parametrize(
+    "command", ["precision naive --vocab 2 --K 1 --L2 1", "matrix naive --instances 1 --scheme delayed"]
+)
+def test_rows_that_are_kept_are_not_computed_again(draftproof, monkeypatch, command):
+    first = draftproof(*command.split(), "--resume", "rows.db", "--json", "-")
+    for module in (matrix, audit):
+        monkeypatch.setattr(module, "_row", lambda *_: pytest.fail("a row was computed again"))
+    again = draftproof(*command.split(), "--resume", "rows.db", "--json", "-")
+    assert (first.code, again.code) == (0, 0)
+    assert again.json == first.json
+
+
+def test_cells_on_other_rows_are_computed(draftproof):
+    counts = [
+        draftproof("matrix", "naive", "--scheme", "delayed", "--resume", "rows.db", "--json", "-", *more).json["cells"]
+        for more in ([], ["--instances", 2], ["--family", "dirichlet", "--vocab", 2])
+    ]
+    assert len({cells[0]["instances"] for cells in counts}) == 3
