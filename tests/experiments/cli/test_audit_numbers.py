@@ -4,6 +4,10 @@ from fractions import Fraction
 
 import pytest
 
+from draftproof.simulator.audit import audited
+from draftproof.simulator.symbolic.numbers.exact import as_float
+from draftproof.simulator.symbolic.replay import point_of
+
 WARNS = """
 import numpy as np
 
@@ -96,6 +100,17 @@ def test_rounding_of_a_lower_precision_is_a_verdict_of_its_own(audit, name, code
     strict = audit(ROUNDED, name, *given, "--strict")
     assert strict.code == int(precision is not None)
     assert ("NOT STRICTLY LOSSLESS" in " ".join(strict.out.split())) is (precision is not None)
+
+
+def test_a_number_that_float16_rounds_to_the_bound_of_a_decision_is_no_other_behaviour(audit, monkeypatch):
+    def at_the_bounds(region, draws, part=0, parts=1):
+        point = point_of(region, draws, part, parts)
+        lows = {variable: as_float(region.interval_of(variable)[0]) for variable in point}
+        return {variable: lows[variable] + 2**-20 if lows[variable] else u for variable, u in point.items()}
+
+    monkeypatch.setattr(audited, "point_of", at_the_bounds)
+    ran = audit(ROUNDED, "half", "--interface", "chain", "--cases", "context,three_tokens,short", "--json", "-")
+    assert (ran.code, ran.json["rounding"]["precision"]) == (0, "float16 or bfloat16")
 
 
 def test_a_bias_as_small_as_rounding_that_is_none_is_refuted_with_the_digits_that_differ(audit):
