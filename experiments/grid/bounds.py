@@ -1,4 +1,4 @@
-"""The certified bounds of a shape at a root, what they cost and how they are delivered: for `bound` and `compare`."""
+"""The certified bounds of a delayed tree at a root, their expected time and their JSON: for `bound` and `compare`."""
 
 import math
 import time
@@ -19,16 +19,16 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
-#: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
+#: Seconds that a solver has taken on two slow cores, by number of paths `V**L`; for estimates only.
 _SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}
-#: A solver is stopped at the limit of a goal; the exact recomputation after it ends within `OVER` limits, or within
-#: `LEAST` seconds where the limit is tiny, or there are no bounds.
-OVER, LEAST = 1.8, 5.0
+#: A solver stops after `Goal.seconds`. Solving and the exact recomputation after it may take `TIME_FACTOR` times as
+#: long, and at least `LEAST_SECONDS`; beyond that there are no bounds.
+TIME_FACTOR, LEAST_SECONDS = 1.8, 5.0
 
 
 @dataclass(frozen=True)
 class Goal:
-    """When a bound is good enough: its certified gap, and the seconds after which it is left as it is."""
+    """When a solver stops: at this certified gap, or after so many seconds."""
 
     gap: float = 1e-6
     seconds: float | None = None
@@ -37,9 +37,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class Bound:
-    """The certified bounds at one root, and how long they took.
+    """The certified bounds at one root, and the seconds that they took.
 
-    above: where the rows stand for finer ones, the optimum of those that bound it from above.
+    above: where the rows at the root are an approximation, the optimum on `Case.above`, which bounds the true one.
     """
 
     root: Case
@@ -49,17 +49,17 @@ class Bound:
 
     @property
     def lower(self) -> Fraction:
-        """What some lossless verifier attains."""
+        """A block efficiency that some lossless verifier attains."""
         return self.found.lower
 
     @property
     def upper(self) -> Fraction:
-        """What none exceeds."""
+        """A block efficiency that no lossless verifier exceeds."""
         return (self.above or self.found).upper
 
     @property
-    def solved(self) -> Fraction:
-        """The part of the gap that is the solver's; the rest is what stands outside the rows."""
+    def solver_gap(self) -> Fraction:
+        """The gap that the solver left; the rest of `upper - lower` comes from approximate rows."""
         return max(self.found.gap, (self.above or self.found).gap)
 
 
@@ -71,7 +71,7 @@ def delayed_only(scheme: DraftScheme) -> Delayed:
 
 
 def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
-    """The optimum at one root. tick: told how many tenths of the way to the gap are done."""
+    """The certified bounds at one root. tick: called with each tenth of the way to the gap of the goal."""
     started = time.perf_counter()
     found = _optimum(root, scheme, goal, tick)
     above = None if root.above is None else _optimum(root.above, scheme, goal, None)
@@ -80,40 +80,40 @@ def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None
 
 def _optimum(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None) -> Optimum:
     instance = root.rows(scheme.depth)
-    told = 0
+    reported = 0
 
     def report(seconds: float, lower: float, upper: float) -> None:
-        nonlocal told
+        nonlocal reported
         done = _tenths(upper - lower, goal.gap)
-        if tick and done > told:
-            tick(done - told)
-            told = done
+        if tick and done > reported:
+            tick(done - reported)
+            reported = done
 
     limits: Any = {"gap": goal.gap, "seconds": goal.seconds, "method": goal.method}
-    most = None if goal.seconds is None else max(OVER * goal.seconds, LEAST)
+    most = None if goal.seconds is None else max(TIME_FACTOR * goal.seconds, LEAST_SECONDS)
     with limited(most, _too_late(most, scheme)):
         found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
     if tick:
-        tick(10 - told)
+        tick(10 - reported)
     return found
 
 
 def _too_late(most: float | None, scheme: Delayed) -> str:
     return (
-        f"no bounds: they are recomputed exactly, and after {most} s that was not done (powers up to K = {scheme.K} "
-        "of the rows); give more --seconds, a smaller tree or rows of shorter numbers"
+        f"no bounds: their exact recomputation (powers up to K = {scheme.K} of the rows) was not finished after "
+        f"{most} s; give more --seconds, a smaller tree or rows of shorter numbers"
     )
 
 
 def _tenths(gap: float, goal: float) -> int:
-    """Progress on the scale of the logarithm, from a gap of 1."""
+    """Progress from a gap of 1 to the gap of the goal, on a logarithmic scale."""
     if gap <= goal:
         return 10
     return max(0, min(9, int(10 * math.log(max(gap, goal)) / math.log(min(goal, 0.5)))))
 
 
 def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
-    """A rough time for one program; raises `TooLarge` for one that would not be begun."""
+    """A rough time for the bounds at one root; raises `TooLarge` where there are too many paths."""
     assert_size(vocab_size, scheme)
     if scheme.K == 1 or scheme.depth <= 1:
         return 0.05
@@ -130,15 +130,15 @@ def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
 
 
 def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str]) -> dict[str, Any]:
-    """What programs read. `optimum` is attained (it is `lower`); nothing lossless exceeds `upper`.
+    """The bounds as JSON. `optimum` repeats `lower`, which a lossless verifier attains; none exceeds `upper`.
 
-    cut: whether the rows stand for finer ones, and both are about those. files: the certificates root by root, and
-    after them, where the rows are cut, those of the upper bounds.
+    cut: whether rows are approximations (`Case.above`); the bounds are then about the true rows. files: of the
+    certificates, root by root; after them, where rows are cut, those of the upper bounds.
     """
     lower, upper = average(bounds)
     count = len(bounds)
-    named = [*files, *[None] * (2 * count - len(files))]
-    first, second = named[:count], named[count:]
+    padded = [*files, *[None] * (2 * count - len(files))]
+    first, second = padded[:count], padded[count:]
     return {
         "scheme": scheme.as_dict(),
         **number_fields("optimum", lower),
@@ -156,7 +156,7 @@ def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str])
                 **number_fields("lower", bound.lower),
                 **number_fields("upper", bound.upper),
                 **number_fields("gap", bound.upper - bound.lower),
-                **number_fields("solver_gap", bound.solved),
+                **number_fields("solver_gap", bound.solver_gap),
                 "orders": len(bound.found.plan.weights),
                 "method": bound.found.method,
                 "timed_out": bound.found.timed_out,

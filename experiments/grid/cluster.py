@@ -1,4 +1,4 @@
-"""A grid on a Dask cluster: workers compute the tasks, and this process stores the rows as they come."""
+"""A grid on a Dask cluster: workers compute the tasks, and this process stores their rows."""
 
 import time
 from collections.abc import Iterator

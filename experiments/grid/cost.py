@@ -1,4 +1,4 @@
-"""The cost of a piece of work in words, said before it begins; `simulator.verdicts.costs` knows what it is."""
+"""The expected cost of a computation, and the line that announces it; `simulator.verdicts.costs` computes it."""
 
 import time
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from draftproof.simulator.verdicts.costs import (
 
 @dataclass(frozen=True)
 class Workload:
-    """Expected work for one instance. about: in words."""
+    """Expected work for one instance. about: the work in words."""
 
     engine: str
     about: str
@@ -40,12 +40,13 @@ def expected_cost(
 ) -> Workload:
     """The mean cost of instances like `samples` (target and draft of each); raises as `Costing.cost` does.
 
-    known: what trials have shown so far by verifier, for the shapes of one problem.
+    known: steps that trial runs have taken so far, by verifier; shared by the schemes of one problem.
     """
     if isinstance(named.verifier, Planned):
         return _program(scheme, settings, samples[0])
     trials = {} if known is None else known.setdefault(named.spec, {})
-    clock = time.perf_counter if named.from_file else time.thread_time  # a pause of the machine would count often
+    # runs of a file's verifier take place in another process; for others thread_time leaves out pauses of the machine
+    clock = time.perf_counter if named.from_file else time.thread_time
     costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, trials)
     with named_errors(f"{named.label} on {scheme}"):
         cost = costing.cost(scheme, samples)
@@ -66,9 +67,9 @@ def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, ru
 
 
 def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Workload, count: int) -> None:
-    """Raises `TooLarge` for more instances than structured evaluation can be expected to get through."""
-    each = Cost(cost.engine, cost.steps, cost.seconds)
-    assert_steps(named.verifier, scheme, settings.arithmetic, each, count, named.label)
+    """Raises `TooLarge` where structured evaluation of so many instances would take too many steps."""
+    one = Cost(cost.engine, cost.steps, cost.seconds)
+    assert_steps(named.verifier, scheme, settings.arithmetic, one, count, named.label)
 
 
 def _words(named: NamedVerifier, scheme: DraftScheme, cost: Cost, vocab_size: int) -> str:
@@ -85,5 +86,5 @@ def _work_words(work: Work) -> str:
 
 def announcement(cost: Workload, count: int = 1) -> str:
     """The cost of `count` instances in a line."""
-    each = f"{count:,} x " if count > 1 else ""
-    return f"{each}{cost.about}, {duration(cost.seconds * count)}"
+    times = f"{count:,} x " if count > 1 else ""
+    return f"{times}{cost.about}, {duration(cost.seconds * count)}"

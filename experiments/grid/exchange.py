@@ -19,11 +19,11 @@ from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, printable, read_bytes
 
-#: How a file of JSON lines begins.
+#: The format in the header of a file of JSON lines.
 FORMAT = "draftproof rows 1"
-#: Bad lines that are named one by one.
+#: Damaged lines that are reported one by one; the others are counted.
 NAMED = 3
-#: The columns of laws and bounds, with their kinds; exact numbers are text such as 91/36, with a float beside them.
+#: The columns of laws and bounds, with their types; exact numbers are text such as 91/36, with a float in a column.
 COLUMNS: Mapping[str, type] = {
     "question": str, "world": str, "family": str, "vocab_size": int, "seed": int, "verifier": str, "scheme": str,
     "K": int, "L1": int, "L2": int, "nodes": int, "arithmetic": str, "lossless": bool,
@@ -36,7 +36,7 @@ _QUESTIONS = {"law": "check", "swept law": "check", "bound": "bound", "swept bou
 
 
 def check_export(path: str | None) -> None:
-    """Raises `InvalidInput` for a name that says no format, or one that needs what is not installed."""
+    """Raises `InvalidInput` for a suffix of no known format, and for Parquet without pyarrow."""
     if path is None:
         return
     suffix = Path(path).suffix
@@ -50,7 +50,7 @@ def check_export(path: str | None) -> None:
 
 
 def export(store: str, path: str) -> int:
-    """Write all rows of a store to a file, whole or not at all; returns how many there are."""
+    """Write all rows of a store to a file in one step; returns their number."""
     check_export(path)
     suffix = Path(path).suffix
     if suffix == ".jsonl":
@@ -74,20 +74,20 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def import_lines(path: str, store: Store) -> int:
-    """Keep the rows of a file of JSON lines that a store does not have; returns how many they are.
+    """Add the rows of a file of JSON lines that a store does not have; returns their number.
 
-    A line that is cut short or does not match its digest is named and left out; one whose digest matches and that is no
-    row of its kind is refused.
+    A line that is cut short or does not match its digest is reported and left out; one whose digest matches, but whose
+    fields are not those of its kind of row, is refused with `InvalidInput`.
     """
     header, *rest = read_bytes(path, "rows").split(b"\n")
     if not header.startswith(json.dumps({"format": FORMAT}).encode()[:-1]):
-        raise InvalidInput(f"{cut(path)} is no file of rows (line 1 does not say so); choose another file")
+        raise InvalidInput(f"{cut(path)} is no file of rows (line 1 is not their header); choose another file")
     rows, bad = dict[str, Row](), 0
     for number, line in enumerate(rest, 2):
         row = _row(line, f"{cut(path)} line {number}")
         if row is not None:
             rows[row["strong_id"]] = row
-        elif line and FORMAT.encode() not in line:  # a second header is of a run that began at the same time
+        elif line and FORMAT.encode() not in line:  # two runs that begin at the same time both write the header
             bad += 1
             if bad <= NAMED:
                 remark(f"{cut(path)} line {number} is cut short or was changed: its digest does not match; left out")
@@ -98,8 +98,8 @@ def import_lines(path: str, store: Store) -> int:
     return len(new)
 
 
-def _row(line: bytes, place: str) -> Row | None:
-    """The row of a line; None where it is none of JSON, or its digest does not match."""
+def _row(line: bytes, where: str) -> Row | None:
+    """The row of a line; None where it is not JSON, or its digest does not match."""
     try:
         row = parse_json(line.decode("utf-8"), "row")
         if not isinstance(row, dict) or "digest" not in row:
@@ -113,7 +113,7 @@ def _row(line: bytes, place: str) -> Row | None:
     except InvalidInput as error:
         if isinstance(error.__context__, json.JSONDecodeError):
             return None
-        raise InvalidInput(f"{place}: {error}; take that line out") from None
+        raise InvalidInput(f"{where}: {error}; take that line out") from None
 
 
 def _digest(row: Row) -> str:
@@ -121,7 +121,7 @@ def _digest(row: Row) -> str:
 
 
 def cells(row: Row) -> dict[str, Any]:
-    """One row as cells: the columns of laws and bounds, None where it has none; of other kinds what is no list."""
+    """One row as cells: for laws and bounds the columns `COLUMNS`, for other kinds every field that is no container."""
     kind = row.get("kind")
     if kind not in _QUESTIONS:
         return {name: value for name, value in row.items() if isinstance(value, str | int | float)}
@@ -135,7 +135,7 @@ def cells(row: Row) -> dict[str, Any]:
 
 
 def shape_fields(row: Row) -> dict[str, Any]:
-    """The scheme of a law or a bound as text, and its tokens."""
+    """The scheme of a law or a bound as text, and its number of drafted tokens."""
     if "file" in row["scheme"]:
         return {"shape": row["scheme"]["file"], "nodes": row.get("nodes")}
     scheme = scheme_from_dict(row["scheme"])
@@ -143,12 +143,12 @@ def shape_fields(row: Row) -> dict[str, Any]:
 
 
 def _columns_of(table: Sequence[Row]) -> dict[str, type]:
-    """All columns of rows of several kinds; text where their values are of several."""
+    """All columns of rows of several kinds; a column with values of several types is text."""
     kinds: dict[str, set[type]] = {}
     for row in table:
         for name, value in row.items():
             kinds.setdefault(name, set()).update(() if value is None else (type(value),))
-    return {name: COLUMNS.get(name) or (of.pop() if len(of) == 1 else str) for name, of in kinds.items()}
+    return {name: COLUMNS.get(name) or (types.pop() if len(types) == 1 else str) for name, types in kinds.items()}
 
 
 def _csv(table: Sequence[Row], columns: Sequence[str]) -> str:

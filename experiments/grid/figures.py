@@ -1,7 +1,4 @@
-"""What pictures have in common, and the picture of a comparison: block efficiency against delay depth.
-
-The drawing board draws into files; the picture of a comparison is at a fixed budget of nodes.
-"""
+"""Styles that all figures share, and the figure of a comparison: block efficiency against delay depth at one budget."""
 
 import io
 import re
@@ -11,15 +8,15 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
-#: Each line takes the next of each: colour (they stay apart for colour-blind readers), dash and marker. The three
-#: lengths have no common factor, so that no two lines look alike and a grey print can be read.
+#: Line number n takes entry n, modulo the length, of each list: colour (distinguishable by colour-blind readers), dash,
+#: marker. The three lengths are coprime, so that no two lines look alike, and lines differ in a grey print.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d")
 
 
 def matplotlib_pyplot() -> Any:
-    """`matplotlib.pyplot`, which draws into files only."""
+    """`matplotlib.pyplot` with a backend that opens no window."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -38,7 +35,7 @@ def as_png(figure: Any, dots_an_inch: int) -> bytes:
 
 
 def as_svg(figure: Any, name: str) -> str:
-    """The figure as an element of a page, with words as text; it is closed. name: for ids that no other has."""
+    """The figure as an SVG element with text as text; it is closed. name: makes its ids unique in a page."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
@@ -68,7 +65,7 @@ def style_axes(axes: Any) -> None:
 
 _BASELINE = "naive"
 _OPTIMUM = "upper bound"
-#: So many lines stand out and have their names.
+#: Lines that are drawn in colour with their names; the others are grey.
 NAMED = 5
 
 #: For each verifier its points: delay depth, block efficiency, shape.
@@ -85,12 +82,12 @@ def best_budget(rows: Sequence[dict[str, Any]]) -> int:
 
 
 def undrawn(rows: Sequence[dict[str, Any]]) -> set[str]:
-    """Negative controls, and whatever a row refutes: their block efficiency does not count."""
+    """Negative controls and verifiers that a row refutes: the block efficiency of a lossy verifier does not count."""
     return {row["verifier"] for row in rows if row["control"] or not row["lossless"]}
 
 
 def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
-    """The points of each verifier that is drawn: at each delay depth the shape that does best."""
+    """The points of each verifier that is drawn: at each delay depth its largest block efficiency over shapes."""
     left_out = undrawn(rows)
     best: dict[str, dict[int, tuple[float, str]]] = defaultdict(dict)
     for row in rows:
@@ -99,7 +96,7 @@ def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
             point = (row["block_efficiency_float"], shape)
             points = best[row["verifier"]]
             points[_delay(row)] = max(points.get(_delay(row), point), point)
-    for row in rows if best else ():  # the line that nothing lossless crosses
+    for row in rows if best else ():  # the upper bound of every lossless verifier
         if row["nodes"] == budget and row.get("optimum_upper_float") is not None:
             points = best[_OPTIMUM]
             points[_delay(row)] = max(points.get(_delay(row), (0.0, "")), (row["optimum_upper_float"], ""))
@@ -107,15 +104,15 @@ def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
 
 
 def gains(lines: Lines) -> Lines:
-    """What each line has over the baseline at the same delay; the lines themselves where there is no baseline."""
+    """Each line minus the baseline at the same delay; the lines themselves where there is no baseline."""
     base = {x: y for x, y, _ in lines.get(_BASELINE, [])} or dict.fromkeys(
         (x for points in lines.values() for x, *_ in points), 0.0
     )
     return {name: [(x, y - base[x], shape) for x, y, shape in points if x in base] for name, points in lines.items()}
 
 
-def telling(lines: Lines, count: int) -> list[str]:
-    """The best lines on average, of many lines none that stays close to a better one all the way."""
+def highlighted(lines: Lines, count: int) -> list[str]:
+    """The `count` best lines on average; where there are more lines, none that is close to a better one everywhere."""
     heights = {name: dict(point[:2] for point in points) for name, points in lines.items() if name != _OPTIMUM}
     near = max((max(own.values()) - min(own.values()) for own in heights.values()), default=0.0)
     near = min(near, max((y for own in heights.values() for y in own.values()), default=0.0)) / 3
@@ -131,9 +128,9 @@ def telling(lines: Lines, count: int) -> list[str]:
 
 
 def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
-    """Draw the gains of lines on matplotlib `axes`: a few with their names, the others, if any, faint.
+    """Draw the gains of lines on matplotlib `axes`: a few with their names, the others grey; whether there are others.
 
-    What no lossless verifier reaches is shaded. room: for the names, as a share of the width. Whether there are others.
+    The region above the upper bound is shaded. room: for the names, as a share of the width.
     """
     shapes: dict[int, set[str]] = defaultdict(set)
     for line in lines.values():
@@ -144,9 +141,9 @@ def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
     axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
     axes.set_ylabel(f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]")
     lines = gains(lines)
-    named = telling(lines, NAMED)
+    named = highlighted(lines, NAMED)
     values = [y for points in lines.values() for _, y, _ in points]
-    values = [y for y in values if y >= -max(values)]  # what falls far below is not worth the space
+    values = [y for y in values if y >= -max(values)]  # lines far below the baseline would flatten the others
     margin = 0.12 * (max(values) - min(values) or 1.0)
     low, high = min(values) - margin, max(values) + margin
     if bound := lines.get(_OPTIMUM):
@@ -182,7 +179,7 @@ def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[
 
 
 def _spread(heights: Sequence[float], least: float) -> list[float]:
-    """Places for labels near these heights, at least so far apart, in the same order."""
+    """Heights for labels near these heights, at least `least` apart and in the same order."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     places = list(heights)
     for _ in range(200):
@@ -221,5 +218,5 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
 
 
 def _delay(row: dict[str, Any]) -> int:
-    """The trunk of a row's tree; a single path is all trunk."""
+    """The trunk length of a row's tree; a single path counts as trunk only."""
     return int(row["L1"] + (row["L2"] if row["K"] == 1 else 0))

@@ -1,4 +1,4 @@
-"""Means over prompts, by group: a prompt counts once, however much was computed or measured after it."""
+"""Means over prompts, by group of prompts: each prompt has the same weight, however many blocks follow it."""
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
@@ -10,56 +10,56 @@ from scipy.stats import t
 
 from draftproof.experiments.shared.output import short
 
-#: Roots from which on an interval is over roots, so that it speaks of others like them.
+#: The fewest prompts for which a confidence interval over prompts is computed.
 FEWEST = 4
-#: What all groups together are called, and prompts of none.
+#: The name of all groups together, and of prompts without a group.
 ALL, NONE = "all", "(no group)"
 
 
 def positions_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
-    """The prompts of each group, in the order in which groups come; of all first, where there are several."""
-    found: dict[str, list[int]] = {}
+    """The positions of the prompts of each group; those of all groups first. groups: the group of each prompt."""
+    by_group: dict[str, list[int]] = {}
     for position, group in enumerate(groups):
-        found.setdefault(group or NONE, []).append(position)
-    return {ALL: list(range(len(groups))), **found} if len(found) > 1 else {ALL: list(range(len(groups)))}
+        by_group.setdefault(group or NONE, []).append(position)
+    return {ALL: list(range(len(groups))), **by_group} if len(by_group) > 1 else {ALL: list(range(len(groups)))}
 
 
 def mean_by_group(
     groups: Sequence[str], values: Sequence[float], per: Sequence[float] | None = None
 ) -> list[dict[str, Any]]:
-    """The mean of a number a prompt, by group. low, high: 95 % over prompts, None of fewer than `FEWEST` prompts.
+    """The mean over prompts, by group, with `low` and `high` of its 95 % confidence interval. values: one a prompt.
 
-    per: of what the mean is over that of the values; the interval is then that of a ratio of means.
+    The interval is None for fewer than `FEWEST` prompts. per: denominators; the mean is then a ratio of means.
     """
-    found = []
+    means = []
     for group, positions in positions_by_group(groups).items():
-        own = np.array([values[position] for position in positions], dtype=float)
+        above = np.array([values[position] for position in positions], dtype=float)
         below = np.array([1.0 if per is None else per[position] for position in positions])
-        mean, low, high = float(own.mean() / below.mean()), None, None
-        if len(own) >= FEWEST:
-            deviation = float((own - mean * below).std(ddof=1) / below.mean())
-            half = float(t.ppf(0.975, len(own) - 1)) * deviation / sqrt(len(own))
+        mean, low, high = float(above.mean() / below.mean()), None, None
+        if len(above) >= FEWEST:
+            deviation = float((above - mean * below).std(ddof=1) / below.mean())
+            half = float(t.ppf(0.975, len(above) - 1)) * deviation / sqrt(len(above))
             low, high = mean - half, mean + half
-        found.append({"group": group, "prompts": len(own), "mean": mean, "low": low, "high": high})
-    return found
+        means.append({"group": group, "prompts": len(above), "mean": mean, "low": low, "high": high})
+    return means
 
 
-def interval_text(found: Mapping[str, Any]) -> str:
-    """A mean with its interval, where it has one."""
-    if found["low"] is None:
-        return short(found["mean"], 4)
-    return f"{short(found['mean'], 4)} ({short(found['low'], 4)} to {short(found['high'], 4)})"
+def interval_text(group: Mapping[str, Any]) -> str:
+    """A mean of `mean_by_group` with its interval, where it has one."""
+    if group["low"] is None:
+        return short(group["mean"], 4)
+    return f"{short(group['mean'], 4)} ({short(group['low'], 4)} to {short(group['high'], 4)})"
 
 
 def group_columns(view: Table, groups: Sequence[Mapping[str, Any]]) -> None:
-    """A column for each group, and what a reader must know of few prompts."""
-    for each in groups:
-        view.add_column(f"{each['group']}\n{each['prompts']} prompt{'s' * (each['prompts'] > 1)}", justify="right")
+    """Add a column for each group, and a caption that explains the intervals."""
+    for group in groups:
+        view.add_column(f"{group['group']}\n{group['prompts']} prompt{'s' * (group['prompts'] > 1)}", justify="right")
     view.caption = "(..): 95 % over prompts."
-    if any(each["prompts"] < FEWEST for each in groups):
+    if any(group["prompts"] < FEWEST for group in groups):
         view.caption += f" {few_text('prompts')}"
 
 
 def few_text(what: str) -> str:
-    """What is said where an interval would be over too few."""
-    return f"Fewer than {FEWEST} {what}: what is said holds for these alone."
+    """The remark where there are too few prompts, or roots, for an interval."""
+    return f"Fewer than {FEWEST} {what}: the numbers hold for these alone."

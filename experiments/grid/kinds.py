@@ -10,14 +10,14 @@ from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut
 
-#: Whether a value may stand in a field.
+#: A check of a value: whether a field may have it.
 Kind: TypeAlias = Callable[[Any], bool]
 
-#: The largest whole number in a row: beyond, floats do not hold every one.
+#: The largest whole number in a row: floats hold every whole number up to here.
 LARGEST = 2**53
 #: The deepest nesting of values.
 DEPTH = 400
-#: A float beside an exact number is that number, up to the rounding of one division.
+#: How far a float may be from the exact number that it repeats: the rounding of one division.
 ROUNDING = 1e-12
 _EXACT = re.compile(r"-?\d+(/0*[1-9]\d*)?")
 
@@ -28,7 +28,7 @@ def text(value: Any) -> bool:
 
 
 def line(value: Any) -> bool:
-    """Text on one line, as names are."""
+    """Printable text without line breaks, as in names."""
     return isinstance(value, str) and value.isprintable()
 
 
@@ -52,13 +52,13 @@ def exact(value: Any) -> bool:
     return number(value) or (isinstance(value, str) and _EXACT.fullmatch(value) is not None)
 
 
-def some(kind: Kind) -> Kind:
+def optional(kind: Kind) -> Kind:
     """That kind, or None."""
     return lambda value: value is None or kind(value)
 
 
 def many(kind: Kind, least: int = 0) -> Kind:
-    """A list of that kind, with at least so many entries."""
+    """A list with at least `least` entries of that kind."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(kind, value))
 
 
@@ -68,12 +68,12 @@ def named(kind: Kind) -> Kind:
 
 
 def names(kind: Kind) -> Kind:
-    """A mapping that is not empty from names, each on one line, to values of that kind."""
+    """A mapping, not empty, from names to values of that kind; each name is a `line`."""
     return lambda value: bool(value) and named(kind)(value) and all(map(line, value))
 
 
 def fields(wanted: Mapping[str, Kind], rest: Kind | None = None) -> Kind:
-    """A mapping that has these, and others only of the kind `rest`; None: of any."""
+    """A mapping with these fields; other fields are of the kind `rest`, or of any kind where that is None."""
     return lambda value: isinstance(value, dict) and wrong_field(value, wanted, rest) is None
 
 
@@ -83,7 +83,7 @@ def one_of(*values: str) -> Kind:
 
 
 def scheme(value: Any) -> bool:
-    """A draft scheme: a built-in one, or one of a file."""
+    """A draft scheme: a built-in one, or one from a file."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return False
     if "file" in value or value["name"] not in SCHEMES:
@@ -95,13 +95,13 @@ def scheme(value: Any) -> bool:
     return True
 
 
-_SAMPLING = some(named(lambda value: value is None or number(value) or text(value)))
+_SAMPLING = optional(named(lambda value: value is None or number(value) or text(value)))
 _SAMPLINGS = ("sampling", "draft_sampling", "told", "warp")
 _SIZES = {"vocab_size": count, "denominator": count}
 
 
 def source(value: Any) -> bool:
-    """The source of instances, as `Problem.source` has it."""
+    """The source of instances, as in `Problem.source`."""
     if not isinstance(value, dict):
         return False
     sampled = all(_SAMPLING(value.get(key)) for key in _SAMPLINGS)
@@ -122,12 +122,13 @@ _LENGTHS = {**_exact_fields(("block_efficiency", "variance")), "depth_distributi
 _VERDICT = {
     "lossless": flag,
     **_exact_fields(("max_deviation",)),
-    **_exact_fields(("total_variation",), some),
+    **_exact_fields(("total_variation",), optional),
 }
 _WHERE = {"scheme": scheme, "source": source, "options": many(text), "seconds": number}
 _LAW = {
     **_WHERE, **_LENGTHS, **_VERDICT, "verifier": line, "spec": text, "shape": line, "nodes": count, "control": flag,
-    "K": some(count), "L1": some(count), "L2": some(count), "arithmetic": one_of("rational", "float64"), "engine": line,
+    "K": optional(count), "L1": optional(count), "L2": optional(count), "arithmetic": one_of("rational", "float64"),
+    "engine": line,
 }  # fmt: skip
 _ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
 _BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
@@ -135,7 +136,7 @@ _EXPECTED = fields({**dict.fromkeys(("mean", "error", "spread", "high"), number)
 _BY_ROOT = fields(dict.fromkeys(("predicted", "measured"), many(number, 1)))
 _CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
 
-#: By the `kind` of a row: what it must have. Rows of other kinds may have anything.
+#: The fields that a row must have, by its `kind`. Rows of other kinds are not checked.
 KINDS: Mapping[str, Mapping[str, Kind]] = {
     "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
     "bound": _BOUND,
@@ -152,7 +153,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "schemes": many(count, 1), "candidates": many(many(number, 7), 1), "plain": number,
         "plain_seconds": names(number), "notes": many(text),
     },
-    "expected": {"expected": many(some(_EXPECTED), 1), "worth": many(count, 1), "notes": many(text)},
+    "expected": {"expected": many(optional(_EXPECTED), 1), "worth": many(count, 1), "notes": many(text)},
     "round": {"texts": many(many(many(number, 4), 1), 1)},
 }  # fmt: skip
 #: Optional fields.
@@ -160,7 +161,7 @@ _OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}
 
 
 def wrong_field(row: Mapping[str, Any], wanted: Mapping[str, Kind], rest: Kind | None = None) -> str | None:
-    """The first field that is missing or of another kind, in words; None where there is none."""
+    """An error for the first field that is missing or of the wrong kind; None where all are right."""
     for name, kind in wanted.items():
         if name not in row:
             return f"it has no {name}"
@@ -176,7 +177,7 @@ def wrong_field(row: Mapping[str, Any], wanted: Mapping[str, Kind], rest: Kind |
 
 
 def _same(value: Any, rounded: Any) -> bool:
-    """Whether a float is the one of an exact number."""
+    """Whether a float repeats an exact number."""
     if value is None or rounded is None:
         return value is rounded
     try:
@@ -186,7 +187,7 @@ def _same(value: Any, rounded: Any) -> bool:
 
 
 def check_row(row: Any) -> dict[str, Any]:
-    """The row, if it is one of its kind; raises `InvalidInput` saying what is wrong."""
+    """The row, if it has the fields of its kind; raises `InvalidInput` otherwise."""
     if not isinstance(row, dict) or not text(row.get("strong_id")):
         raise InvalidInput("it is no row: it has no strong_id")
     kind = str(row.get("kind"))

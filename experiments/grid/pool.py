@@ -1,4 +1,4 @@
-"""Work spread over processes, results as they come; Ctrl-C ends the processes at once."""
+"""A process pool that yields results as they are computed; Ctrl-C ends the processes at once."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from draftproof.simulator.errors import InvalidVerifier
 T = TypeVar("T")
 
 
-#: Seconds to wait where there is nothing to do at the moment.
+#: Seconds to wait before calls are asked for again, where there is none at the moment.
 PERIOD = 0.5
 
 
@@ -26,14 +26,14 @@ def spread(
     work: Callable[..., T],
     calls: Iterable[Sequence[Any] | None],
     start: Callable[..., None] | None = None,
-    *given: Any,
+    *start_arguments: Any,
 ) -> Iterator[T]:
-    """`work(*call)` for every call, in no order; each process first runs `start(*given)` if there is any.
+    """`work(*call)` for every call, in any order; each process first runs `start(*start_arguments)`, if there is one.
 
-    calls: taken one by one as processes become free; None says that there is none at the moment.
-    Raises `InvalidVerifier` where a process ends by itself.
+    calls: taken one by one as processes become free; None means that there is none at the moment, but may be later.
+    Raises `InvalidVerifier` where a process ends unexpectedly.
     """
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (os.getpid(), start, given))
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (os.getpid(), start, start_arguments))
     try:
         running: set[Future[tuple[T, dict[str, str]]]] = set()
         for call in calls:
@@ -41,7 +41,7 @@ def spread(
                 running.add(pool.submit(with_files, work, *call))
             elif not running:
                 time.sleep(PERIOD)
-            while running and (len(running) > jobs or call is None):  # one more than there are processes is at hand
+            while running and (len(running) > jobs or call is None):  # one call waits, so that no process is idle
                 done, running = wait(running, PERIOD, FIRST_COMPLETED)
                 yield from map(_result, done)
                 if call is None:
@@ -51,8 +51,8 @@ def spread(
             yield from map(_result, done)
     except BrokenProcessPool:
         raise InvalidVerifier(
-            "a process that computed rows was ended from within, or for want of memory; rows so far are kept, --jobs 1 "
-            "tells more"
+            "a process that computed rows ended unexpectedly, perhaps for want of memory; rows so far are kept, and "
+            "--jobs 1 shows more of the reason"
         ) from None
     finally:
         for process in list((pool._processes or {}).values()):  # the pool has no public way to stop now
@@ -66,9 +66,9 @@ def _result(future: Future[tuple[T, dict[str, str]]]) -> T:
     return result
 
 
-def _started(parent: int, start: Callable[..., None] | None, given: Sequence[Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+def _started(parent: int, start: Callable[..., None] | None, arguments: Sequence[Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     end_with(parent)
     sys.set_int_max_str_digits(0)
     if start is not None:
-        start(*given)
+        start(*arguments)

@@ -1,4 +1,4 @@
-"""Fields of rows: what defines a row, by which libraries it was computed, averages over roots."""
+"""Fields of rows: their id, versions of libraries, and averages over roots."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def _versions() -> dict[str, str]:
 
 
 def strong_id(fields: dict[str, Any]) -> str:
-    """Hash of everything that defines a problem: equal exactly when the rows would be equal."""
+    """A hash of the fields that define a row: two rows with the same id have the same results."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -41,7 +41,7 @@ def mixture(weights: list[Fraction], values: list[Fraction | float]) -> Fraction
 
 
 def largest(values: Sequence[Fraction | float | None]) -> Fraction | float | None:
-    """The largest value, None if one of them is not known or there is none."""
+    """The largest value; None if one of them is None, or there is none."""
     known = [value for value in values if value is not None]
     return max(known, default=None) if len(known) == len(values) else None
 

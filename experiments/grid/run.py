@@ -1,4 +1,4 @@
-"""Runs a grid of tasks: what a store has not yet is computed, here or in processes, and kept as it comes."""
+"""Runs a grid of tasks: computes the rows that a store does not have, here or in processes, and adds them to it."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,16 +11,16 @@ from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
 T = TypeVar("T")
-#: Below this many seconds of expected work the cost of starting processes is not worth it.
+#: Seconds of expected work from which on it pays to start processes.
 PARALLEL_FROM_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """Rows that are computed together and kept all or none.
+    """Rows that are computed together and stored all or none.
 
-    ids: of the rows. about: what they are computed from. seconds: about how long that takes, None where that is not
-    known. own: ids of rows that depend on no code of others, even where some is loaded.
+    ids: of the rows. about: the argument of `Executor.compute`. seconds: the expected time, None where it is unknown.
+    own: ids of rows that do not depend on user-defined code, even where some is loaded.
     """
 
     ids: tuple[str, ...]
@@ -31,15 +31,16 @@ class Task(Generic[T]):
 
 @dataclass(frozen=True)
 class Executor(Generic[T]):
-    """Computes tasks in this process, or in several where that is worth it.
+    """Computes tasks in this process, or in several where they take long enough.
 
-    compute: makes one row or several of what a task is about. start: called with `given` before, in every process.
+    compute: returns one row, or several, from `Task.about`. start: called first in every process, with
+    `start_arguments`.
     """
 
     compute: Callable[[T], Row | list[Row]]
     jobs: int = 1
     start: Callable[..., None] | None = None
-    given: tuple[Any, ...] = ()
+    start_arguments: tuple[Any, ...] = ()
 
     def processes(self, tasks: int, seconds: float | None) -> int:
         """How many processes are used for so many tasks."""
@@ -50,10 +51,10 @@ class Executor(Generic[T]):
         """The rows of every task, in no order. None: there is no task at the moment."""
         if processes > 1:
             calls = (None if task is None else (task,) for task in tasks)
-            yield from spread(processes, self.compute, calls, self.start, *self.given)
+            yield from spread(processes, self.compute, calls, self.start, *self.start_arguments)
             return
         if self.start is not None:
-            self.start(*self.given)
+            self.start(*self.start_arguments)
         for task in tasks:
             if task is None:
                 time.sleep(PERIOD)
@@ -62,7 +63,7 @@ class Executor(Generic[T]):
 
 
 def missing_of(tasks: Sequence[Task[T]], store: Store) -> list[Task[T]]:
-    """The tasks that a store has not all rows of."""
+    """The tasks of which the store does not have all rows."""
     return [task for task in tasks if any(name not in store for name in task.ids)]
 
 
@@ -75,14 +76,14 @@ def run(
     trial: int = 0,
     shown: bool = True,
 ) -> bool:
-    """Compute the rows that are missing into the store, with a bar; False if Ctrl-C ended it early.
+    """Compute the rows that the store does not have and add them; False if Ctrl-C ended it early.
 
-    Several runs can share one store: what another one computes is waited for. noun: what rows are. about: said beside
-    the time that is expected; None says nothing. trial: so many tasks, spread over all of them, come first and one by
-    one, and their seconds tell how long the rest takes. shown: whether there is a bar.
+    Several runs can share one store: each waits for the rows that another one computes. noun: what a row is called.
+    about: printed with the expected time; None prints nothing. trial: this number of tasks, spread over all of them, is
+    computed first, and the rest is expected to take as long each. shown: whether there is a progress bar.
     """
     missing = missing_of(tasks, store)
-    total, left = (sum(len(task.ids) for task in some) for some in (tasks, missing))
+    total, left = (sum(len(task.ids) for task in group) for group in (tasks, missing))
     reused = f" ({total - left:,} more are kept from before)" if left < total else ""
     with bar(f"{noun}s", total) if shown else nullcontext(_no_tick) as tick:
         tick(total - left)
@@ -114,7 +115,7 @@ def finished(
     trial: int = 0,
     shown: bool = True,
 ) -> list[Row]:
-    """`run` for rows by their `strong_id` that are computed one by one in this process; all of them, in this order."""
+    """`run` in this process for functions that compute one row each, by `strong_id`; returns all rows in this order."""
     tasks = [Task((name,), call) for name, call in work.items()]
     if not run(tasks, store, Executor(lambda call: call()), noun, about, trial, shown):
         raise KeyboardInterrupt
@@ -122,7 +123,7 @@ def finished(
 
 
 def rows_of(tasks: Sequence[Task[T]], store: Store) -> list[Row]:
-    """The rows of tasks that a store has."""
+    """Those rows of the tasks that the store has."""
     return [store[name] for task in tasks for name in task.ids if name in store]
 
 
@@ -131,17 +132,17 @@ def _no_tick(steps: float) -> None:
 
 
 def _keep(tasks: Sequence[Task[T]], store: Store, executor: Executor[T], processes: int, tick: Tick) -> None:
-    """Compute the tasks that no other run computes, and keep their rows."""
+    """Compute the tasks that no other run computes, and add their rows to the store."""
     own = frozenset[str]().union(*(task.own for task in tasks))
     unclaimed = _unclaimed(list(tasks), store, tick)
-    for found in executor.rows(unclaimed, processes):
-        rows = found if isinstance(found, list) else [found]
+    for result in executor.rows(unclaimed, processes):
+        rows = result if isinstance(result, list) else [result]
         store.add(*rows, own=own)
         tick(len(rows))
 
 
 def _unclaimed(waiting: list[Task[T]], store: Store, tick: Tick) -> Iterator[T | None]:
-    """What no other run has done; what another computes now comes last. None: nothing at the moment."""
+    """The tasks that no other run has computed; those that another run computes now come last. None: none for now."""
     while waiting:
         theirs = []
         for task in waiting:

@@ -1,9 +1,9 @@
-"""The store of rows: one SQLite file; finished rows survive a crash of the process that writes.
+"""The store of rows: one SQLite file; rows that were added survive a crash of the process.
 
 Why SQLite with a write-ahead log: rows that are added together are stored all or none, even if the process is killed or
 the disk is full; a second writer waits for milliseconds, readers never; it comes with Python. Rows are text with a
-digest, so that a damaged one is detected and computed again. Locks in a file beside the store say which rows a run is
-computing; they end with the process that holds them.
+digest, so that a damaged one is detected and computed again. Locks in a file beside the store mark the rows that a run
+is computing; they end with the process that holds them.
 """
 
 import errno
@@ -31,7 +31,8 @@ try:
 except ImportError:  # a system without record locks: runs cannot share a store there
     fcntl = None  # type: ignore[assignment]
 
-#: The field of a row of another file with the code that it was computed by, and what stands there for ours.
+#: The field with the digests of the code that computed a row, for rows in other files than a store; and the key of
+#: draftproof's own code in it.
 CODE, OURS = "computed_by", "draftproof"
 FORMAT = "draftproof rows 2"
 _TABLES = """
@@ -41,28 +42,28 @@ create table if not exists rows (
 );
 """
 _SELECT = "select strong_id, kind, row, code, digest from rows"
-#: Seconds for which a writer waits for another, and for which a file may be locked before it is opened at all.
-PATIENCE, AT_ONCE = 60.0, 1.0
-#: Damaged rows that are named one by one.
+#: Seconds that a writer waits for another one, and that a reader waits for a lock on the file.
+WRITER_WAIT, READER_WAIT = 60.0, 1.0
+#: Damaged rows that are reported one by one; the others are counted.
 NAMED = 3
-#: The byte of the file of locks that is held while a store is opened: those of claims come before it.
+#: The byte of the lock file that is locked while a store is opened; smaller positions are for claims of rows.
 _OPENING = 2**40
 Row = dict[str, Any]
 
 
 class Store(Mapping[str, Row]):
-    """Rows by their `strong_id`; in memory where there is no path. Raises `InvalidInput` for a file that is no store.
+    """Rows by their `strong_id`; in memory where there is no path. Raises `InvalidInput` for any other file.
 
-    It has the rows computed by the present version of the code, those of other runs as soon as they are written. A file
-    is made when the first row is claimed or added.
+    It has the rows that the present code computed, also those that other runs add meanwhile. The file is made when the
+    first row is claimed or added.
     """
 
     def __init__(self, path: str | None, kinds: Collection[str] = (), any_code: bool = False) -> None:
-        """kinds: of rows that are wanted; all by default. any_code: also rows that other code has computed."""
+        """kinds: the kinds of rows that it has; all by default. any_code: also rows that other code has computed."""
         self._path = None if path is None else Path(path)
         self._kinds, self._any_code = kinds, any_code
-        self._rows: dict[str, Row | None] = {}  # None: it stands in the file
-        self._believed: dict[object, bool] = {}
+        self._rows: dict[str, Row | None] = {}  # None: the row is in the file
+        self._is_present_code: dict[object, bool] = {}
         self._file: sqlite3.Connection | None = None
         self._locks: int | None = None
         if path is not None and check_store(path):
@@ -75,13 +76,13 @@ class Store(Mapping[str, Row]):
         if row is not None:
             return row
         assert self._path is not None
-        with _told(self._path, "read"):
+        with _sqlite_errors(self._path, "read"):
             [found] = self._opened().execute(f"{_SELECT} where strong_id = ?", (name,))
         return _checked(self._path, *found[:3])
 
     def __contains__(self, name: object) -> bool:
         if name not in self._rows and self._file is not None and self._path is not None:
-            with _told(self._path, "read"):
+            with _sqlite_errors(self._path, "read"):
                 found = self._file.execute(f"{_SELECT} where strong_id = ?", (name,)).fetchone()
             if found is not None and _is_whole(*found) and self._is_wanted(found[1], found[3], outside_files()):
                 self._rows[found[0]] = None
@@ -94,10 +95,10 @@ class Store(Mapping[str, Row]):
         return len(self._rows)
 
     def add(self, *rows: Row, own: Collection[str] = ()) -> None:
-        """Keep rows, all or none; once this returns a kill loses none, a power cut the last ones at most.
+        """Add rows, all or none; afterwards a kill loses none of them, a power cut may lose the last ones.
 
-        own: ids of rows that depend on no code of others, even where some is loaded. A row that says by which code it
-        was computed is kept as it is. Raises `InvalidInput` where it cannot be written.
+        own: ids of rows that do not depend on user-defined code, even where some is loaded. A row with the field `CODE`
+        keeps that. Raises `InvalidInput` where the file cannot be written.
         """
         if self._path is None:
             self._rows.update((row["strong_id"], row) for row in rows)
@@ -105,7 +106,7 @@ class Store(Mapping[str, Row]):
         code = {outside: code_fields(outside) for outside in (False, True)}
         values = [_stored(row, code[row["strong_id"] not in own]) for row in rows]
         file = self._opened()
-        with _told(self._path, "write"):
+        with _sqlite_errors(self._path, "write"):
             file.execute("begin immediate")
             try:
                 file.executemany("insert or replace into rows values (?, ?, ?, ?, ?)", values)
@@ -117,14 +118,14 @@ class Store(Mapping[str, Row]):
         self._rows.update((row["strong_id"], None) for row in rows if CODE not in row)
 
     def claim(self, *names: str) -> str:
-        """`there` for rows that are kept, `theirs` where another run computes them now, else `ours` from now on.
+        """`there` if the store has these rows, `theirs` if another run computes them now, else `ours`: claimed by this.
 
-        A claim ends with the process that made it, or with this store.
+        A claim ends with the process, or with this store.
         """
         if self._path is not None:
             self._opened()
         ours = self._locks is None or _lock(self._locks, int(names[0][:10], 16))
-        if all(name in self for name in names):  # asked after the claim: whoever had it before has written by now
+        if all(name in self for name in names):  # after the claim: a run that held it before has added its rows by now
             return "there"
         return "ours" if ours else "theirs"
 
@@ -145,19 +146,19 @@ class Store(Mapping[str, Row]):
         if self._file is None:
             assert self._path is not None
             self._locks = _open_locks(f"{self._path}.claims")
-            with _told(self._path, "write"), _held(self._locks):
-                file = _connected(str(self._path), timeout=PATIENCE)
+            with _sqlite_errors(self._path, "write"), _held(self._locks):
+                file = _connected(str(self._path), timeout=WRITER_WAIT)
                 file.execute("pragma journal_mode = wal")
                 file.execute("pragma synchronous = normal")  # to wait for the disk took 9 % of rows of 100 ms
                 file.executescript(_TABLES)  # a store that is just being made has none yet
                 file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
-            with _told(self._path, "read"):
+            with _sqlite_errors(self._path, "read"):
                 self._take(file)
             self._file = file
         return self._file
 
     def _take(self, file: sqlite3.Connection) -> None:
-        """The rows that are wanted and whole; what is damaged is named."""
+        """Take the rows of the wanted kinds and code; report damaged ones."""
         assert self._path is not None
         damaged, other, loaded = 0, 0, outside_files()
         for name, kind, text, code, digest in file.execute(_SELECT):
@@ -178,33 +179,36 @@ class Store(Mapping[str, Row]):
         if self._kinds and kind not in self._kinds:
             return False
         state = code, frozenset(loaded.items())
-        if not self._any_code and state not in self._believed:
-            self._believed[state] = _of_this_code(parse_json(code, "code"), loaded)
-        return self._any_code or self._believed[state]
+        if not self._any_code and state not in self._is_present_code:
+            self._is_present_code[state] = _of_this_code(parse_json(code, "code"), loaded)
+        return self._any_code or self._is_present_code[state]
 
 
 def stored_rows(path: str, kinds: Collection[str] = (), code: bool = False) -> Iterator[Row]:
-    """Every row of a store, in the order of ids, by whatever code; nothing is written. Raises `InvalidInput`.
+    """Every row of a store, in the order of ids, whatever code computed it; nothing is written. Raises `InvalidInput`.
 
-    code: with the code that each was computed by.
+    code: whether each row gets the field `CODE`.
     """
     if not os.path.lexists(path):
         raise InvalidInput(f"there is no store {cut(path)}; give one that --resume or sweep --store made")
     if not check_store(path):
         return
     damaged = 0
-    with _told(Path(path), "read"), closing(_read_only(Path(path))) as file:
+    with _sqlite_errors(Path(path), "read"), closing(_read_only(Path(path))) as file:
         for name, kind, text, by, digest in file.execute(f"{_SELECT} order by strong_id"):
-            if not _is_whole(name, kind, text, by, digest):  # it may be found in one way and not in another
+            if not _is_whole(name, kind, text, by, digest):  # an index may be damaged where the table is not
                 damaged += 1
             elif not kinds or kind in kinds:
                 yield _checked(Path(path), name, kind, text) | ({CODE: parse_json(by, "code")} if code else {})
     if damaged:
-        remark(f"{cut(path)}: {counted(damaged, 'row')} changed: the digest does not match; what made it mends it")
+        remark(
+            f"{cut(path)}: {counted(damaged, 'row')} left out: the digest does not match; the command that made the "
+            "store computes such rows again"
+        )
 
 
 def check_store(path: str) -> bool:
-    """Whether a store is there and has its tables; raises `InvalidInput` for anything else, at once.
+    """Whether there is a store with its tables, False for no file; raises `InvalidInput` for any other file.
 
     A run that is killed may leave an empty file, or the first table alone.
     """
@@ -240,7 +244,7 @@ def check_store(path: str) -> bool:
 
 
 def _other_file(place: Path) -> str:
-    """What an error suggests for a file that is no store."""
+    """The suggestion of an error message for a file that is no store."""
     with suppress(OSError), place.open("rb") as file:
         if file.read(24).startswith(b'{"format": "draftproof'):
             return f"draftproof rows STORE --import {cut(place)} takes in rows of JSON lines"
@@ -248,16 +252,16 @@ def _other_file(place: Path) -> str:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """A database to be read only. A store that nobody writes is taken as it is: locks would need files beside."""
+    """A connection for reading, without locks where no process has the store open, as locks would make files."""
     with path.open("rb") as file:
-        ahead = file.read(20)[18:] == b"\x02\x02" and not Path(f"{path}-wal").exists()
-    how = "mode=ro&immutable=1" if ahead else "mode=ro"
-    return _connected(f"{path.absolute().as_uri()}?{how}", timeout=AT_ONCE, uri=True)
+        unused = file.read(20)[18:] == b"\x02\x02" and not Path(f"{path}-wal").exists()
+    how = "mode=ro&immutable=1" if unused else "mode=ro"
+    return _connected(f"{path.absolute().as_uri()}?{how}", timeout=READER_WAIT, uri=True)
 
 
 def _connected(name: str, timeout: float, uri: bool = False) -> sqlite3.Connection:
     file = sqlite3.connect(name, timeout=timeout, isolation_level=None, uri=uri)
-    file.text_factory = lambda text: text.decode("utf-8", "replace")  # one damaged byte is no reason to read nothing
+    file.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged byte makes one row unreadable, not all
     return file
 
 
@@ -266,8 +270,8 @@ def _schema(file: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 @contextmanager
-def _told(path: Path, what: str) -> Iterator[None]:
-    """What SQLite raises inside, in one line."""
+def _sqlite_errors(path: Path, what: str) -> Iterator[None]:
+    """Turns errors of SQLite inside into `InvalidInput`. what: `read` or `write`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -298,37 +302,37 @@ def _is_whole(*values: object) -> bool:
 
 
 def _checked(path: Path, name: str, kind: str, text: str) -> Row:
-    """A row as it stands in a store; raises `InvalidInput` where it is none of its kind."""
+    """A row of a store, parsed; raises `InvalidInput` where it does not have the fields of its kind."""
     check_size(len(text), f"row {cut(name)} of", path)
     try:
         row = parse_json(text, "row")
         check_depth(row)
         row = check_row(row)
         if (name, kind) != (row["strong_id"], str(row.get("kind", ""))):
-            raise InvalidInput("it is filed as another row")
+            raise InvalidInput("its id or kind is not that of its record")
     except InvalidInput as error:
         raise InvalidInput(f"{cut(path)} row {cut(name)}: {error}; choose another file") from None
     return row
 
 
-#: Libraries with solvers, and their modules, where they are installed.
+#: Optional libraries with solvers, and their modules.
 SOLVERS = {"scipy": "scipy", "highspy": "highspy", "z3-solver": "z3"}
 
 
 @cache
 def _ours() -> str:
-    """A digest of our own code and of the libraries that it computes with."""
+    """A digest of draftproof's own code and of the versions of libraries."""
     solvers = {name: version(name) for name in SOLVERS if find_spec(SOLVERS[name])}
     return hashlib.sha256(f"{own_digest()} {json.dumps({**versions(), **solvers})}".encode()).hexdigest()[:16]
 
 
 def code_fields(outside: bool = True) -> dict[str, str]:
-    """The code that computes here: ours, and files of others. outside: whether those take part."""
+    """Digests of the code that computes here: draftproof's own and, with `outside`, user-defined files."""
     return {OURS: _ours(), **(outside_files() if outside else {})}
 
 
 def _of_this_code(code: object, loaded: Mapping[str, str]) -> bool:
-    """Whether what was computed by that code would be computed by it now. loaded: `outside_files` of this process."""
+    """Whether a row's code (digests from `code_fields`) is the present one. loaded: `outside_files` of this process."""
     if not isinstance(code, dict) or code.get(OURS) != _ours():
         return False
     files = {path: digest for path, digest in code.items() if path != OURS}
@@ -342,20 +346,23 @@ def _open_locks(path: str) -> int:
         raise InvalidInput(f"cannot open {cut(path)}: {error.strerror}; choose a folder that can be written") from None
 
 
-def _lock(descriptor: int, place: int) -> bool:
-    """Whether this process now has the lock of one byte, or had it before; it ends with the process."""
+def _lock(descriptor: int, byte: int) -> bool:
+    """Lock one byte until the process ends; False where another process has locked it."""
     if fcntl is None:
         return True
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
     except OSError as error:
-        return error.errno not in (errno.EACCES, errno.EAGAIN)  # a file system without locks cannot share
+        return error.errno not in (
+            errno.EACCES,
+            errno.EAGAIN,
+        )  # on a file system without locks runs cannot share a store
     return True
 
 
 @contextmanager
 def _held(descriptor: int) -> Iterator[None]:
-    """The lock of those who open a store, waited for: two that make one at the same time would not wait otherwise."""
+    """Holds the lock for opening a store: SQLite does not make processes wait that make one at the same time."""
     if fcntl is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The report as one file of HTML without network: light and dark, for a wide window, a phone and print."""
+"""The report as one HTML file that loads nothing: light and dark, for a wide window, a phone and print."""
 
 import shlex
 from collections import defaultdict
@@ -15,18 +15,18 @@ from draftproof.experiments.grid.report import equal_terms, section
 from draftproof.experiments.grid.report.section import Cell, Section, along
 from draftproof.experiments.grid.report.summary import percent as in_percent
 
-#: Colours of the verifiers after the lines that stand out in the picture, which have those of `line_style`.
+#: Colours of the verifiers after the highlighted lines of the figure, which have those of `line_style`.
 _COLOURS = (
     "#7a5195", "#b15928", "#6a8f00", "#c2185b", "#00838f", "#8d6e63", "#5c6bc0", "#ef5675", "#4b7c4b", "#bc80bd",
     "#556b2f", "#4682b4", "#708090", "#8fbc3f", "#e377c2", "#17becf", "#a05d00", "#9e9ac8", "#2e8b57", "#cd5c5c",
 )  # fmt: skip
 _NAMED = 7
-#: Colours of a picture, and what the page calls them.
+#: Colours of a figure, and the CSS variables of the page that replace them.
 _THEME = {
     "#000000": "currentColor", "#404040": "var(--ink)", "#e0e0e0": "var(--soft)", "#e6e6e6": "var(--line)",
     "#bfbfbf": "var(--faint)", "#b3b3b3": "var(--faint)", "#ffffff": "var(--paper)",
 }  # fmt: skip
-#: Tables with a line for each row, by the field of the summary: title, and what makes the cells of its columns.
+#: Tables with a line for each row, by the field of the summary: title, and by heading a field and its cell's function.
 _VERIFIER = ("verifier", section.name)
 _LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
     ("refuted", "Refuted", {
@@ -50,15 +50,15 @@ _LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
     }),
 )  # fmt: skip
 _REFUTED = (
-    "On schemes of this kind they stand in no other table: block efficiency of a lossy verifier does not count. "
-    "Controls are wrong on purpose; draftproof check says where, if no row here does."
+    "On schemes of this kind these are in no other table: the block efficiency of a lossy verifier does not count. "
+    "Controls are wrong on purpose; where no row here refutes one, draftproof check does."
 )
-#: Lines of a table at most, and of one whose cells say more on hover.
-LONGEST, HOVERED = 120, 40
+#: The most lines of a table, and the most of a table whose cells have texts on hover.
+MOST_LINES, MOST_LINES_WITH_HOVER = 120, 40
 
 
 def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
-    """The whole report. stores: the names of what it was made from."""
+    """The whole report. stores: the files that it was made from."""
     loader = PackageLoader("draftproof.experiments.grid.report", "")
     template = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -74,12 +74,12 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
         along=along,
         percent=in_percent,
         notes=list(equal_terms.findings(summary)),
-        sections=sorted((_fitting(each) for each in _sections(summary) if each.rows), key=lambda each: each.folded),
+        sections=sorted((_shortened(part) for part in _sections(summary) if part.rows), key=lambda part: part.folded),
     )
 
 
 def _colours(summary: Mapping[str, Any]) -> dict[str, str]:
-    """One colour a verifier, those of the picture first."""
+    """One colour for each verifier; the colours of the figure first."""
     rows = [*summary["verifiers"], *summary["cells"], *summary["shares"], *summary["theorems"]]
     names = dict.fromkeys([*summary["delay"]["named"], *(row["verifier"] for row in rows)])
     palette = cycle([*(line_style(place)["color"].lower() for place in range(_NAMED)), *_COLOURS])
@@ -87,7 +87,7 @@ def _colours(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _pictures(lines: Mapping[str, Any]) -> list[Markup]:
-    """The picture of delays for a wide window and for a narrow one; none without lines."""
+    """The figure of delays for a wide window and for a narrow one; none without lines."""
     pictures = []
     for width, size, room in (("wide", (8.4, 4.6), 0.3), ("narrow", (4.3, 4.6), 0.68)) if lines else ():
         figure, axes = matplotlib_pyplot().subplots(figsize=size, layout="constrained")
@@ -108,14 +108,14 @@ def _sections(summary: Mapping[str, Any]) -> Iterator[Section]:
     yield from others
 
 
-def _fitting(whole: Section) -> Section:
-    """The section with so many lines, and so much in them, as a page should have."""
-    rows, note = whole.rows, whole.note
-    if len(rows) > LONGEST:
-        note = f"{note} The first {LONGEST} of {len(rows):,} lines; --json - has all.".strip()
-    if len(rows) > HOVERED:
-        rows = [[cell._replace(hover="") for cell in row] for row in rows[:LONGEST]]
-    return replace(whole, rows=rows, note=note)
+def _shortened(section: Section) -> Section:
+    """The section with at most `MOST_LINES` lines, and without texts on hover where it is long."""
+    rows, note = section.rows, section.note
+    if len(rows) > MOST_LINES:
+        note = f"{note} The first {MOST_LINES} of {len(rows):,} lines; --json - has all.".strip()
+    if len(rows) > MOST_LINES_WITH_HOVER:
+        rows = [[cell._replace(hover="") for cell in row] for row in rows[:MOST_LINES]]
+    return replace(section, rows=rows, note=note)
 
 
 def _schemes(summary: Mapping[str, Any]) -> Section:

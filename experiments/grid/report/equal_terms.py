@@ -1,4 +1,4 @@
-"""The matched comparison as sections: the tables of the paper cell by cell, every term, and the reported order."""
+"""The comparison at equal budgets (`matched`) as sections: tables as in the paper, every term, the reported order."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ _TERMS = {ACCEPTANCE: "one step, K = {}", TOKENS: "{} drafted tokens", DEPTH: "d
 
 
 def sections(summary: Mapping[str, Any]) -> Iterator[Section]:
-    """All sections of the comparison; without rows where there is nothing to compare."""
+    """All sections of the comparison; they have no rows where there is nothing to compare."""
     rows, names = summary["matched"], [row["verifier"] for row in summary["verifiers"]]
     yield from cell_tables(rows)
     yield _terms(rows, names)
@@ -24,21 +24,21 @@ def sections(summary: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def cell_tables(rows: Sequence[Row]) -> Iterator[Section]:
-    """The layout of the paper: a line for each verifier, a column for each kind and temperature, the mean last.
+    """Tables as in [thomas2026dynamic]: a line for each verifier, a column for each kind and temperature, and the mean.
 
-    Of each vocabulary the acceptance of two branches, the drafted tokens and the depth of which there are most schemes,
-    and the usual times.
+    For each vocabulary size one table at two branches of one step, one at the number of drafted tokens and one at the
+    depth that most schemes have, and one at the usual times.
     """
     for size in dict.fromkeys(row["vocab_size"] for row in rows):
         here = [row for row in rows if row["vocab_size"] == size]
         for term in (ACCEPTANCE, TOKENS, DEPTH, TIME):
-            group = _told(here, term)
+            group = _representative(here, term)
             if len(group) > 1 and len(group[0]["cells"]) > 1:
                 yield _cells(term, size, group)
 
 
-def _told(rows: Sequence[Row], term: str) -> list[Row]:
-    """The rows of one value of a term, the one that says most: with the most schemes; of times the usual one."""
+def _representative(rows: Sequence[Row], term: str) -> list[Row]:
+    """The rows of one value of a term: the one with the most schemes; two branches; the usual times."""
     known = {row["value"]: row["schemes"] for row in rows if row["term"] == term}
     if not known:
         return []
@@ -69,12 +69,12 @@ def _cells(term: str, size: int | None, group: Sequence[Row]) -> Section:
 
 
 def _shown(term: str, value: int | str) -> str:
-    """A value of a term; of times the first, which tells them apart."""
+    """A value of a term; of times only that of the draft, in which they differ."""
     return str(value).partition(",")[0] if term == TIME else str(value)
 
 
 def _terms(rows: Sequence[Row], names: Sequence[str]) -> Section:
-    """Every term in a line: how far each verifier stays below the optimum, or below the best where none is known."""
+    """A line for each term: percent of each verifier below the optimum, or below the best verifier without optimum."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         groups[row["term"], row["value"], row["vocab_size"]].append(row)
@@ -99,10 +99,10 @@ def _terms(rows: Sequence[Row], names: Sequence[str]) -> Section:
 
 
 def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
-    """Who falls below whom on the same drafts, as a square."""
+    """How often a verifier brings fewer tokens than another on the same drafts."""
     cells = []
-    for each in names:
-        others = {row["other"]: row for row in pairs if row["verifier"] == each}
+    for verifier in names:
+        others = {row["other"]: row for row in pairs if row["verifier"] == verifier}
         if others:
             worst = max(others.values(), key=lambda row: row["largest"])
             shares = {
@@ -110,10 +110,10 @@ def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
             }
             never = sum(not row["below"] for row in others.values())
             where = f"{worst['largest']:.4f} to {worst['other']}" if worst["below"] else ""
-            line = [made.name(each), made.count(never), *made.shaded(shares, names, False)]
+            line = [made.name(verifier), made.count(never), *made.shaded(shares, names, False)]
             cells.append([*line, made.text(where), made.command(worst["command"])])
     note = (
-        "Percent of the common drafts on which the verifier of the line brings fewer tokens than that of the column, "
+        "Percent of the common drafts on which the verifier of the row brings fewer tokens than that of the column, "
         "and the largest difference in tokens a block."
     )
     headings = ["verifier", "never below", *names, "largest difference", "command"]
@@ -121,7 +121,7 @@ def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
 
 
 def _best(group: Sequence[Row]) -> str:
-    """The verifiers with the largest mean, and how good that is."""
+    """The verifiers with the largest mean, that mean, and its share of the optimum, in words."""
     best = max(group, key=lambda row: row["mean"])
     names = [row["verifier"] for row in group if row["mean"] >= best["mean"] - CLOSE]
     share = "" if best["share"] is None else f", {best['share']:.2%} of the optimum"
@@ -131,19 +131,19 @@ def _best(group: Sequence[Row]) -> str:
 
 
 def findings(summary: Mapping[str, Any]) -> Iterator[str]:
-    """The comparison in sentences: the best at equal terms of the largest group of worlds, and the reported order."""
+    """The comparison in sentences: the best verifiers at each term in the most worlds, and the reported order."""
     rows = [row for row in summary["matched"] if row["verifier"] != OPTIMUM]
     if rows:
         size = max(rows, key=lambda row: row["worlds"])["vocab_size"]
         for term in (TOKENS, DEPTH, TIME):
-            group = _told([row for row in rows if row["vocab_size"] == size], term)
+            group = _representative([row for row in rows if row["vocab_size"] == size], term)
             if len(group) > 1:
                 yield f"At {_TERMS[term].format(_shown(term, group[0]['value']))}, V = {size}: {_best(group)}."
     order = summary["ordering"]
     if order:
         counts = Counter(row["verdict"].partition(":")[0] for row in order)
-        told = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
-        yield f"The order of averages that thomas2026dynamic reports, in {len(order)} pairs: {told}."
+        listed = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
+        yield f"The order of averages that thomas2026dynamic reports, in {len(order)} pairs: {listed}."
 
 
 def _order(rows: Sequence[Row]) -> Section:
@@ -155,7 +155,8 @@ def _order(rows: Sequence[Row]) -> Section:
     }  # fmt: skip
     note = (
         "The averages that thomas2026dynamic reports, two by two, against exact block efficiencies on the same trees "
-        "of several paths. Its models are others: an order of averages may differ there, one that no law has may not."
+        "of several paths. It measures other models, so the order of averages may differ; an order that is impossible "
+        "for every pair of models cannot hold there either."
     )
     return made.listing("order", "The reported order", rows, columns, note=note, folded=True)
 

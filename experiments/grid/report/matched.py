@@ -1,7 +1,7 @@
-"""Verifiers on equal terms: each world with its best scheme at equal drafted tokens, at equal depth, and by time.
+"""Verifiers at equal budgets: each verifier has its best scheme in each world at equal drafted tokens, depth, or time.
 
-A verifier stands in a comparison only if it is lossless on every scheme of every world of it, so that all of a table
-are about the same drafts; the optimum, where it is known on all of them, is the line that none can pass.
+A world is a source of instances. A comparison has the verifiers with a row, not refuted, on every scheme of every world
+in it, so that all of them are compared on the same trees; it has the optimum where that is known on all of them.
 """
 
 import shlex
@@ -17,15 +17,16 @@ from draftproof.experiments.inputs.latency import TimeModel, time_model
 
 #: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
 CLOSE = 1e-9
-#: What of a family is no parameter of it.
+#: Fields of a source of a family that are no parameters of the family.
 _COMMON = ("family", "vocab_size", "seed", "denominator", "sampling")
 
 
 @dataclass
-class Place:
-    """One world on one scheme: the bound, and the row of each verifier, which are all there before it is asked.
+class WorldOnScheme:
+    """One world on one scheme: the upper bound, and the row of each verifier.
 
-    lossy: negative controls, and the verifiers that a row refutes, here or elsewhere on schemes of this kind.
+    Its properties are cached, so they are used only when all rows are in it. lossy: negative controls, and the
+    verifiers that some row refutes on a scheme of this kind.
     """
 
     row: Row
@@ -35,12 +36,12 @@ class Place:
 
     @cached_property
     def world(self) -> str:
-        """What tells its world from others."""
+        """The source of instances as text."""
         return str(sorted(self.row["source"].items()))
 
     @cached_property
     def cell(self) -> tuple[str, float]:
-        """The kind of its world, and the temperature of both models."""
+        """The kind of its source, and the temperature of both models."""
         source = self.row["source"]
         warp = source.get("sampling") or source.get("warp") or {}
         return kind(source), float(warp.get("temperature", 1.0))
@@ -56,7 +57,7 @@ class Place:
         return {name: row["block_efficiency_float"] for name, row in self.rows.items() if name not in self.lossy}
 
     def command(self, *names: str) -> str:
-        """What prints rows of these verifiers again, with the optimum where it is known; nothing for none."""
+        """The command that prints the rows of these verifiers, with the optimum where it is known; "" for none."""
         rows = [self.rows[name] for name in names]
         if not rows:
             return ""
@@ -66,53 +67,53 @@ class Place:
 
 
 def kind(source: Mapping[str, Any]) -> str:
-    """Where a world comes from, in a word."""
+    """The kind of a source of instances: a family with its parameters, models, or the name of a text."""
     if "family" in source:
-        given = ",".join(f"{key}={value:g}" for key, value in source.items() if key not in _COMMON)
-        return str(source["family"]) + (f":{given}" if given else "")
+        parameters = ",".join(f"{key}={value:g}" for key, value in source.items() if key not in _COMMON)
+        return str(source["family"]) + (f":{parameters}" if parameters else "")
     if "pair" in source:
         return "models"
     return str(source.get("text", "instance"))
 
 
-def places_of(rows: Sequence[Row]) -> list[Place]:
-    """The rows, by world and scheme."""
+def worlds_on_schemes(rows: Sequence[Row]) -> list[WorldOnScheme]:
+    """The rows grouped by world and scheme."""
     lossy = defaultdict[str, set[str]](set)
-    places: dict[tuple[str, str], Place] = {}
+    pairs: dict[tuple[str, str], WorldOnScheme] = {}
     for row in rows:
         if row["kind"] == "law" and (row["control"] or not row["lossless"]):
             lossy[row["scheme"]["name"]].add(row["verifier"])
-        place = Place(row, lossy=lossy[row["scheme"]["name"]])
-        place = places.setdefault((place.world, row["shape"]), place)
+        pair = WorldOnScheme(row, lossy=lossy[row["scheme"]["name"]])
+        pair = pairs.setdefault((pair.world, row["shape"]), pair)
         if row["kind"] == "bound":
-            place.upper = row["upper_float"]
+            pair.upper = row["upper_float"]
         else:
-            place.rows[row["verifier"]] = row
-    return list(places.values())
+            pair.rows[row["verifier"]] = row
+    return list(pairs.values())
 
 
-def by_shape(places: Sequence[Place]) -> dict[str, list[Place]]:
-    """The places of each scheme, the schemes with few drafted tokens first."""
+def by_shape(pairs: Sequence[WorldOnScheme]) -> dict[str, list[WorldOnScheme]]:
+    """The pairs of each scheme, the schemes with the fewest drafted tokens first."""
     groups = defaultdict(list)
-    for place in places:
-        groups[place.row["shape"]].append(place)
+    for pair in pairs:
+        groups[pair.row["shape"]].append(pair)
     return dict(sorted(groups.items(), key=lambda item: (item[1][0].row["nodes"], item[0])))
 
 
-#: What a draft pass, a branch more in it, a target pass and a node in that take: a fast, a usual and a slow draft.
+#: Time models of a fast, a usual and a slow draft: a draft pass, one more branch in it, a target pass, a node in it.
 TIMES = tuple(f"draft={draft},branch={draft / 10:g},target=1,node=.01" for draft in (0.02, 0.1, 0.3))
-#: The line that no verifier passes.
+#: The name under which comparisons list the optimum.
 OPTIMUM = "optimum"
 ACCEPTANCE, TOKENS, DEPTH, TIME = "acceptance", "drafted tokens", "depth", "time"
-#: Block efficiency, or what is made of it, by verifier.
+#: Block efficiency, acceptance or speed-up, by verifier.
 Values = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Term:
-    """What is equal in a comparison: so many branches of one step, drafted tokens, levels, or the times of passes.
+    """What is equal in a comparison: branches of a one-step tree, drafted tokens, depth, or the times of passes.
 
-    schemes: how many there are to choose from.
+    schemes: the number of schemes to choose from.
     """
 
     name: str
@@ -123,7 +124,7 @@ class Term:
 
 @dataclass(frozen=True)
 class World:
-    """What verifiers bring on one world with their best schemes. cell: its kind and temperature."""
+    """The best value of each verifier over schemes in one world. cell: kind and temperature of the world."""
 
     cell: tuple[str, float]
     best: Values
@@ -134,9 +135,10 @@ Comparison: TypeAlias = tuple[Term, list[World]]
 
 
 def matched(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    """A row for every verifier on every term, the optimum first; `cells` has the means by kind and temperature.
+    """A row for every term and verifier, the optimum first; `cells` has the means by kind and temperature.
 
-    Block efficiency; at one step, acceptance; by time, the speed-up over decoding without drafts, of delayed trees.
+    Values are block efficiencies; for one-step trees, acceptance; for times, the speed-up of delayed trees over
+    decoding without drafts.
     """
     for term, worlds in compared:
         names = [name for name in worlds[0].best if name != OPTIMUM]
@@ -151,16 +153,16 @@ def matched(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def comparisons(places: Sequence[Place], times: Sequence[str] = TIMES) -> Iterator[Comparison]:
-    """Every term with its worlds, on which the same verifiers stand."""
+def comparisons(pairs: Sequence[WorldOnScheme], times: Sequence[str] = TIMES) -> Iterator[Comparison]:
+    """Every term with its worlds, which all have the same verifiers."""
     models = [(spec, time_model(spec)) for spec in times]
-    for size, group in _by(places, lambda place: place.row["source"].get("vocab_size")):
-        delayed = [place for place in group if place.row["scheme"].get("name") == "delayed"]
-        single = [place for place in delayed if place.row["scheme"]["L1"] + place.row["scheme"]["L2"] == 1]
+    for size, group in _by(pairs, lambda pair: pair.row["source"].get("vocab_size")):
+        delayed = [pair for pair in group if pair.row["scheme"].get("name") == "delayed"]
+        single = [pair for pair in delayed if pair.row["scheme"]["L1"] + pair.row["scheme"]["L2"] == 1]
         for name, some, of, amount in (
-            (ACCEPTANCE, single, lambda place: place.row["scheme"]["K"], lambda _, efficiency: efficiency - 1),
-            (TOKENS, group, lambda place: place.row["nodes"], lambda _, efficiency: efficiency),
-            (DEPTH, group, lambda place: place.depth, lambda _, efficiency: efficiency),
+            (ACCEPTANCE, single, lambda pair: pair.row["scheme"]["K"], lambda _, efficiency: efficiency - 1),
+            (TOKENS, group, lambda pair: pair.row["nodes"], lambda _, efficiency: efficiency),
+            (DEPTH, group, lambda pair: pair.depth, lambda _, efficiency: efficiency),
         ):
             for value, chosen in _by(some, of):
                 yield from _compared(Term(name, value, size, _schemes(chosen)), chosen, amount)
@@ -168,35 +170,37 @@ def comparisons(places: Sequence[Place], times: Sequence[str] = TIMES) -> Iterat
             yield from _compared(Term(TIME, spec, size, _schemes(delayed)), delayed, _speed(model))
 
 
-def _compared(term: Term, places: Sequence[Place], amount: Callable[[Place, float], float]) -> Iterator[Comparison]:
-    """The comparison, if there is anything that stands in it."""
+def _compared(
+    term: Term, pairs: Sequence[WorldOnScheme], amount: Callable[[WorldOnScheme, float], float]
+) -> Iterator[Comparison]:
+    """The comparison; nothing where no verifier is in all of its worlds."""
     worlds = []
-    for _, there in _by(places, lambda place: place.world):
-        names = set.intersection(*(set(_known(place)) for place in there))
-        best = {name: max(amount(place, _known(place)[name]) for place in there) for name in names}
+    for _, there in _by(pairs, lambda pair: pair.world):
+        names = set.intersection(*(set(_known(pair)) for pair in there))
+        best = {name: max(amount(pair, _known(pair)[name]) for pair in there) for name in names}
         worlds.append(World(there[0].cell, best))
     if worlds and (shared := set.intersection(*(set(world.best) for world in worlds)) - {OPTIMUM}):
         kept = shared | ({OPTIMUM} if all(OPTIMUM in world.best for world in worlds) else set())
         yield term, [World(world.cell, {name: world.best[name] for name in sorted(kept)}) for world in worlds]
 
 
-def _schemes(places: Sequence[Place]) -> int:
-    return len({place.row["shape"] for place in places})
+def _schemes(pairs: Sequence[WorldOnScheme]) -> int:
+    return len({pair.row["shape"] for pair in pairs})
 
 
-def _known(place: Place) -> Mapping[str, float]:
-    return place.values if place.upper is None else {**place.values, OPTIMUM: place.upper}
+def _known(pair: WorldOnScheme) -> Mapping[str, float]:
+    return pair.values if pair.upper is None else {**pair.values, OPTIMUM: pair.upper}
 
 
-def _by(places: Sequence[Place], key: Callable[[Place], Any]) -> list[tuple[Any, list[Place]]]:
-    groups: dict[Any, list[Place]] = defaultdict(list)
-    for place in places:
-        groups[key(place)].append(place)
+def _by(pairs: Sequence[WorldOnScheme], key: Callable[[WorldOnScheme], Any]) -> list[tuple[Any, list[WorldOnScheme]]]:
+    groups: dict[Any, list[WorldOnScheme]] = defaultdict(list)
+    for pair in pairs:
+        groups[key(pair)].append(pair)
     return sorted(groups.items(), key=lambda item: (item[0] is not None, item[0]))
 
 
 def _cells(name: str, worlds: Sequence[World]) -> dict[str, float]:
-    """The means by kind and temperature."""
+    """The means by cell."""
     groups: dict[tuple[str, float], list[float]] = defaultdict(list)
     for world in worlds:
         groups[world.cell].append(world.best[name])
@@ -204,7 +208,7 @@ def _cells(name: str, worlds: Sequence[World]) -> dict[str, float]:
 
 
 def _share(name: str, worlds: Sequence[World]) -> float | None:
-    """The mean share of the optimum; above it is only rounding."""
+    """The mean share of the optimum, at most 1 up to rounding."""
     if OPTIMUM not in worlds[0].best:
         return None
     return fmean(world.best[name] / world.best[OPTIMUM] if world.best[OPTIMUM] else 1.0 for world in worlds)
@@ -214,6 +218,6 @@ def _is_best(name: str, best: Mapping[str, float]) -> bool:
     return best[name] >= max(value for other, value in best.items() if other != OPTIMUM) - CLOSE
 
 
-def _speed(model: TimeModel) -> Callable[[Place, float], float]:
+def _speed(model: TimeModel) -> Callable[[WorldOnScheme, float], float]:
     alone = model.target[0]
-    return lambda place, efficiency: efficiency * alone / model.time(place.row["scheme"])
+    return lambda pair, efficiency: efficiency * alone / model.time(pair.row["scheme"])

@@ -1,16 +1,16 @@
-"""A section of the report and its cells: what is shown, with the number that it is sorted and shaded by."""
+"""A section of the report and its cells."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Any, NamedTuple, TypeAlias
 
-#: Powers of ten on the line of shares, and shades of a cell.
+#: Powers of ten on the axis of shares, and the number of shades of a cell.
 DECADES, SHADES = 6, 8
 
 
 class Cell(NamedTuple):
-    """What is shown. hover: said beside the pointer; kind: a name of a verifier, a command, or a class of the page."""
+    """A cell of a table. hover: shown on hover; kind: `name` of a verifier, `command`, or a CSS class."""
 
     text: str
     hover: str = ""
@@ -22,7 +22,7 @@ Maker: TypeAlias = Callable[[Any], Cell]
 
 @dataclass(frozen=True)
 class Section:
-    """A table with a heading. folded: shown on demand; square: most columns are verifiers."""
+    """A table with a heading. folded: shown only when it is opened; square: most columns are verifiers."""
 
     name: str
     title: str
@@ -34,17 +34,17 @@ class Section:
 
 
 def text(words: object) -> Cell:
-    """Words; nothing for None."""
+    """Text; empty for None."""
     return Cell("" if words is None else str(words))
 
 
 def name(verifier: str) -> Cell:
-    """A verifier, with its colour."""
+    """The name of a verifier, shown with its colour."""
     return Cell(verifier, kind="name")
 
 
 def command(line: str) -> Cell:
-    """A command, behind a button."""
+    """A command, shown as a button that copies it."""
     return Cell(line, kind="command")
 
 
@@ -54,32 +54,32 @@ def count(value: int) -> Cell:
 
 
 def number(value: float | None) -> Cell:
-    """A number with four digits behind the point; nothing for None."""
+    """A number with four decimals; empty for None."""
     return Cell("" if value is None else f"{value:.4f}", kind="n")
 
 
 def percent(value: float | None) -> Cell:
-    """A share; nothing for None."""
+    """A share in percent; empty for None."""
     return Cell("" if value is None else f"{value:.2%}", kind="n")
 
 
 def along(share: float) -> float:
-    """Where a share stands on a logarithmic line from a millionth, at 0, to all, at 1."""
+    """The position of a share on a logarithmic axis: 0 for a millionth, 1 for the whole."""
     return min(max(log10(share) / DECADES + 1, 0.0), 1.0) if share > 0 else 0.0
 
 
 def shaded(shares: Mapping[str, tuple[float, str]], verifiers: Sequence[str], logarithmic: bool = True) -> list[Cell]:
-    """A cell for each verifier: its share in percent, the darker the larger, with more on hover."""
+    """A cell for each verifier: its share in percent, darker where it is larger. shares: with the text on hover."""
     cells = []
-    for each in verifiers:
-        share, hover = shares.get(each, (None, ""))
+    for verifier in verifiers:
+        share, hover = shares.get(verifier, (None, ""))
         shown = "" if share is None else _few_digits(share, 2 if logarithmic else 0)
         cells.append(Cell(shown, hover, f"n h{_shade(share or 0.0, logarithmic)}"))
     return cells
 
 
 def _few_digits(share: float, digits: int) -> str:
-    """Percent; what is not nothing is never 0."""
+    """Percent in few digits; a share above rounding is never shown as 0."""
     least = 10.0 ** -(digits + 2)
     if share < least:
         return "0" if share < 1e-9 else f"<{100 * least:g}".replace("0.", ".")
@@ -96,6 +96,6 @@ def _shade(share: float, logarithmic: bool) -> int:
 def listing(
     name: str, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, tuple[str, Maker]], **options: Any
 ) -> Section:
-    """A table with a line for each row. columns: by heading the field of the row, and what makes a cell of it."""
+    """A table with a line for each row. columns: by heading, a field of the row and the function making its cell."""
     cells = [[make(row[field]) for field, make in columns.values()] for row in rows]
     return Section(name, title, [*columns], cells, **options)

@@ -1,12 +1,11 @@
-"""What rows say: verifiers against the optimum and against each other, by scheme, with the commands that show it.
+"""The numbers of the report: verifiers against the optimum and against each other, by scheme, with their commands.
 
-Means are over rows, each a world on a scheme. A share is block efficiency over the certified upper bound of the same
-world and scheme; where no row has a bound, over the best verifier there. A negative control, and a verifier that a row
-refutes, stands among the refuted; of schemes of that kind none of its rows stands anywhere else.
+Means are over rows, each of one source of instances ("world") on one scheme. A share is block efficiency over the
+certified upper bound of the same world and scheme; where no row has a bound, over the best verifier there. A negative
+control, or a verifier that a row refutes, is listed as refuted; its rows on schemes of that kind count nowhere else.
 
-[thomas2026dynamic] prints averages of block efficiency over pairs of models and temperatures. They are measurements of
-other models; what can be asked here is whether laws can be ordered so at all: on the same drafts, and on every equal
-term.
+[thomas2026dynamic] prints averages of block efficiency over pairs of models and temperatures. Those models are not
+here; the report tests whether exact block efficiencies have the same order, on the same trees and at equal budgets.
 """
 
 import shlex
@@ -19,17 +18,17 @@ from types import MappingProxyType
 from typing import Any
 
 from draftproof.experiments.grid.exchange import shape_fields
-from draftproof.experiments.grid.figures import NAMED, best_budget, delay_lines, gains, telling
+from draftproof.experiments.grid.figures import NAMED, best_budget, delay_lines, gains, highlighted
 from draftproof.experiments.grid.report.matched import (
     CLOSE,
     Comparison,
-    Place,
     World,
+    WorldOnScheme,
     by_shape,
     comparisons,
     kind,
     matched,
-    places_of,
+    worlds_on_schemes,
 )
 from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -43,7 +42,7 @@ KINDS = ("law", "bound", "swept law", "swept bound", "cell", "share", "theorem")
 
 
 def read(paths: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of all stores by their kind; raises `InvalidInput` for one without rows that a report shows."""
+    """The rows of all stores by their kind; raises `InvalidInput` for a store that has no rows for a report."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for path in paths:
         if Path(path).is_file():
@@ -60,7 +59,7 @@ def read(paths: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def by_kind(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Rows by their kind, those of `compare` and `sweep` alike, with their scheme as it is typed."""
+    """Rows by their kind, with their scheme as text; rows of `compare` and `sweep` get the same kinds."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         kind = row["kind"].removeprefix("swept ")
@@ -77,20 +76,20 @@ REPORTED: Mapping[str, float] = MappingProxyType(
 )  # fmt: skip
 
 
-def ordering(places: Sequence[Place]) -> list[dict[str, Any]]:
-    """A row for each two of the reported verifiers: who is ahead on the same drafts of several paths, and how often.
+def ordering(pairs: Sequence[WorldOnScheme]) -> list[dict[str, Any]]:
+    """A row for each two of the reported verifiers: how often either brings more on the same trees of several paths.
 
-    witness: the command that shows the largest gap the other way.
+    witness: the command that prints the largest difference against the reported order.
     """
-    several = [place for place in places if (place.row["scheme"].get("K") or 1) > 1]
+    several = [pair for pair in pairs if (pair.row["scheme"].get("K") or 1) > 1]
     return [row for low, high in combinations(REPORTED, 2) if (row := _pair(low, high, several)) is not None]
 
 
-def _pair(low: str, high: str, places: Sequence[Place]) -> dict[str, Any] | None:
-    there = [place for place in places if low in place.values and high in place.values]
+def _pair(low: str, high: str, pairs: Sequence[WorldOnScheme]) -> dict[str, Any] | None:
+    there = [pair for pair in pairs if low in pair.values and high in pair.values]
     if not there:
         return None
-    gaps = [place.values[high] - place.values[low] for place in there]
+    gaps = [pair.values[high] - pair.values[low] for pair in there]
     ahead, behind = sum(gap > CLOSE for gap in gaps), sum(gap < -CLOSE for gap in gaps)
     worst = there[min(range(len(gaps)), key=gaps.__getitem__)]
     return {
@@ -112,7 +111,7 @@ def _verdict(low: str, high: str, ahead: int, behind: int, mean: float) -> str:
 
 
 def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    """For every term how many of the pairs have the reported order: by the mean over all worlds, and cell by cell."""
+    """For every budget the pairs that have the reported order: by the mean over all worlds, and by cell."""
     for term, worlds in compared:
         names = [name for name in REPORTED if name in worlds[0].best]
         if len(names) < 2:
@@ -133,7 +132,7 @@ def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
 
 
 def _means(names: Sequence[str], worlds: Sequence[World]) -> dict[str, float]:
-    """The means, in the reported order."""
+    """The means by verifier, in the reported order."""
     return {name: fmean(world.best[name] for world in worlds) for name in names}
 
 
@@ -158,28 +157,28 @@ _THEOREM = ("verifier", "shape", "vocab_size", "identities")
 
 
 def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
-    """All numbers of the report, as plain data. rows: by their kind, as `sources.read` has them."""
-    order = {name: place for place, name in enumerate(REGISTRY)}
+    """All numbers of the report, as plain data. rows: by their kind, from `read`."""
+    order = {name: number for number, name in enumerate(REGISTRY)}
     laws = sorted(rows.get("law", ()), key=lambda row: order.get(row["verifier"], len(order)))
-    places = places_of([*laws, *rows.get("bound", ())])
-    compared = list(comparisons(places))
-    verifiers = _verifiers(places)
+    pairs = worlds_on_schemes([*laws, *rows.get("bound", ())])
+    compared = list(comparisons(pairs))
+    verifiers = _verifiers(pairs)
     names = [row["verifier"] for row in verifiers]
     summary = {
-        "rows": sum(len(place.rows) + (place.upper is not None) for place in places),
+        "rows": sum(len(pair.rows) + (pair.upper is not None) for pair in pairs),
         "exact": all(row["arithmetic"] == "rational" for row in laws),
-        "worlds": len({place.world for place in places}),
-        "schemes": len({place.row["shape"] for place in places}),
-        "kinds": sorted({kind(place.row["source"]).partition(":")[0] for place in places}),
-        "against": "the optimum" if any(place.upper for place in places) else "the best verifier",
+        "worlds": len({pair.world for pair in pairs}),
+        "schemes": len({pair.row["shape"] for pair in pairs}),
+        "kinds": sorted({kind(pair.row["source"]).partition(":")[0] for pair in pairs}),
+        "against": "the optimum" if any(pair.upper for pair in pairs) else "the best verifier",
         "verifiers": verifiers,
-        "refuted": sorted(_refuted(places), key=lambda row: -row["refuted"] / row["rows"]),
-        "delay": _delay(places),
-        "by_scheme": [row for shape, group in by_shape(places).items() for row in _scheme(shape, group, names)],
-        "commands": {shape: group[0].command(*group[0].values) for shape, group in by_shape(places).items()},
-        "pairs": list(_pairs(places, names)),
+        "refuted": sorted(_refuted(pairs), key=lambda row: -row["refuted"] / row["rows"]),
+        "delay": _delay(pairs),
+        "by_scheme": [row for shape, group in by_shape(pairs).items() for row in _scheme(shape, group, names)],
+        "commands": {shape: group[0].command(*group[0].values) for shape, group in by_shape(pairs).items()},
+        "pairs": list(_pairs(pairs, names)),
         "matched": list(matched(compared)),
-        "ordering": ordering(places),
+        "ordering": ordering(pairs),
         "agreement": list(agreement(compared)),
         "cells": [{field: row[field] for field in _CELL} for row in rows.get("cell", ())],
         "shares": _shares(rows.get("share", ())),
@@ -188,18 +187,18 @@ def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     return {**summary, "findings": list(_findings(summary))}
 
 
-def _verifiers(places: Sequence[Place]) -> list[dict[str, Any]]:
-    """The verifiers that no row refutes, the one nearest to the optimum first."""
-    bounded = any(place.upper for place in places)
+def _verifiers(pairs: Sequence[WorldOnScheme]) -> list[dict[str, Any]]:
+    """The verifiers that no row refutes, the largest share of the optimum first."""
+    bounded = any(pair.upper for pair in pairs)
     rows = []
-    for name in dict.fromkeys(name for place in places for name in place.values):
-        there = [place for place in places if name in place.values]
-        known = [place for place in there if place.upper or not bounded]
-        shares = [place.values[name] / (place.upper or max(place.values.values())) for place in known]
+    for name in dict.fromkeys(name for pair in pairs for name in pair.values):
+        there = [pair for pair in pairs if name in pair.values]
+        known = [pair for pair in there if pair.upper or not bounded]
+        shares = [pair.values[name] / (pair.upper or max(pair.values.values())) for pair in known]
         worst, where = min(zip(shares, known, strict=True), key=lambda pair: pair[0], default=(None, None))
-        wins = [place.values[name] >= max(place.values.values()) - CLOSE for place in there]
+        wins = [pair.values[name] >= max(pair.values.values()) - CLOSE for pair in there]
         rows.append({
-            "verifier": name, "rows": len(there), "mean": fmean(place.values[name] for place in there),
+            "verifier": name, "rows": len(there), "mean": fmean(pair.values[name] for pair in there),
             "share": fmean(shares) if shares else None, "deciles": _deciles(shares), "worst": worst,
             "worst_scheme": where.row["shape"] if where else None,
             "worst_command": where.command(name) if where else "", "wins": fmean(wins),
@@ -212,23 +211,23 @@ def _deciles(shares: Sequence[float]) -> list[float]:
     return [min(shares), *quantiles(shares, n=10, method="inclusive"), max(shares)] if len(shares) > 1 else [*shares]
 
 
-def _refuted(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
+def _refuted(pairs: Sequence[WorldOnScheme]) -> Iterator[dict[str, Any]]:
     """The verifiers that a row refutes, and negative controls, with the row of the largest deviation."""
-    for name in dict.fromkeys(name for place in places for name in place.rows if name in place.lossy):
-        there = [place for place in places if name in place.rows and name in place.lossy]
-        worst = max(there, key=lambda place: place.rows[name]["max_deviation_float"])
-        refuted = sum(not place.rows[name]["lossless"] for place in there)
+    for name in dict.fromkeys(name for pair in pairs for name in pair.rows if name in pair.lossy):
+        there = [pair for pair in pairs if name in pair.rows and name in pair.lossy]
+        worst = max(there, key=lambda pair: pair.rows[name]["max_deviation_float"])
+        refuted = sum(not pair.rows[name]["lossless"] for pair in there)
         yield {
-            "verifier": name, "control": any(place.rows[name]["control"] for place in there), "rows": len(there),
+            "verifier": name, "control": any(pair.rows[name]["control"] for pair in there), "rows": len(there),
             "refuted": refuted, "deviation": worst.rows[name]["max_deviation_float"],
             "scheme": worst.row["shape"].removeprefix("delayed:") if refuted else "",
             "command": worst.command(name) if refuted else f"draftproof check {shlex.quote(worst.rows[name]['spec'])}",
         }  # fmt: skip
 
 
-def _delay(places: Sequence[Place]) -> dict[str, Any]:
-    """The points of the picture of delays, means over worlds; `named` are the lines that stand out."""
-    groups = by_shape([place for place in places if place.row["scheme"]["name"] == "delayed"])
+def _delay(pairs: Sequence[WorldOnScheme]) -> dict[str, Any]:
+    """The points of the figure of delays, means over worlds; `named` are the highlighted lines."""
+    groups = by_shape([pair for pair in pairs if pair.row["scheme"]["name"] == "delayed"])
     most = max(map(len, groups.values()), default=0)
     rows = [
         {**group[0].row, **group[0].row["scheme"], "verifier": row["verifier"], "control": False, "lossless": True,
@@ -241,14 +240,14 @@ def _delay(places: Sequence[Place]) -> dict[str, Any]:
     lines = delay_lines(rows, budget)
     if all(len(line) < 2 for line in lines.values()):
         lines = {}
-    return {"budget": budget, "lines": lines, "named": telling(gains(lines), NAMED)}
+    return {"budget": budget, "lines": lines, "named": highlighted(gains(lines), NAMED)}
 
 
-def _scheme(shape: str, group: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _scheme(shape: str, group: Sequence[WorldOnScheme], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The mean of each verifier on one scheme."""
-    bounds = [place.upper for place in group if place.upper is not None]
+    bounds = [pair.upper for pair in group if pair.upper is not None]
     for name in names:
-        values = [place.values[name] for place in group if name in place.values]
+        values = [pair.values[name] for pair in group if name in pair.values]
         if values:
             yield {
                 "scheme": shape, "nodes": group[0].row["nodes"], "verifier": name, "worlds": len(values),
@@ -256,26 +255,26 @@ def _scheme(shape: str, group: Sequence[Place], names: Sequence[str]) -> Iterato
             }  # fmt: skip
 
 
-def _pairs(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """How often one falls below another on the same world and scheme, with the worst place."""
+def _pairs(pairs: Sequence[WorldOnScheme], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """How often a verifier brings less than another on the same world and scheme, with the largest difference."""
     for one, other in permutations(names, 2):
         gaps = [
-            (place.values[other] - place.values[one], place)
-            for place in places
-            if one in place.values and other in place.values
+            (pair.values[other] - pair.values[one], pair)
+            for pair in pairs
+            if one in pair.values and other in pair.values
         ]
         if gaps:
-            largest, place = max(gaps, key=lambda pair: pair[0])
+            largest, pair = max(gaps, key=lambda pair: pair[0])
             below = sum(gap > CLOSE for gap, _ in gaps)
             yield {
                 "verifier": one, "other": other, "rows": len(gaps), "below": below,
-                "largest": largest if below else 0.0, "scheme": place.row["shape"] if below else "",
-                "command": place.command(one, other) if below else "",
+                "largest": largest if below else 0.0, "scheme": pair.row["shape"] if below else "",
+                "command": pair.command(one, other) if below else "",
             }  # fmt: skip
 
 
 def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Mean and worst share of the optimum by verifier, of the study of shares, the best first."""
+    """Mean and worst share of the optimum by verifier, from the study of shares, the best first."""
     names = dict.fromkeys(name for row in rows for name in row["shares"])
     values = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
     about = {
@@ -285,7 +284,7 @@ def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def percent(share: float) -> str:
-    """A share as percent, with two digits that say something also where it is small."""
+    """A share as percent, with two significant digits where it is small."""
     value = 100 * share
     if value < 1e-4:
         return "0%" if share < CLOSE else "<.0001%"
@@ -314,7 +313,7 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Three sentences: what was compared, who leads and by how much, who is refuted."""
+    """Three sentences: what was compared, which verifiers lead and by how much, which are refuted."""
     verifiers, refuted = summary["verifiers"], summary["refuted"]
     how = "exactly" if summary["exact"] else "in float64"
     names = {row["verifier"] for row in (*verifiers, *refuted)}
@@ -328,20 +327,20 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
         others = ranked[len(level) :]
         more = f" and {counted(len(level) - 2, 'other')}" if len(level) > 2 else ""
         lead = f"{best['verifier']} leads" if len(level) == 1 else f"{', '.join(level[:2])}{more} lead"
-        told = f"{lead}, {percent(1 - best['share'])} below {summary['against']} on average"
-        told += f" and {percent(1 - min(row['worst'] for row in ranked[: len(level)]))} at worst"
+        sentence = f"{lead}, {percent(1 - best['share'])} below {summary['against']} on average"
+        sentence += f" and {percent(1 - min(row['worst'] for row in ranked[: len(level)]))} at worst"
         if others:
-            told += f"; {others[0]['verifier']} follows with {percent(1 - others[0]['share'])}"
+            sentence += f"; {others[0]['verifier']} follows with {percent(1 - others[0]['share'])}"
         if len(others) > 1:
-            told += f", and {others[-1]['verifier']} is last with {percent(1 - others[-1]['share'])}"
-        yield told + "."
+            sentence += f", and {others[-1]['verifier']} is last with {percent(1 - others[-1]['share'])}"
+        yield sentence + "."
     caught: dict[str, list[str]] = {}
     for row in refuted:
         share = "every row" if row["refuted"] == row["rows"] else f"{row['refuted']:,} of {row['rows']:,} rows"
         caught.setdefault(share if row["refuted"] else "", []).append(row["verifier"])
-    lucky = caught.pop("", [])
-    told = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())
-    told = f"Refuted: {told}" if caught else "No verifier is refuted"
-    if lucky:
-        told += f"; not lossless either, though no row here shows it: {', '.join(lucky)}"
-    yield told + "."
+    unrefuted = caught.pop("", [])
+    listed = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())
+    sentence = f"Refuted: {listed}" if caught else "No verifier is refuted"
+    if unrefuted:
+        sentence += f"; not lossless either, though no row here shows it: {', '.join(unrefuted)}"
+    yield sentence + "."

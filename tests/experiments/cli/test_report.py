@@ -11,7 +11,7 @@ import pytest
 
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.equal_terms import findings
-from draftproof.experiments.grid.report.matched import TIMES, Place, comparisons, matched, places_of
+from draftproof.experiments.grid.report.matched import TIMES, WorldOnScheme, comparisons, matched, worlds_on_schemes
 from draftproof.experiments.grid.report.summary import agreement, ordering, summarise
 from draftproof.experiments.grid.store import Store
 from draftproof.verifiers import REGISTRY
@@ -204,8 +204,8 @@ def test_the_speed_up_of_the_best_scheme_is_that_of_compare(made, draftproof):
     assert row["cells"] == {"perturbed:s=1, T = 1": row["mean"]}
 
 
-def place(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), upper: float | None = None, **scheme):
-    """A place with these block efficiencies, as rows of a store say it."""
+def pair(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), upper: float | None = None, **scheme):
+    """A world on a scheme with these block efficiencies."""
     fields = {"name": "delayed", "K": 2, "L1": 0, "L2": 2, **scheme}
     source = {"family": "dirichlet", "vocab_size": 2, "seed": world, "denominator": 9}
     row = {"source": source, "scheme": fields, "shape": str(fields), "nodes": 4, "arithmetic": "float64"}
@@ -214,42 +214,42 @@ def place(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (),
         name: {**row, "block_efficiency_float": value, "control": False, "lossless": True, "spec": name}
         for name, value in values.items()
     }
-    return Place(row, upper, rows, set(lossy))
+    return WorldOnScheme(row, upper, rows, set(lossy))
 
 
 def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
-    both = [place({"block": 2.0, "gbv": 2.5}, world, upper=2.6) for world in (0, 1)]
+    both = [pair({"block": 2.0, "gbv": 2.5}, world, upper=2.6) for world in (0, 1)]
 
-    def names(*places):
-        return {row["verifier"] for row in matched(list(comparisons(places))) if row["term"] == "drafted tokens"}
+    def names(*pairs):
+        return {row["verifier"] for row in matched(list(comparisons(pairs))) if row["term"] == "drafted tokens"}
 
     assert names(*both) == {"optimum", "block", "gbv"}
-    assert names(*both, place({"block": 2.0}, 2, upper=2.6)) == {"optimum", "block"}
-    assert names(*both, place({"block": 2.0, "gbv": 9.0}, 2, lossy=("gbv",), upper=2.6)) == {"optimum", "block"}
-    assert names(*both, place({"block": 2.0, "gbv": 2.5}, 2)) == {"block", "gbv"}
-    assert names(*both, place({"spectr": 2.0}, 2)) == set()
+    assert names(*both, pair({"block": 2.0}, 2, upper=2.6)) == {"optimum", "block"}
+    assert names(*both, pair({"block": 2.0, "gbv": 9.0}, 2, lossy=("gbv",), upper=2.6)) == {"optimum", "block"}
+    assert names(*both, pair({"block": 2.0, "gbv": 2.5}, 2)) == {"block", "gbv"}
+    assert names(*both, pair({"spectr": 2.0}, 2)) == set()
 
 
 def test_many_that_are_level_are_counted():
     names = ["nss", "naive", "block", "hsd", "traversal", "gbv"]
-    level = [place(dict.fromkeys(names, 2.0), world) for world in range(2)]
+    level = [pair(dict.fromkeys(names, 2.0), world) for world in range(2)]
     [first, *_] = findings({"matched": list(matched(list(comparisons(level)))), "ordering": []})
     assert "block, gbv, hsd and 3 more, level at 2.0000" in first
     assert "naive" not in first
 
 
 def test_the_best_scheme_counts_for_each_by_itself():
-    places = [place({"block": 2.0, "gbv": 1.5}), place({"block": 1.0, "gbv": 2.5}, K=4, L2=1)]
-    rows = {row["verifier"]: row for row in matched(list(comparisons(places))) if row["term"] == "drafted tokens"}
+    pairs = [pair({"block": 2.0, "gbv": 1.5}), pair({"block": 1.0, "gbv": 2.5}, K=4, L2=1)]
+    rows = {row["verifier"]: row for row in matched(list(comparisons(pairs))) if row["term"] == "drafted tokens"}
     assert {name: row["mean"] for name, row in rows.items()} == {"block": 2.0, "gbv": 2.5}
     assert {name: row["wins"] for name, row in rows.items()} == {"block": 0, "gbv": 1}
-    one = {row["verifier"]: row for row in matched(list(comparisons(places))) if row["term"] == "acceptance"}
+    one = {row["verifier"]: row for row in matched(list(comparisons(pairs))) if row["term"] == "acceptance"}
     assert one["gbv"]["mean"] == 1.5
 
 
 def test_the_reported_order_is_counted_two_by_two():
-    places = [place({"nss": 1.0, "naive": 2.0, "block": 2.0}), place({"nss": 2.5, "naive": 2.0, "block": 2.5}, 1)]
-    found = {(row["lower"], row["higher"]): row for row in ordering(places)}
+    pairs = [pair({"nss": 1.0, "naive": 2.0, "block": 2.0}), pair({"nss": 2.5, "naive": 2.0, "block": 2.5}, 1)]
+    found = {(row["lower"], row["higher"]): row for row in ordering(pairs)}
     assert set(found) == {("nss", "block"), ("nss", "naive"), ("block", "naive")}
     mixed, never = found["nss", "naive"], found["block", "naive"]
     assert (mixed["as_reported"], mixed["equal"], mixed["reversed"]) == (1, 0, 1)
@@ -260,21 +260,21 @@ def test_the_reported_order_is_counted_two_by_two():
     assert never["verdict"].startswith("impossible")
     assert found["nss", "block"]["verdict"] == "holds on all drafts"
     assert found["nss", "block"]["witness"] == ""
-    assert ordering([place({"nss": 1.0, "naive": 2.0}, K=1)]) == []  # one path: there nothing is to be chosen
-    [row] = [row for row in agreement(list(comparisons(places))) if row["term"] == "drafted tokens"]
+    assert ordering([pair({"nss": 1.0, "naive": 2.0}, K=1)]) == []  # one path: there nothing is to be chosen
+    [row] = [row for row in agreement(list(comparisons(pairs))) if row["term"] == "drafted tokens"]
     assert (row["pairs"], row["as_reported"], row["cells"], row["block_below_naive"]) == (3, 2, 1, 0)
     assert row["order"] == "nss < naive < block"
     assert row["leaders"] == {"block": 1}
 
 
 def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
-    places = [place({"block": 2.0, "gbv": 2.5}, world) for world in (0, 1)]
-    rows = [{**row, "kind": "law", "verifier": name} for each in places for name, row in each.rows.items()]
-    assert [set(each.values) for each in places_of(rows)] == [{"block", "gbv"}] * 2
+    pairs = [pair({"block": 2.0, "gbv": 2.5}, world) for world in (0, 1)]
+    rows = [{**row, "kind": "law", "verifier": name} for each in pairs for name, row in each.rows.items()]
+    assert [set(each.values) for each in worlds_on_schemes(rows)] == [{"block", "gbv"}] * 2
     rows[-1]["lossless"] = False
-    assert [set(each.values) for each in places_of(rows)] == [{"block"}] * 2
+    assert [set(each.values) for each in worlds_on_schemes(rows)] == [{"block"}] * 2
     rows[-1]["scheme"] = rows[-2]["scheme"] = {"name": "another"}  # of which the card may not speak
-    assert [set(each.values) for each in places_of(rows)] == [{"block", "gbv"}, {"block"}]
+    assert [set(each.values) for each in worlds_on_schemes(rows)] == [{"block", "gbv"}, {"block"}]
 
 
 @pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
@@ -283,7 +283,7 @@ def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     rows = []
     for world, number in product(range(worlds), range(schemes)):
         shape = {"K": 1 + number % 4, "L1": number // 16, "L2": 1 + number // 4 % 4}
-        made = place({name: 2.0 + 0.01 * i + 0.001 * world for i, name in enumerate(names)}, world, **shape)
+        made = pair({name: 2.0 + 0.01 * i + 0.001 * world for i, name in enumerate(names)}, world, **shape)
         rows += [{**row, "kind": "law", "verifier": name, "nodes": number, "max_deviation_float": 0.0,
                   "source": {**row["source"], "s": world}} for name, row in made.rows.items()]  # fmt: skip
     text = page(summarise({"law": rows}), ["large.db"], "0")
