@@ -235,8 +235,8 @@ def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, flag
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may ring in a callback first
 def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monkeypatch):
-    monkeypatch.setattr("draftproof.experiments.grid.bounds.LEAST", 1e-4)
-    monkeypatch.setattr("draftproof.experiments.grid.bounds.OVER", 0)
+    monkeypatch.setattr("draftproof.experiments.grid.bounds.LEAST_SECONDS", 1e-4)
+    monkeypatch.setattr("draftproof.experiments.grid.bounds.TIME_FACTOR", 0)
     long = 10**400
     row = [f"{long // 3 + 1}/{long}", f"{long - long // 3 - 1}/{long}"]
     target = dict.fromkeys(("", "0", "1"), row)

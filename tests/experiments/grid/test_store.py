@@ -244,7 +244,7 @@ def test_a_database_of_somebody_else_is_named_and_left_as_it_is(draftproof, tmp_
 @pytest.mark.parametrize("command", [("report", "r.db"), COMPARE], ids=["report", "compare"])
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 def test_a_locked_database_is_named_at_once(draftproof, monkeypatch, command, mode):
-    monkeypatch.setattr(stores, "AT_ONCE", 0)
+    monkeypatch.setattr(stores, "READER_WAIT", 0)
     file = sqlite3.connect("r.db", isolation_level=None)
     file.executescript(f"pragma journal_mode = {mode}; pragma locking_mode = exclusive; create table a (b)")
     file.execute("begin exclusive")
