@@ -1,9 +1,8 @@
-"""The operating system for the command line: signals, streams, limits of time, files in one step, processes.
+"""What the command line needs of the operating system: signals, streams, time limits, temporary files, processes.
 
-User-defined code runs in a process of its own, so that whatever it does to that process is never read as a verdict.
-`check` and `audit` ask a worker process for its runs, and judge here. Any other command that is given such code runs as
-a whole in another process, which sends its exit code through a pipe once everything it wrote has arrived; the code that
-the process ends with stands for no verdict.
+User-defined code runs in another process, so that it cannot forge a verdict by ending the process. `check` and `audit`
+get its runs from a worker process and judge here. Any other command with such code runs as a whole in a child process,
+which sends its exit code through a pipe once everything it wrote has arrived; how that process ends is no verdict.
 """
 
 import json
@@ -26,35 +25,35 @@ from draftproof.experiments.shared.code import PYTHON_FILE
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput, TooLarge
 
-#: Exit codes that say something about a verifier: lossless, refuted, a proof with gaps.
+#: Exit codes that are verdicts: lossless, refuted, not refuted but not proved.
 VERDICTS = (0, 1, 3)
-#: Seconds that a command has to end by itself after Ctrl-C or SIGTERM.
-PATIENCE = 5.0
-#: Seconds between two looks at whether the parent is still there.
+#: Seconds that a command may take to end after Ctrl-C or SIGTERM.
+END_SECONDS = 5.0
+#: Seconds between two checks whether the parent is alive.
 PERIOD = 0.5
-#: Seconds that a process has to end by itself, and again after SIGTERM.
+#: Seconds that a process may take to end by itself, and again after SIGTERM.
 GRACE = 1.0
-#: Options that let a command run code which the command line itself does not name.
+#: Options with which a command runs code that the command line does not name.
 _OPTIONS = ("--allow-code", "--checkout")
 _PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import supervised; supervised()"
 
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[list[int]]:
-    """Both SIGTERM and Ctrl-C raise `KeyboardInterrupt` inside; the list has the signals that came.
+    """Both SIGTERM and Ctrl-C raise `KeyboardInterrupt` inside; yields the list of the signals that came.
 
-    It has them also where something swallowed the exception: no verdict comes after a signal.
+    The list has them also where some code caught the exception, so that no verdict is given after a signal.
     """
     signals: list[int] = []
 
     def end(number: int, frame: Any) -> None:
         signals.append(number)
         if getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False):
-            os._exit(128 + number)  # C++ code in that import lets no exception pass
+            os._exit(128 + number)  # C++ code in the import of torch aborts on a Python exception
         raise KeyboardInterrupt
 
     def unraisable(what: Any) -> None:
-        if not signals:  # objects that a signal left incomplete may fail when they are removed
+        if not signals:  # objects that a signal left incomplete may fail in their destructor
             hook(what)
 
     if threading.current_thread() is not threading.main_thread():
@@ -73,7 +72,7 @@ def interrupted_by_signals() -> Iterator[list[int]]:
 
 
 def open_streams() -> TextIO:
-    """Standard output, able to take any text; raises `InvalidInput` where it is closed."""
+    """Standard output, set to escape characters that it cannot encode; raises `InvalidInput` where it is closed."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open until the program ends
     if sys.stdout is None:
@@ -85,7 +84,7 @@ def open_streams() -> TextIO:
 
 
 def delivered(stream: TextIO, code: int) -> int:
-    """The exit code of a verdict, once all that was written has arrived; raises `InvalidInput` or `BrokenPipeError`."""
+    """Flush standard output and return the exit code; raises `InvalidInput` or `BrokenPipeError` where that fails."""
     try:
         stream.flush()
     except BrokenPipeError:
@@ -99,7 +98,7 @@ def delivered(stream: TextIO, code: int) -> int:
 
 
 def flush_or_discard() -> None:
-    """Flush standard output; where that fails, discard what is left, as the interpreter would fail on it once more."""
+    """Flush standard output; where that fails, send the rest to /dev/null, so that the interpreter's flush succeeds."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -108,23 +107,23 @@ def flush_or_discard() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Late(BaseException):
-    """Raised by the alarm; no `Exception`, so that no handler inside takes it for an error of its own."""
+class _TimeUp(BaseException):
+    """Raised by the alarm; no `Exception`, so that `except Exception` inside does not catch it."""
 
 
 @contextmanager
 def limited(seconds: float | None, message: str) -> Iterator[None]:
-    """Raise `TooLarge` with this message where the work inside takes longer; None: it may take any time.
+    """Raise `TooLarge` with this message where the work inside takes longer than so many seconds; None: no limit.
 
-    For work that looks at no clock, such as exact arithmetic on very long numbers. One operation on numbers is never
-    cut short. Only the main thread of a process can be limited, and one limit at a time.
+    For work that does not check a clock, such as exact arithmetic on very long numbers. A single operation on numbers
+    is not interrupted. It works in the main thread of a process only, and limits cannot be nested.
     """
     if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
 
     def late(number: int, frame: Any) -> None:
-        raise _Late
+        raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, late)
     try:
@@ -133,7 +132,7 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-    except _Late:  # also where it rang between the end of the work and the line before
+    except _TimeUp:  # outer `try`, as the alarm may also come before the timer is cleared
         raise TooLarge(message) from None
     finally:
         signal.signal(signal.SIGALRM, before)
@@ -145,7 +144,7 @@ def temporary(place: Path, name: str, folder: bool = False) -> Iterator[Path]:
 
     Raises `OSError`.
     """
-    prefix = f".{name[:50]}."  # file systems have a longest name
+    prefix = f".{name[:50]}."  # file systems limit the length of names
     if folder:
         path = Path(tempfile.mkdtemp(".part", prefix, place))
     else:
@@ -162,11 +161,9 @@ def temporary(place: Path, name: str, folder: bool = False) -> Iterator[Path]:
 
 
 def end_with(parent: int) -> None:
-    """End this process soon after `parent`, the process that started it, has ended; also if it already has.
+    """Start a thread that ends this process soon after its parent has ended, even if that has been killed."""
 
-    A parent killed outright tells nobody, but its children get another parent.
-    """
-    parent_now, wait = os.getppid, time.sleep  # as they are now: an audit replaces them while it follows a function
+    parent_now, wait = os.getppid, time.sleep  # kept here, as audits replace them in their modules
 
     def watch() -> None:
         while parent_now() == parent:
@@ -177,7 +174,7 @@ def end_with(parent: int) -> None:
 
 
 def ended(process: subprocess.Popen[bytes]) -> int:
-    """The exit code of a process that leads a session; what is left of the session is told to end, then killed."""
+    """Wait for a process that leads a session, end its session with SIGTERM and SIGKILL if needed; its exit code."""
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         if number is not None:
             with suppress(ProcessLookupError, PermissionError):
@@ -188,14 +185,14 @@ def ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def names_code(arguments: Sequence[str]) -> bool:
-    """Whether user-defined code may be run: a Python file, a module (`audit`), a checkout, or files of a TOML."""
+    """Whether the command may run user-defined code: a Python file, a module (`audit`), a checkout, files of a TOML."""
     return "audit" in arguments or any(
         PYTHON_FILE.search(argument) or argument.partition("=")[0] in _OPTIONS for argument in arguments
     )
 
 
 def runs_in_worker(arguments: Sequence[str]) -> bool:
-    """Whether the user-defined code is one verifier or function only, whose runs a worker process can make."""
+    """Whether the only user-defined code is one verifier or function, which a worker process can run."""
     command = next((each for each in arguments if not (each.startswith("-") or each.isdecimal())), "")
     schemes = [value for flag, value in pairwise((*arguments, "")) if flag == "--scheme"]
     schemes += [each for each in arguments if each.startswith("--scheme=")]
@@ -204,7 +201,7 @@ def runs_in_worker(arguments: Sequence[str]) -> bool:
 
 
 def supervise(arguments: Sequence[str]) -> int:
-    """Run the command in a child process; the exit code that it sends through the pipe, 2 where it sends none."""
+    """Run the command in a child process and return the exit code that it sends through a pipe; 2 if it sends none."""
     reading, writing = os.pipe()
     command = [sys.executable, "-P", "-c", _PROGRAM, str(writing), str(os.getpid()), *arguments]
     child = subprocess.Popen(command, pass_fds=(writing,), start_new_session=True)
@@ -236,9 +233,9 @@ def supervise(arguments: Sequence[str]) -> int:
 
 
 def _received_code(reading: int, child: subprocess.Popen[bytes], signals: Sequence[tuple[float, int]]) -> int | None:
-    """The exit code from the pipe; None where the process ended, or was too slow to end, without sending one."""
+    """The exit code from the pipe; None where the process ended without one, or did not end in time after a signal."""
     text = b""
-    while not (signals and time.monotonic() - signals[0][0] > PATIENCE):
+    while not (signals and time.monotonic() - signals[0][0] > END_SECONDS):
         alive = child.poll() is None
         if select.select([reading], [], [], 0.1 if alive else 0)[0]:
             part = os.read(reading, 4096)
@@ -261,7 +258,7 @@ def send_exit_code(channel: int, code: int) -> NoReturn:
 
 
 def supervised(channel: str, parent: str) -> int:
-    """Prepare a supervised process: it ends when its parent ends, and its children do not inherit the pipe."""
+    """Prepare a supervised process: it ends with its parent, and its children do not inherit the pipe."""
     os.set_inheritable(int(channel), False)
     end_with(int(parent))
     return int(channel)

@@ -1,4 +1,4 @@
-"""A worker process: it loads user-defined code, and answers requests for its runs until the connection ends."""
+"""The program of a worker process: it loads user-defined code and answers requests for runs of it."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from draftproof.simulator.protocol import Card
 
 
 def serve(channel: str, parent: str) -> None:
-    """Load what is asked for in the first request, and answer the others until the connection ends.
+    """Load the code that the first request names, and answer the other requests until the connection ends.
 
-    `{"verifier": SPEC}` or `{"audit": [SPEC, ARGUMENTS, OPTIONS]}`, each with `max_input`.
+    The first request is `{"verifier": SPEC}` or `{"audit": [SPEC, ARGUMENTS, OPTIONS]}`, each with `max_input`.
     """
     number = supervised(channel, parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -53,7 +53,7 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 
 def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What is told of what was loaded, and what answers the requests."""
+    """The reply to the first request, and in `answer` the function that answers the others."""
     from draftproof.simulator import files
     from draftproof.simulator.relay import Runner
 

@@ -1,1 +1,1 @@
-"""The Python interface for scripts and notebooks: as the command line, with objects or texts as arguments."""
+"""The Python interface for scripts and notebooks: the commands as functions of objects or texts."""

@@ -1,6 +1,6 @@
-"""From what a script has to what engines take: verifiers, processes and schemes by object, by name or from a file.
+"""Arguments of the Python interface as verifiers, processes and schemes: given as objects, by name or from a file.
 
-A language model becomes a process: the rows that it gives after a prompt, computed when they are asked for.
+A language model becomes a process whose rows after a prompt are computed on demand.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ from draftproof.simulator.verdicts.validation import check_verifier
 
 
 def as_verifier(verifier: Any) -> NamedVerifier:
-    """`traversal`, `mixed_order:a=1/3`, `FILE.py:NAME` or an object; raises `InvalidInput` for anything else."""
+    """A verifier from `traversal`, `mixed_order:a=1/3`, `FILE.py:NAME` or an object; raises `InvalidInput`."""
     if isinstance(verifier, str):
         return find_verifier(verifier)
     check_verifier(verifier)
@@ -33,7 +33,7 @@ def as_verifier(verifier: Any) -> NamedVerifier:
 
 
 def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
-    """One of them or several."""
+    """Verifiers from one argument of `as_verifier`, or several."""
     several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
     named = [as_verifier(verifier) for verifier in (verifiers if several else [verifiers])]
     if not named:
@@ -42,7 +42,7 @@ def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
 
 
 def as_scheme(scheme: Any) -> DraftScheme:
-    """From `delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`; see `UserScheme`."""
+    """A scheme from `delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`; see `UserScheme`."""
     if isinstance(scheme, str):
         return find_scheme(scheme)
     if isinstance(scheme, type):
@@ -54,12 +54,12 @@ def as_scheme(scheme: Any) -> DraftScheme:
 
 
 def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
-    """The scheme for this target and draft: one that is planned from a measurement is measured on them."""
+    """The scheme for this target and draft; the tree of `sequoia` is planned on them."""
     return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
 
 
 def as_schemes(schemes: Any) -> list[DraftScheme]:
-    """One of them or several."""
+    """Schemes from one argument of `as_scheme`, or several."""
     several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
     listed = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
     if not listed:
@@ -70,7 +70,7 @@ def as_schemes(schemes: Any) -> list[DraftScheme]:
 def as_process(process: Any, name: str) -> TokenProcess:
     """A process from an object, a function, one row, or a list of tables; raises `InvalidInput` for anything else.
 
-    A row of shape `(V,)` stands after every context; tables are `[d]` of shape `(V**d, V)`.
+    A single row of shape `(V,)` holds after every context; table `d` of a list has shape `(V**d, V)`.
     """
     if hasattr(process, "row") and hasattr(process, "vocab_size"):
         made: TokenProcess = process
@@ -119,7 +119,7 @@ def as_pair(target: Any, draft: Any) -> tuple[TokenProcess, TokenProcess]:
     return pair
 
 
-#: Contexts of one length up to which rows are computed: those of two tokens at V = 256, of one at V = 65,536.
+#: The most contexts of one length after which rows of a model are computed: two tokens at V = 256, one at V = 65,536.
 MOST_CONTEXTS = 2**16
 
 
@@ -128,9 +128,9 @@ def from_model(
 ) -> CallableProcess:
     """The process of a causal Hugging Face model after the tokens of `prompt`, at least one.
 
-    One call of the model a row, rows kept. Its softmax is taken in float64 and made exact with `from_softmax`, over
-    `denominator` (None keeps every bit). Raises `InvalidInput` for other models. Its rows raise
-    `TooLarge` after contexts of which there are more than `MOST_CONTEXTS`: trees may be two tokens deep up to V = 256,
+    Each row is one call of the model, made once. The softmax is computed in float64 and made rational with
+    `from_softmax`, over `denominator` (None keeps every bit). Raises `InvalidInput` for other models. Rows after
+    contexts of which there are more than `MOST_CONTEXTS` raise `TooLarge`: trees may be two tokens deep up to V = 256,
     else one.
     """
     size = getattr(getattr(model, "config", None), "vocab_size", None)

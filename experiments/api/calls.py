@@ -1,4 +1,4 @@
-"""One verifier: its law, its verdict, its smallest witness."""
+"""Functions about one verifier: its verdict, its law and its smallest witness."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def check(
     max_runs: float = MOST_RUNS,
     told: Any = None,
 ) -> Check:
-    """Whether a verifier is lossless on this instance: a proof for it in rationals, up to rounding in float64.
+    """Whether a verifier is lossless on this instance: proved in rational arithmetic, up to rounding in float64.
 
     verifier: an object, a name such as `"mixed_order:a=1/3"`, or `"FILE.py:NAME"`. target, draft: processes, functions
     from context to row, one row for all contexts, or lists of tables. scheme: an object, or text such as
@@ -60,7 +60,7 @@ def check(
 def judge(
     named: NamedVerifier, arithmetic: str, engine: str, memory: float, max_runs: float
 ) -> Callable[[tuple[TokenProcess, TokenProcess], DraftScheme], Check]:
-    """The check of one verifier on pairs and schemes, each refused with `TooLarge` before it is too much."""
+    """A function that checks one verifier on a pair and a scheme; it raises `TooLarge` before it takes too long."""
     made = evaluator(named.verifier, arithmetic, engine, memory=memory)
     user_defined = all(named.verifier.card is not entry.card for entry in zoo.REGISTRY.values())
 
@@ -90,7 +90,7 @@ def block_law(
 
 @dataclass(frozen=True)
 class _Fixed:
-    """The scheme that always draws one tree: `UserScheme` checks the tree on the way."""
+    """The scheme that always draws one tree; as a `UserScheme` the tree is checked."""
 
     tree: Any
     depth: int
@@ -101,10 +101,10 @@ class _Fixed:
 
 
 def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str = "rational") -> TreeLaw:
-    """What a verifier does on one draft tree: the probability `D(c)` that each node is accepted, drawn in a notebook.
+    """The law of a verifier on one draft tree: the probability `D(c)` that each node is accepted. Notebooks draw it.
 
     tree: a `DraftTree`, or paths from the root such as `[(0, 1), (2,)]`; the other arguments as for `check`.
-    The balance equation is about all trees of a scheme together: losslessness cannot be read off one tree.
+    It does not show whether the verifier is lossless: the balance equation is about all trees of a scheme together.
     """
     named = as_verifier(verifier)
     drafted = tree if isinstance(tree, DraftTree) else DraftTree.from_paths((), tree)
@@ -118,7 +118,7 @@ def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str 
 def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:
     """Raise `AssertionError` with the violation unless a verifier, or a function that audits take, is lossless.
 
-    As `draftproof.simulator.assert_lossless`, with names and texts where `check` takes them.
+    As `draftproof.simulator.assert_lossless`, but verifier, target, draft and scheme are given as for `check`.
     """
     from draftproof.simulator.audit.assertion import assert_lossless as judge
 
@@ -126,7 +126,7 @@ def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme
         target, draft = as_pair(target, draft)
     judged = as_verifier(verifier).verifier if isinstance(verifier, str) else verifier
     if isinstance(judged, type):
-        judged = as_verifier(judged).verifier  # refused there
+        judged = as_verifier(judged).verifier  # raises the error for a class
     judge(judged, target, draft, None if scheme is None else as_scheme(scheme), **options)
 
 
@@ -140,7 +140,7 @@ def find_witness(
     draft: Any = None,
     engine: str = "auto",
 ) -> Witness | None:
-    """The smallest witness found for a verifier; None where no instance refutes it, which proves nothing more.
+    """The smallest witness found for a verifier; None where no instance refutes it, which is no proof.
 
     Random rational instances of the family dirichlet (`seed`, `seed + 1`, ..), or the one given by `target` and `draft`
     in exact rows, are checked until one fails; that one is shrunk, as `draftproof check --instances` does.

@@ -1,4 +1,4 @@
-"""Verifiers side by side, and the best block efficiency of any lossless verifier on a scheme."""
+"""Comparisons of verifiers, and bounds on the block efficiency of every lossless verifier on a scheme."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +22,9 @@ from draftproof.simulator.verdicts.lossless import Check
 
 @dataclass(frozen=True, repr=False)
 class ListedBound:
-    """The optimum of a scheme whose trees were listed, in float64 and without a certificate.
+    """The optimum of a scheme by a program over all of its trees, in float64 and without a certificate.
 
-    lower: minus infinity where cuts were still violated when the solver stopped.
+    lower: minus infinity where the solver stopped before it had all cuts.
     """
 
     scheme: DraftScheme
@@ -38,7 +38,7 @@ class ListedBound:
         return self.upper - self.lower
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers."""
+        """The bounds as plain data."""
         numbers = {"lower": self.lower, "upper": self.upper, "gap": self.gap}
         return {"scheme": str(self.scheme), **numbers, "cuts": self.cuts, "certificate": None}
 
@@ -74,13 +74,13 @@ def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
 
 
 def listed_bound(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> ListedBound:
-    """The optimum of any scheme by its listed trees."""
+    """The optimum of any scheme from the list of its trees."""
     bound = cut_bound(target, draft, scheme)
     lower = bound.value if bound.complete else float("-inf")
     return ListedBound(scheme, lower, bound.value, len(bound.cuts))
 
 
-#: By default the optimum is computed for delayed trees of at most so many paths `V**L`.
+#: By default `compare` computes the optimum for delayed trees of at most this number of paths `V**L`.
 QUICK_PATHS = 256
 
 
@@ -117,9 +117,9 @@ def compare(
     """The exact block efficiency of every verifier on every scheme, each checked for losslessness, with the optimum.
 
     verifiers: one or several, as `check` takes them; None for all of the registry that are lossless on the scheme.
-    schemes: one or several. optimum: None computes it for delayed trees of at most 256 paths, True for
-    all schemes, False for none; `gap` is what a lossless verifier leaves of it. memory, max_runs: as for
-    `check`. Rational runs give `Fraction`s.
+    schemes: one or several. optimum: None computes it for delayed trees of at most 256 paths, True for all schemes,
+    False for none; `gap` is the upper bound minus the block efficiency of a lossless verifier. memory, max_runs: as for
+    `check`. In rational arithmetic the values are `Fraction`s.
     """
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)

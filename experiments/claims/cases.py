@@ -1,4 +1,4 @@
-"""Cases of claims: one step, single paths, delayed trees, other schemes, with the deeper ones of the long form."""
+"""The instances and schemes that claims are tested on; `deeper` ones only in the long form (`--deep`)."""
 
 from draftproof.experiments.claims.claim import Cases
 from draftproof.simulator.drafts import (
@@ -22,9 +22,9 @@ PATHS = Cases(
     ((2, Delayed(1, 0, 3)), (3, Delayed(1, 0, 2))), count=8, deeper=((2, Delayed(1, 0, 5)), (4, Delayed(1, 0, 3)))
 )
 TREES = Cases(CASES["delayed"], deeper=((2, Delayed(3, 1, 2)), (3, Delayed(2, 0, 3))))
-#: Trees of two branches and more that are small enough to list all sets of their paths.
+#: Trees of several branches that are small enough to list all sets of their paths.
 SMALL = Cases(((2, Delayed(2, 0, 2)), (2, Delayed(3, 0, 2)), (2, Delayed(2, 1, 1))), count=3)
-#: With so many random instances counterexamples to refuted claims are found.
+#: Enough random instances to find counterexamples to refuted claims.
 SEARCHED = Cases(CASES["delayed"], count=24)
 TEXTURE = Cases(CASES["without_replacement"] + CASES["topology"], deeper=((2, Topology((2, 2, 2, 0, 0, 0, 0))),))
 DROPPED = Cases(
@@ -32,7 +32,7 @@ DROPPED = Cases(
     count=10,
     deeper=((3, WithoutReplacement(3, 0, 2)), (4, WithoutReplacement(2, 0, 2))),
 )
-#: Where token-level verification exceeds traversal: on one of some fifty instances, and shrinking takes long.
+#: Token-level verification exceeds traversal on about one in fifty of these; shrinking such an instance takes long.
 DROPPED_WIDE = Cases(((4, WithoutReplacement(2, 0, 2)),), count=50)
 DYSPEC = Cases(((2, DySpec(3)), (2, DySpec(4)), (3, DySpec(3))), deeper=((3, DySpec(5)), (4, DySpec(3))))
 PRUNED = Cases(((2, DySpecPruned(2)), (3, DySpecPruned(2))))
@@ -42,5 +42,5 @@ TOP = Cases(CASES["top_k"])
 
 
 def full_support(instance: Instance, _: DraftScheme) -> bool:
-    """Whether every token has a probability everywhere."""
+    """Whether p and q are nowhere 0."""
     return all((table > 0).all() for process in (instance.target, instance.draft) for table in process.tables)

@@ -13,9 +13,9 @@ from draftproof.simulator.protocol import DraftScheme, Source
 from draftproof.simulator.verdicts.cases import SizedScheme, case_instances
 
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
-#: In commands these stand for the file of the instance, and for the folder of this file.
+#: Placeholders in commands: the file of the instance, and the folder of this module.
 FILE, HERE = "{file}", "{here}"
-#: Factor by which the long form has more random instances.
+#: The long form has this many times the random instances of the short one.
 DEEP = 20
 Command: TypeAlias = tuple[str, ...]
 
@@ -24,8 +24,8 @@ Command: TypeAlias = tuple[str, ...]
 class Outcome:
     """The result of a statement on one instance.
 
-    text: the values where it fails. applies: whether the statement is about such an instance. commands: those that show
-    the failure, with `FILE` for the instance.
+    text: the values where it fails. applies: whether the statement is about such an instance. commands: commands that
+    show the failure, with `FILE` for the instance.
     """
 
     holds: bool
@@ -38,19 +38,19 @@ class Statement(Protocol):
     """A statement about an instance and a draft scheme."""
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        """Whether it is true of them."""
+        """Whether the statement holds there."""
         ...
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
-        """Whether the JSON output of the commands in a failed `Outcome` shows the failure."""
+        """Whether the failure can be read from `outputs`, the JSON output of the commands of a failed `Outcome`."""
         ...
 
 
 @dataclass(frozen=True)
 class Cases:
-    """The instances of a claim: vocabularies with schemes, and for each the corner cases and `count` random instances.
+    """The instances of a claim: for each vocabulary size and scheme the corner cases and `count` random instances.
 
-    deeper: further shapes of the long form. only: the families used, all where it is empty.
+    deeper: further sizes and schemes for the long form. only: names of families, all where it is empty.
     """
 
     shapes: tuple[SizedScheme, ...]
@@ -70,7 +70,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Figures:
-    """A measurement. shown: whether it agrees with the claim; text: the numbers; families, instances: its data."""
+    """A measurement. shown: whether it agrees with the claim. text: the numbers. instances: how many, of `families`."""
 
     shown: bool
     text: str
@@ -78,7 +78,7 @@ class Figures:
     families: tuple[str, ...]
 
 
-#: `measure(n)`: figures over `n` times the usual instances.
+#: `measure(n)`: figures over `n` times the usual number of instances.
 Measure: TypeAlias = Callable[[int], Figures]
 
 
@@ -96,7 +96,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Claim:
-    """The card of a claim. id: its name; words: the statement; expected: the status that it is known to have."""
+    """The card of a claim. id: its name; words: the statement."""
 
     id: str
     source: Source
@@ -104,7 +104,7 @@ class Claim:
 
     @property
     def expected(self) -> str:
-        """The status that it is known to have."""
+        """The status that earlier runs have found."""
         raise NotImplementedError
 
 
@@ -112,8 +112,8 @@ class Claim:
 class Exact(Claim):
     """A claim about every instance of its cases.
 
-    true_variant: of a refuted claim, which its test must not refute. note: what the verdict means. keep_unshrunk:
-    whether the refuting instance is kept without shrinking.
+    true_variant: only for a claim that is refuted: a true statement, which the test must not refute. note: what the
+    verdict means. keep_unshrunk: whether the refuting instance is not shrunk.
     """
 
     test: Statement

@@ -42,13 +42,14 @@ WIDE = Cases(
     count=40,
 )
 SEVERAL = Cases(((3, Delayed(2, 0, 1)), (4, Delayed(2, 0, 1))), count=120)
-#: Rounding inside a verifier costs less than this: numbers of 2^-24 in spectr, weights of 1/1024 in khisti.
+#: The block efficiency that rounding inside a verifier may cost: spectr computes with multiples of 2^-24, khisti with
+#: weights of 1/1024.
 ROUNDED = {"spectr": Fraction(1, 10**5), "khisti": Fraction(1, 100)}
 NONE = Fraction(0)
 
 
 def source(place: str) -> Source:
-    """A place in the paper."""
+    """A passage of the paper."""
     return Source(KEY, place)
 
 
@@ -193,7 +194,7 @@ def _block_gains(instance: Instance, scheme: DraftScheme) -> bool:
 
 
 def _never_above(one: str, other: str) -> Iterator[Claim]:
-    """The order of two averages, read as an order on every instance."""
+    """The claim that the order of two averages holds on every instance."""
     place = source("table of averages, taken for an order of laws")
     true = TRUE_ORDER.get((one, other))
     true_variant = Variant(*true) if true else None
@@ -210,7 +211,7 @@ def _never_above(one: str, other: str) -> Iterator[Claim]:
     )  # fmt: skip
 
 
-#: For pairs whose order fails somewhere, what is true instead.
+#: For pairs whose order fails on some instance, a true statement: `first` never brings more than `other`.
 TRUE_ORDER = {
     (one, other): (f"{first} does not", Efficiency(Run(first), "<=", Run(other), margin=margin))
     for one, other, first, margin in (
@@ -242,7 +243,7 @@ def _trees() -> Iterator[Claim]:
 
 
 def _branching(instance: Instance, scheme: DraftScheme) -> bool:
-    """Whether the tree branches and nothing is 0."""
+    """Whether the tree has several branches and p and q are nowhere 0."""
     return scheme.as_dict()["K"] > 1 and full_support(instance, scheme)
 
 

@@ -1,6 +1,6 @@
-"""Acceptance rates of one step in closed form, as the papers have them; p, q: exact rows, `k` drafts.
+"""Acceptance rates of one step in closed form, from the papers. p, q: exact rows; k: the number of drafts.
 
-They are written down from the papers, apart from the verifiers, which are compared with them.
+Claims compare the verifiers with them, so they do not use the verifiers' own acceptance rates.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ def khisti(p: Vector, q: Vector, k: int) -> Any:
     lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
     for token in range(len(p)):
         others = q - q * one_hot(q, token)
-        unseen = others  # the winner is i and `token` was not drawn yet
+        unseen = others  # entry i: the probability that i wins and `token` is not among the drafts so far
         for units, _ in tournament(p, q, k):
             unseen = play(units, unseen, others)
         rate = rate + residual(p, law)[token] * ((law - unseen) * lost).sum()

@@ -1,4 +1,4 @@
-"""Statements about draft trees that are planned or grown, against exhaustive search, and one about counting shapes."""
+"""Statements about planned and grown draft trees, tested by exhaustive search, and one about the number of shapes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
@@ -16,15 +16,15 @@ from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Ve
 from draftproof.simulator.vectors import without
 from draftproof.verifiers.sequoia import acceptance_vector
 
-#: A place for one more token: its value, its node, the node's draft row without the tokens already drawn.
+#: A position where a token can be added: its value, its parent, the parent's draft row without the tokens drawn there.
 Slot = tuple[Any, Context, Vector]
 
 
 def greedy_growth(largest: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """Filling the slot of the largest value maximises the expected sum of the values filled, over all ways to choose.
+    """Whether filling the slot of the largest value first maximises the expected sum of the values filled.
 
     The value of a slot is the probability that verification reaches it if drafts are accepted with their draft
-    probability; it does not depend on the slot's token. largest: False for the rule that fills the smallest first.
+    probability; it does not depend on the slot's token. largest: False for filling the smallest first.
     """
     assert isinstance(scheme, DySpec)
     root: list[Slot] = [(RATIONAL.number(1), (), instance.draft.row(()))]
@@ -57,7 +57,7 @@ def _filled(draft: TokenProcess, slots: list[Slot], place: int, left: int, rule:
 
 
 def largest_sum(by_draft: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """OPT-Tree has the largest sum of draft probabilities of all trees of its size; by_draft False: of the target's."""
+    """Whether OPT-Tree has the largest sum of draft probabilities of all trees of its size; else: of target ones."""
     assert isinstance(scheme, OptTree)
     process = instance.draft if by_draft else instance.target
     mass = sum(reach(process, context) for context in drafted(scheme, instance.draft))
@@ -67,7 +67,7 @@ def largest_sum(by_draft: bool, instance: Instance, scheme: DraftScheme) -> str 
 
 
 def fixed_tree_efficiency(by_target: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """On a tree without coins naive sampling brings 1 and the target's mass of its nodes; False: the draft's mass."""
+    """Whether naive sampling on a deterministic tree brings 1 plus the target, else draft, mass of its nodes."""
     process = instance.target if by_target else instance.draft
     claimed = 1 + as_python(sum((reach(process, c) for c in drafted(scheme, instance.draft)), RATIONAL.number(0)))
     efficiency = judged("nss", instance, scheme).block_efficiency
@@ -75,7 +75,7 @@ def fixed_tree_efficiency(by_target: bool, instance: Instance, scheme: DraftSche
 
 
 def drafted(scheme: DraftScheme, draft: TokenProcess) -> list[Context]:
-    """The drafted nodes of a scheme that never asks the coin."""
+    """The drafted nodes of a deterministic scheme."""
     [(tree, _)] = outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL)
     assert isinstance(tree, DraftTree)
     return [(*context, token) for context, tokens in tree.children.items() for token in dict.fromkeys(tokens)]
@@ -90,7 +90,7 @@ def reach(process: TableProcess, context: Context) -> Any:
 
 
 def small_trees(size: int, depth: int, nodes: int) -> Iterator[tuple[Context, ...]]:
-    """Every tree of at most so many nodes."""
+    """Every tree of at most this depth and number of nodes."""
     contexts = [context for level in range(1, depth + 1) for context in product(range(size), repeat=level)]
     for count in range(nodes + 1):
         for chosen in combinations(contexts, count):
@@ -99,7 +99,7 @@ def small_trees(size: int, depth: int, nodes: int) -> Iterator[tuple[Context, ..
 
 
 def sequoia_plan(planned: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """The planned tree accepts most, if its acceptance vector holds at every node; planned False: a single path does.
+    """Whether the planned tree, else a single path, accepts most if the acceptance vector holds at every node.
 
     The vector is measured on the instance at its first step.
     """
@@ -114,7 +114,7 @@ def sequoia_plan(planned: bool, instance: Instance, scheme: DraftScheme) -> str 
 
 
 def topologies(nodes: int) -> Iterator[tuple[int, ...]]:
-    """Every tree of exactly so many drafted tokens, as numbers of children level by level."""
+    """Every tree of exactly `nodes` drafted tokens, as numbers of children level by level."""
 
     def extend(counts: tuple[int, ...], open_: int, left: int) -> Iterator[tuple[int, ...]]:
         if not open_:
@@ -138,7 +138,7 @@ def gain(tree: Sequence[int], acceptance: Sequence[Any]) -> Any:
 
 
 def counted_shapes(claimed: int, _: Instance, __: DraftScheme) -> str | None:
-    """The triples K in 1..4, L1 and L2 in 0..8 are so many different trees."""
+    """Whether the triples K in 1..4, L1 and L2 in 0..8 are `claimed` different trees."""
     different = {
         (1, length, 0) if K == 1 or L2 == 0 else (K, L1, L2)
         for K, L1, L2 in product(range(1, 5), range(9), range(9))

@@ -1,6 +1,6 @@
-"""Figures that claims are about: acceptance along a path, delay, gain with depth, acceptance against draft probability.
+"""Measurements for claims: acceptance along a path, delay, gain with depth, acceptance against draft probability.
 
-Texts: the counts of the package, four tokens, a target of order 3 and a draft of order 1, at the most frequent roots.
+The text is `topics` with four tokens, a target of order 3 and a draft of order 1, at the most frequent roots.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.verdicts.lossless import Evaluator, check
 
-#: Families whose draft is the target with noise, as with models.
+#: Families whose draft approximates the target, as with language models.
 CLOSE: tuple[tuple[str, dict[str, float]], ...] = (
     ("perturbed", {"s": 0.5}),
     ("perturbed", {"s": 1.0}),
     ("temperature", {}),
 )
 ROOTS = 8
-#: Tokens along a path.
+#: Depth of a path.
 LONG = 4
 #: Methods that solve a transport at every node.
 TRANSPORT = ("nss", "naive_tree", "specinfer", "spectr", "khisti")
@@ -46,7 +46,7 @@ def roots(count: int) -> list[Case]:
 
 
 def acceptance_by_depth(falling: bool, times: int) -> Figures:
-    """Along one path, the share of drafts that token-by-token verification accepts at each depth, exact."""
+    """The share of drafts that token-by-token verification accepts at each depth of one path, exact."""
     reached = [Fraction(0)] * (LONG + 1)
     chosen = roots(ROOTS * times)
     for root in chosen:
@@ -59,7 +59,7 @@ def acceptance_by_depth(falling: bool, times: int) -> Figures:
 
 
 def distance_by_depth(rising: bool, times: int) -> Figures:
-    """The L1 distance of p and q after contexts that the draft wrote, by depth, exact."""
+    """The mean L1 distance of p and q over contexts drawn from the draft, by depth, exact."""
     totals = [0.0] * LONG
     chosen = roots(ROOTS * times)
     for root in chosen:
@@ -92,7 +92,7 @@ def delay(improves: bool, times: int) -> Figures:
 
 
 def traversal_by_depth(growing: bool, times: int) -> Figures:
-    """How much more traversal brings than token-by-token verification on the same trees, at depths 1, 2 and 3."""
+    """The gain of traversal over token-by-token verification on the same trees, at depths 1, 2 and 3."""
     gains = []
     for length in (1, 2, 3):
         scheme = Delayed(2, 0, length)
@@ -145,7 +145,7 @@ def _family_rows(name: str, parameters: dict[str, float], count: int) -> list[tu
 
 
 def _correlation(rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Weighted by how often a token is drafted."""
+    """The correlation of `q(x)` and `min(1, p(x)/q(x))`, weighted by `q`."""
     q = np.concatenate([row for _, row in rows])
     accepted = np.concatenate([np.minimum(1, p / np.maximum(row, 1e-300)) for p, row in rows])
     weights = q / q.sum()

@@ -101,7 +101,7 @@ def _same(scheme: DraftScheme) -> DraftScheme:
 
 
 def _with_fewer(scheme: DraftScheme) -> DraftScheme:
-    """The same tree with one branch less."""
+    """The delayed tree with one branch fewer."""
     assert isinstance(scheme, Delayed)
     return Delayed(max(scheme.K - 1, 1), scheme.L1, scheme.L2)
 
@@ -192,7 +192,7 @@ def _others() -> Iterator[Claim]:
 
 
 class NotComputed:
-    """The bounds of the optimum differ by more than 1e-6."""
+    """The statement that the bounds of the optimum differ by more than 1e-6."""
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         bounds = optimum(instance.target, instance.draft, scheme)

@@ -1,4 +1,4 @@
-"""Verifiers for claims only: a misreading of a paper, point-mass drafts, K-SEQ with any parameter."""
+"""Verifiers that only claims use: a misreading of a paper, point-mass drafts, K-SEQ with several parameters."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,10 +13,10 @@ from draftproof.verifiers._top_down import walk
 
 @dataclass(frozen=True)
 class LooseTies:
-    """Greedy multi-path block verification that breaks ties in `min(1, p/q)` otherwise in selection than in its law.
+    """Greedy multi-path block verification that breaks ties in `min(1, p/q)` differently in selection and in its law.
 
-    All tokens with `p >= q` are taken as equally good, and the one that was drafted first is selected; the law that is
-    verified against ranks them by `p/q`.
+    Among tokens with `p >= q` it selects the one that was drafted first; the law of the selected path, which it
+    verifies against, ranks them by `p/q`.
     """
 
     card: ClassVar[Card] = Card(
@@ -24,7 +24,7 @@ class LooseTies:
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """Accept a prefix of the branch that looks best and draw a correction token."""
+        """Accept a prefix of the selected branch and draw a correction token."""
         paths = count_iid_branches(root)
         path = [root]
         while path[-1].children:
@@ -51,7 +51,7 @@ class KSeq:
 
     @property
     def card(self) -> Card:
-        """Named after the step."""
+        """A card whose name has the step."""
         return Card(name=f"kseq_{self.step}", title=f"K-SEQ at step {self.step} of {STEPS}", source=None)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -1,4 +1,7 @@
-"""Statements about laws and coins: branching probabilities, the estimator, K-SEQ's tests, Hall's condition."""
+"""Statements about laws: branching probabilities, the estimator, K-SEQ's tests, submodularity, path selection.
+
+Each function returns None where its statement holds, else the values where it fails.
+"""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -25,7 +28,7 @@ GAP = Fraction(1, 10**6)
 
 
 def branching(spec: str, by: str, instance: Instance, scheme: DraftScheme) -> str | None:
-    """The branching law of `by` is that of the next token of `spec` on every draft tree of one step."""
+    """Whether the branching law of `by` is the law of the next token of `spec` on every draft tree of one step."""
     branch = branch_of(verifier(by))
     assert branch is not None
     p, q = instance.target.row(()), instance.draft.row(())
@@ -42,7 +45,7 @@ def branching(spec: str, by: str, instance: Instance, scheme: DraftScheme) -> st
 
 
 def estimated(spec: str, distinct: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """The mean over trees of the product estimator is the block efficiency. distinct: equal drafts count once."""
+    """Whether the product estimator has the block efficiency as its mean. distinct: whether equal drafts count once."""
     branch = branch_of(verifier(spec))
     assert branch is not None
     mean = RATIONAL.number(0)
@@ -61,9 +64,9 @@ def _estimate(branch: Branch, node: DraftNode, distinct: bool) -> Any:
 
 
 def kseq_tests(falling: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """The probability that K-SEQ's tests accept one of the drafts falls as `rho` grows from the smallest allowed one.
+    """Whether the probability that K-SEQ's tests accept a draft never rises with `rho`, from the smallest allowed one.
 
-    falling: False for rising.
+    falling: False for "never falls".
     """
     p, q, k = instance.target.row(()), instance.draft.row(()), scheme.as_dict()["K"]
     least = smallest_rho(p, q, k)[0]
@@ -76,7 +79,7 @@ def kseq_tests(falling: bool, instance: Instance, scheme: DraftScheme) -> str | 
 
 
 def submodular(sign: int, instance: Instance, scheme: DraftScheme) -> str | None:
-    """`f(S) = P(some drafted path lies in S)` has `f(S or T) + f(S and T) <= f(S) + f(T)`; sign -1: at least."""
+    """Whether `f(S) = P(a drafted path is in S)` has `f(S or T) + f(S and T) <= f(S) + f(T)`; sign -1: `>=`."""
     leaves = list(product(range(instance.vocab_size), repeat=scheme.depth))
     hit: dict[frozenset[Context], Any] = {}
     drawn = [(tree, weight) for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL)]
@@ -91,7 +94,7 @@ def submodular(sign: int, instance: Instance, scheme: DraftScheme) -> str | None
 
 
 def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
-    """Every set of contexts below the root of which none is a prefix of another."""
+    """Every antichain: a set of contexts, without the root, of which none is a prefix of another."""
 
     def below(context: Context) -> list[tuple[Context, ...]]:
         if len(context) == depth:
@@ -104,7 +107,7 @@ def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
 
 
 def within_budget(specs: Sequence[str], fewer: int, instance: Instance, scheme: DraftScheme) -> str | None:
-    """`sum D(c) <= 1 - (1 - sum q(c))^(K - fewer)` over every antichain, for each of these verifiers."""
+    """Whether `sum D(c) <= 1 - (1 - sum q(c))^(K - fewer)` over every antichain, for each of these verifiers."""
     assert isinstance(scheme, Delayed)
     for spec in specs:
         reach = _reach(spec, instance, scheme)
@@ -136,7 +139,7 @@ def _masses(instance: Instance, scheme: DraftScheme) -> dict[Context, Any]:
 
 
 def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftScheme) -> str | None:
-    """Choosing a path by a mixture of path orders and verifying it as a block attains the optimum, up to `GAP`."""
+    """Whether selecting a path by a random path order and verifying it as a block attains the optimum, up to `GAP`."""
     from draftproof.experiments.inputs.verifiers import evaluator
 
     bounds = optimum(instance.target, instance.draft, scheme)

@@ -1,4 +1,4 @@
-"""The kinds of statements that claims are made of: losslessness, order of block efficiencies, equal laws, bounds."""
+"""The statements of claims: losslessness, order of block efficiencies, equal laws, bounds."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "=": 
 
 @cache
 def verifier(spec: str) -> Verifier:
-    """The verifier of that text."""
+    """The verifier with this text, in which `HERE` is the folder of this module."""
     return find_verifier(spec.replace(HERE, str(Path(__file__).parent))).verifier
 
 
@@ -42,7 +42,7 @@ def always(_: Instance, __: DraftScheme) -> bool:
 
 @dataclass(frozen=True)
 class Lossless:
-    """The verifier is lossless; with `lossy`, it is not. scheme: drafts other than those of the case."""
+    """The verifier is lossless; with `lossy`, it is not. scheme: makes another draft scheme of that of the case."""
 
     spec: str
     lossy: bool = False
@@ -64,13 +64,13 @@ class Lossless:
 
 @dataclass(frozen=True)
 class Run:
-    """A verifier, on the case's drafts or, if given, on those of `scheme`."""
+    """A verifier on the draft scheme of the case, or on the one that `scheme` makes of it."""
 
     spec: str
     scheme: Callable[[DraftScheme], DraftScheme] | None = None
 
     def on(self, scheme: DraftScheme) -> DraftScheme:
-        """Its drafts for a case."""
+        """Its draft scheme for a case."""
         return self.scheme(scheme) if self.scheme else scheme
 
     def label(self, scheme: DraftScheme) -> str:
@@ -82,7 +82,7 @@ class Run:
 class Efficiency:
     """The block efficiencies of two runs, exact: `left <= right`, `left < right` or `left = right`.
 
-    margin: added to the right one, for verifiers whose own numbers are rounded.
+    margin: added to the right one, for verifiers that round their own numbers.
     """
 
     left: Run
@@ -134,7 +134,7 @@ class SameLaw:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """At one step the block efficiency of a verifier is one and a closed form of `(p, q, K)`."""
+    """At one step the block efficiency of a verifier is 1 plus a closed form of `(p, q, K)`."""
 
     spec: str
     formula: Callable[..., Any]
@@ -149,15 +149,15 @@ class Acceptance:
         return Outcome(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`: the command prints the rate, for people to compare."""
+        """See `Statement`: the command prints the rate, which a reader compares."""
         return bool(outputs)
 
 
 @dataclass(frozen=True)
 class Attains:
-    """A verifier has the largest block efficiency of all lossless ones: it equals a certified upper bound.
+    """The block efficiency of a verifier is a certified upper bound of every lossless verifier.
 
-    least: the share of the bound that it must reach, 1 for all of it.
+    least: the share of the bound that it must reach.
     """
 
     spec: str
@@ -176,7 +176,7 @@ class Attains:
 
 @dataclass(frozen=True)
 class Reachable:
-    """A closed form for the accepted tokens of one step is no more than what any lossless verifier can attain."""
+    """A closed form for the accepted tokens of one step is at most the upper bound of lossless verifiers."""
 
     formula: Callable[..., Any]
 
@@ -188,13 +188,13 @@ class Reachable:
         return Outcome(claimed <= upper, text, (("bound", "--instance", FILE),))
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`: the bound is printed; what is claimed stands beside it in the evidence."""
+        """See `Statement`: the command prints the bound, which a reader compares with the evidence."""
         return "upper" in outputs[0]
 
 
 @dataclass(frozen=True)
 class Every:
-    """All of several statements; the result is that of the first one that fails."""
+    """Several statements; the outcome is that of the first one that fails."""
 
     parts: tuple[Any, ...]
 

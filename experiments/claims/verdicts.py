@@ -1,4 +1,4 @@
-"""The verdict on a claim from all of its rows: status, evidence, and the command that shows a refutation."""
+"""The verdict on a claim from its rows: status, evidence, and the commands that show a refutation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,17 +21,18 @@ from draftproof.experiments.claims.work import FALSE_VARIANT, FIGURES, SEARCH, T
 from draftproof.simulator.instances.instance import Instance
 
 Row = Mapping[str, Any]
-#: The folder of the statements; the instances that refute claims, and the verdicts that the page of claims shows.
+#: The folder of claims; its instances that refute claims; and the recorded verdicts that the page of claims shows.
 CLAIMS = Path(__file__).parent
 INSTANCES, RECORDED = CLAIMS / "instances", CLAIMS / "measured.json"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found about a claim.
+    """The verdict on a claim.
 
-    instances: the number of exact instances to which it applies, of these families and shapes. commands: words, with
-    `FILE` for the instance and `HERE` for the folder of the statements. defects: reasons why its test proves nothing.
+    instances: the number of exact instances to which it applies, of these families and shapes. commands: that show a
+    refutation, with `FILE` for the instance and `HERE` for the folder of claims. defects: reasons why its test proves
+    nothing.
     """
 
     claim: Claim
@@ -49,7 +50,7 @@ class Verdict:
 
     @property
     def as_expected(self) -> bool:
-        """Whether it has the status that it is known to have, by a test without defects."""
+        """Whether it has the expected status, by a test without defects."""
         return self.status == self.claim.expected and not self.defects
 
 
@@ -65,7 +66,7 @@ class _Rows:
 
     @property
     def tested(self) -> list[Row]:
-        """Those about the claim itself."""
+        """The rows about the claim itself, without its variants."""
         return [row for row in self.rows if row["what"] not in (FALSE_VARIANT, TRUE_VARIANT)]
 
     def joined(self, key: str) -> tuple[str, ...]:
@@ -74,31 +75,31 @@ class _Rows:
 
 
 def verdict(claim: Claim, rows: Sequence[Row]) -> Verdict:
-    """The verdict from all rows of a claim."""
+    """The verdict from the rows of a claim."""
     if isinstance(claim, Open):
         return Verdict(claim, OPEN, claim.why)
-    found = _Rows(rows)
+    parts = _Rows(rows)
     seconds = round(sum(row["seconds"] for row in rows), 1)
     if isinstance(claim, Measured):
-        return _measured(claim, found, seconds)
+        return _measured(claim, parts, seconds)
     assert isinstance(claim, Exact)
-    failed = next((row["failed"] for row in found.tested if row["failed"]), None)
-    false, true = found.by[FALSE_VARIANT], found.by.get(TRUE_VARIANT)
-    count = sum(row["instances"] for row in found.tested)
-    families, shapes = found.joined("families"), found.joined("shapes")
-    plain = Verdict(
+    failed = next((row["failed"] for row in parts.tested if row["failed"]), None)
+    false, true = parts.by[FALSE_VARIANT], parts.by.get(TRUE_VARIANT)
+    count = sum(row["instances"] for row in parts.tested)
+    families, shapes = parts.joined("families"), parts.joined("shapes")
+    holds = Verdict(
         claim, HOLDS if count else OPEN, "", count, families, shapes,
         false_variant=(
             f"{claim.false_variant.words}: refuted at instance {false['instances']}" if false["failed"] else ""
         ),
         true_variant=f"{claim.true_variant.words}: holds on {true['instances']}" if true and claim.true_variant else "",
-        defects=_defects(count, false, true, found), seconds=seconds,
+        defects=_defects(count, false, true, parts), seconds=seconds,
     )  # fmt: skip
     if failed is None:
         evidence = f"on {count:,} exact instances ({', '.join(families)}; {'; '.join(shapes)})"
-        return replace(plain, evidence=_noted(evidence, claim.note))
+        return replace(holds, evidence=_noted(evidence, claim.note))
     return replace(
-        plain, status=REFUTED, evidence=_noted(failed["text"].replace(f"{HERE}/", ""), claim.note),
+        holds, status=REFUTED, evidence=_noted(failed["text"].replace(f"{HERE}/", ""), claim.note),
         instance=Instance.from_dict(failed["instance"]),
         commands=tuple(tuple(words) for words in failed["commands"]),
     )  # fmt: skip
@@ -108,9 +109,9 @@ def _noted(evidence: str, note: str) -> str:
     return f"{evidence}. {note}" if note else evidence
 
 
-def _defects(count: int, false: Row, true: Row | None, found: _Rows) -> tuple[str, ...]:
-    """A test that never fails proves nothing, nor does one that always does."""
-    searched = SEARCH in found.by
+def _defects(count: int, false: Row, true: Row | None, parts: _Rows) -> tuple[str, ...]:
+    """The reasons why a test proves nothing: it never fails, or always, or applies nowhere."""
+    searched = SEARCH in parts.by
     return tuple(
         words
         for words, wrong in (
@@ -123,8 +124,8 @@ def _defects(count: int, false: Row, true: Row | None, found: _Rows) -> tuple[st
     )
 
 
-def _measured(claim: Measured, found: _Rows, seconds: float) -> Verdict:
-    row, false_variant = found.by[FIGURES], found.by[FALSE_VARIANT]
+def _measured(claim: Measured, parts: _Rows, seconds: float) -> Verdict:
+    row, false_variant = parts.by[FIGURES], parts.by[FALSE_VARIANT]
     evidence = f"{'as claimed' if row['shown'] else 'not as claimed'}: {row['text']}"
     defects = ("its figures show the false variant, too",) if false_variant["shown"] else ()
     families = tuple(row["families"])

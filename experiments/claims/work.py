@@ -1,4 +1,4 @@
-"""The ledger computed: a claim in parts, each a row that a later run finds again."""
+"""Computes the claims of the ledger: each claim has parts, and each part gives one stored row."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ def ledger() -> tuple[Claim, ...]:
 
 #: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true variant.
 SEARCH, FIGURES, FALSE_VARIANT, TRUE_VARIANT = "search", "figures", "false variant", "true variant"
-#: So many times the usual instances in measurements of the long form.
+#: Measurements of the long form have this many times the usual instances.
 LONGER = 8
 
 
 @dataclass(frozen=True)
 class Part:
-    """One row of the ledger: a claim by its name, what of it (a shape by its number), and the form."""
+    """One row of the ledger: the name of a claim, its part (the number of a shape, or as above), and the form."""
 
     claim: str
     what: str
@@ -54,7 +54,7 @@ def claim_named(name: str) -> Claim:
 
 
 def parts_of(claim: Claim, deep: bool) -> list[Part]:
-    """The rows of a claim; those of its variants are the same in both forms."""
+    """The parts of a claim; the false variant is the same part in both forms."""
     if isinstance(claim, Open):
         return []
     if isinstance(claim, Measured):
@@ -70,8 +70,8 @@ def compute(part: Part) -> dict[str, Any]:
     """The row of a part."""
     started = time.perf_counter()
     claim = claim_named(part.claim)
-    found = _figures(claim, part) if isinstance(claim, Measured) else _looked(claim, part)
-    fields = {"claim": part.claim, "what": part.what, "deep": part.deep, **found, "strong_id": part.strong_id}
+    result = _figures(claim, part) if isinstance(claim, Measured) else _tested(claim, part)
+    fields = {"claim": part.claim, "what": part.what, "deep": part.deep, **result, "strong_id": part.strong_id}
     return {**fields, "versions": versions(), "seconds": round(time.perf_counter() - started, 3)}
 
 
@@ -85,16 +85,16 @@ def _text(figures: Figures) -> dict[str, Any]:
     return {"shown": figures.shown, "text": figures.text}
 
 
-def _looked(claim: Claim, part: Part) -> dict[str, Any]:
+def _tested(claim: Claim, part: Part) -> dict[str, Any]:
     assert isinstance(claim, Exact)
     variant = {FALSE_VARIANT: claim.false_variant, TRUE_VARIANT: claim.true_variant}.get(part.what)
     test: Statement = claim.test if variant is None else variant.test
     cases = claim.cases if variant is None or variant.cases is None else variant.cases
     if part.what.isdecimal():
         cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), deeper=())
-    found, failed = _first_failure(test, cases, part.deep)
+    counts, failed = _first_failure(test, cases, part.deep)
     if failed is None:
-        return {**found, "failed": None}
+        return {**counts, "failed": None}
     instance, scheme = failed
     if variant is None and not claim.keep_unshrunk:  # any instance that refutes a variant will do
         from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
@@ -104,7 +104,7 @@ def _looked(claim: Claim, part: Part) -> dict[str, Any]:
     about = {"claim": claim.id, "says": claim.words, "found": outcome.text}
     kept = replace(instance, scheme=scheme, about=about).as_dict()
     return {
-        **found,
+        **counts,
         "failed": {"text": outcome.text, "commands": [list(words) for words in outcome.commands], "instance": kept},
     }
 
@@ -112,7 +112,7 @@ def _looked(claim: Claim, part: Part) -> dict[str, Any]:
 def _first_failure(
     test: Statement, cases: Cases, deep: bool
 ) -> tuple[dict[str, Any], tuple[Instance, DraftScheme] | None]:
-    """How many instances of which families and shapes were applicable, up to the first that fails."""
+    """The number of applicable instances with their families and shapes, up to the first failure; and that instance."""
     applicable, families, shapes = 0, dict[str, None](), dict[str, None]()
     failed = None
     for case, instance in _instances(cases, deep):
@@ -134,23 +134,23 @@ def _instances(cases: Cases, deep: bool) -> Iterator[tuple[tuple[int, DraftSchem
 
 
 def _fails(test: Statement, instance: Instance, scheme: DraftScheme) -> bool:
-    if not scheme.nodes:  # where nothing is drafted nothing is said
+    if not scheme.nodes:  # statements are about schemes that draft something
         return False
     try:
         outcome: Outcome = test.evaluate(instance, scheme)
-    except (DraftproofError, AssertionError):  # a smaller tree may be refused: that refutes nothing
+    except (DraftproofError, AssertionError):  # a verifier may refuse a smaller tree, which refutes nothing
         return False
     return not outcome.holds
 
 
 def tasks_of(claims: Sequence[Claim], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> list[Task[Part]]:
-    """The parts of claims. recorded: what each claim took when the page was made, which tells what it takes here."""
+    """The tasks of claims. recorded: the seconds of each claim when the page was made, for the expected times."""
     usual = [row["seconds"] for row in recorded.values()]
     mean = sum(usual) / len(usual) if usual else 2.0
     tasks = []
     for claim in claims:
         seconds = recorded[claim.id]["seconds"] if claim.id in recorded else mean
-        each = seconds / max(len(parts_of(claim, False)), 1)
+        one = seconds / max(len(parts_of(claim, False)), 1)
         parts = parts_of(claim, deep)
-        tasks += [Task((part.strong_id,), part, each * (DEEP if part.deep else 1)) for part in parts]
+        tasks += [Task((part.strong_id,), part, one * (DEEP if part.deep else 1)) for part in parts]
     return tasks

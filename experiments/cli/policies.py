@@ -13,7 +13,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import Own, own_policy, shapes_of, world_of
+from draftproof.experiments.inputs.policies import UserPolicy, shapes_of, user_policy, world_of
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES, Baseline
@@ -208,10 +208,10 @@ def _baselines(wanted: Sequence[str] | None, arithmetic: str) -> list[Any]:
     exact = arithmetic_named(arithmetic).exact
     if not wanted:
         return [baseline for baseline in BASELINES.values() if not (exact and baseline.learner)]
-    chosen: list[Baseline | Own] = []
+    chosen: list[Baseline | UserPolicy] = []
     for spec in dict.fromkeys(wanted):
         if from_file(spec):
-            chosen.append(own_policy(spec))
+            chosen.append(user_policy(spec))
         elif spec not in BASELINES:
             raise InvalidInput(f"unknown policy {spec!r}; known: {', '.join(BASELINES)}, or FILE.py:NAME for your own")
         elif exact and BASELINES[spec].learner:

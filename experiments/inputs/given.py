@@ -84,7 +84,7 @@ Denominator = Annotated[
 
 @dataclass(frozen=True)
 class Given:
-    """What the options say about the instance; `with_groups` gives them to a command."""
+    """The options that say which instance; `with_groups` gives them to a command."""
 
     instance: InstanceFile = None
     text: TextFile = None
@@ -113,9 +113,9 @@ class Given:
 
     @property
     def options(self) -> list[str]:
-        """The words of a command line that say the same."""
-        given = [(each.name, value) for each in fields(self) if (value := getattr(self, each.name)) != each.default]
-        return [word for name, value in given for word in ("--" + name.replace("_", "-"), str(value))]
+        """The words of a command line with these options."""
+        chosen = [(part.name, value) for part in fields(self) if (value := getattr(self, part.name)) != part.default]
+        return [word for name, value in chosen for word in ("--" + name.replace("_", "-"), str(value))]
 
     @property
     def samplings(self) -> Samplings:
@@ -129,17 +129,17 @@ class Given:
 
 
 def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options of `Given` in place of a command's parameter `given`, those of `Shape` in place of its `shape`.
+    """A decorator: the command's parameter `given` becomes the options of `Given`, its `shape` those of `Shape`.
 
-    denominator: that option, where a command has another default for it.
+    denominator: the annotation of that option, where a command documents another default.
     """
     return grouped({"denominator": denominator}, given=Given, shape=Shape)
 
 
 def choose_problem(given: Given, small: bool = False, told: bool = False) -> Problem:
-    """The problem that the options describe; raises `InvalidInput` for options that contradict each other.
+    """The source of instances that the options describe; raises `InvalidInput` for options that contradict each other.
 
-    small: whether tables of models have as few tokens as they can, where `--vocab` does not say how many.
+    small: whether tables of models keep the fewest tokens where `--vocab` is not given.
     """
     if given.told is not None and (given.models or not told):
         where = "an instance from models" if given.models else "this command"

@@ -1,4 +1,4 @@
-"""What a shape costs in time, as the user measured it, and what its tokens bring against decoding one by one.
+"""The time of a block on a delayed tree, from times of passes that the user measured, and the speed-up over decoding.
 
 `T(K, L1, L2) = (L1 + 1) t_q(1) + (L2 - 1) t_q(K) + t_p(L1 + K L2)`, and `L1 t_q(1) + t_p(L1)` without branches:
 `t_q(k)` is the time of one draft pass over `k` tokens, `t_p(n)` that of a target pass over `n` drafted tokens. A level
@@ -24,12 +24,12 @@ from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.protocol import DraftScheme
 
 _KEYS = ("draft", "branch", "target", "node")
-#: No time is longer, so that sums of times stay finite.
+#: The largest time that is accepted, so that sums of times stay finite.
 LONGEST = 1e100
 
 
 def block_time(K: int, L1: int, L2: int, draft: Callable[[int], float], target: Callable[[int], float]) -> float:
-    """`T` of a shape; draft, target: `t_q` and `t_p`, asked only for passes that a block has. See the module."""
+    """`T` of the module docstring. draft, target: `t_q` and `t_p`, called only for passes that a block has."""
     single = L1 + (1 if L2 else 0)
     several = max(L2 - 1, 0)
     drafting = (single * draft(1) if single else 0) + (several * draft(K) if several else 0)
@@ -38,9 +38,10 @@ def block_time(K: int, L1: int, L2: int, draft: Callable[[int], float], target: 
 
 @dataclass(frozen=True)
 class TimeModel:
-    """draft, target: times by number of tokens read at once, and by number of drafted tokens; linear in between.
+    """Times of passes, linear between the given points.
 
-    A single slope extends the last point where `open_ended`; otherwise nothing beyond it is known.
+    draft: by number of tokens that the draft model reads at once. target: by number of drafted tokens. open_ended:
+    whether the last slope goes on beyond the last point; otherwise times beyond it are unknown.
     """
 
     draft: Mapping[int, float]
@@ -50,10 +51,10 @@ class TimeModel:
     def save(self, path: str) -> None:
         """Write the file that `--cost FILE` reads.
 
-        Raises `InvalidInput` for a model without end, which no file holds, and for one that `--cost` would refuse.
+        Raises `InvalidInput` for an open-ended model, which has no file format, and for one that `--cost` would refuse.
         """
         if self.open_ended:
-            raise InvalidInput("times without end do not fit a file; give the short form to --cost as it is")
+            raise InvalidInput("open-ended times have no file format; give the short form to --cost as it is")
         if 1 not in self.draft or not self.target.get(0):
             raise InvalidInput(
                 f"no times for {path}: a target pass without drafts must take more than 0; measure again"
@@ -63,13 +64,13 @@ class TimeModel:
         write_whole(path, json.dumps(fields, indent=2) + "\n")
 
     def exact(self) -> TimeModel:
-        """The same times as fractions: the simplest within what floats can tell, so that 0.1 is a tenth."""
+        """The same times as fractions, the simplest ones near the floats, so that 0.1 is a tenth."""
         pair = (self.draft, self.target)
         simple = [{at: Fraction(time).limit_denominator(10**9) for at, time in points.items()} for points in pair]
         return TimeModel(simple[0], simple[1], self.open_ended)  # type: ignore[arg-type]
 
     def check(self, schemes: Sequence[DraftScheme]) -> None:
-        """Raises `InvalidInput`, before the work, for a shape of which the model does not know the time."""
+        """Raises `InvalidInput` for a scheme of which the model does not know the time."""
         for scheme in schemes:
             if not isinstance(scheme, Delayed):
                 raise InvalidInput(f"--cost is the time of delayed trees (K, L1, L2), not of {scheme}")
@@ -77,7 +78,7 @@ class TimeModel:
                 raise InvalidInput(f"--cost gives {scheme} no time at all; times must be above 0")
 
     def time(self, fields: Mapping[str, Any]) -> float:
-        """`T` of a shape, given by K, L1 and L2."""
+        """`T` of a delayed tree. fields: K, L1 and L2."""
         return block_time(
             K=fields["K"],
             L1=fields["L1"],
@@ -87,7 +88,7 @@ class TimeModel:
         )
 
     def row_fields(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """`time`, `tokens_per_time` and `speedup` (against one token a target pass) of a row."""
+        """`time`, `tokens_per_time` and `speedup` (over one token for each target pass) of a row."""
         time = self.time(row)
         rate = row.get("steady_state_float") or row["block_efficiency_float"]
         return {

@@ -1,7 +1,4 @@
-"""The options that commands share, and what they mean.
-
-A dataclass stands for a group of options, in one parameter of the command.
-"""
+"""The options that commands share. A dataclass is a group of options, which a command takes as one parameter."""
 
 from __future__ import annotations
 
@@ -26,16 +23,17 @@ from draftproof.simulator.protocol import DraftScheme
 def grouped(
     annotations: Mapping[str, Any] | None = None, **groups: type
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The fields of each group in place of the command's parameter of that name, if any, for the command line to see.
+    """A decorator: a parameter of the command with the name of a group becomes one option for each field of the group.
 
-    annotations: of fields, by name, where a command says something else about an option.
+    annotations: replacements for annotations of fields, by name, where a command documents an option differently.
     """
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         options: list[Parameter] = []
         parameters = signature(command, eval_str=True).parameters
-        for each in parameters.values():
-            options += _fields(groups[each.name], annotations or {}) if each.name in groups else [each]
+        for parameter in parameters.values():
+            name = parameter.name
+            options += _fields(groups[name], annotations or {}) if name in groups else [parameter]
 
         @wraps(command)
         def run(**values: Any) -> int:
@@ -46,8 +44,8 @@ def grouped(
             }
             return command(**made, **values)
 
-        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in options])  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in options}
+        run.__signature__ = Signature([option.replace(kind=Parameter.KEYWORD_ONLY) for option in options])  # type: ignore[attr-defined]
+        run.__annotations__ = {option.name: option.annotation for option in options}
         return run
 
     return decorate
@@ -56,8 +54,8 @@ def grouped(
 def _fields(group: Any, annotations: Mapping[str, Any]) -> list[Parameter]:
     hints = {**get_type_hints(group, include_extras=True), **annotations}
     return [
-        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
-        for each in dataclasses.fields(group)
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
+        for field in dataclasses.fields(group)
     ]
 
 
@@ -152,7 +150,7 @@ Samplings = Annotated[list[str] | None, typer.Option("--sampling", help=f"{_DRAW
 
 @dataclass(frozen=True)
 class Shape:
-    """What the options say about the draft scheme; `with_groups` gives them to a command."""
+    """The options that say which draft scheme; `with_groups` gives them to a command."""
 
     scheme: Scheme = None
     tree: Tree = None
@@ -167,14 +165,14 @@ class Shape:
         return {key: value for key in ("K", "L1", "L2") if (value := getattr(self, key)) is not None}
 
     def build(self) -> DraftScheme:
-        """The scheme, where no instance has a word in it."""
+        """The scheme, where it does not depend on an instance."""
         return build_scheme(self.scheme or "delayed", self.tree, self.confidence, **self.lengths)
 
 
 def choose_settings(
     arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
 ) -> Settings:
-    """How to compute; raises `InvalidInput` for an unknown backend or arithmetic, or two that contradict."""
+    """The settings from options; raises `InvalidInput` for an unknown backend or arithmetic, or two that contradict."""
     devices = {"numpy": None, "torch": "cpu", "cuda": "cuda"}
     if backend not in devices:
         raise InvalidInput(f"unknown backend {backend!r}; choose {', '.join(devices)}")
@@ -194,7 +192,7 @@ def build_scheme(spec: str, tree: str | None, confidence: str | None, **shape: i
 
 
 def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
-    """The scheme that the flags give; what they leave out comes from the instance file, then from the defaults."""
+    """The scheme from the flags; parameters without a flag come from the instance file, else from the defaults."""
     name, given = shape.scheme, shape.lengths
     if isinstance(problem, FileProblem):
         base = problem.instance.scheme
@@ -211,11 +209,11 @@ def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
 
 
 def _changed(base: DraftScheme, shape: Shape) -> DraftScheme:
-    """The scheme of an instance file with what the flags say otherwise."""
+    """The scheme of an instance file with the parameters that flags change."""
     flags = {"tree": shape.tree, "confidence": shape.confidence}
     if not shape.lengths and not any(value is not None for value in flags.values()):
         return base
     changed = build_scheme(base.name, shape.tree, shape.confidence).as_dict()
-    told = {key: changed[key] for key, value in flags.items() if value is not None}
-    made: DraftScheme = scheme_from_dict({**base.as_dict(), **shape.lengths, **told})
+    flagged = {key: changed[key] for key, value in flags.items() if value is not None}
+    made: DraftScheme = scheme_from_dict({**base.as_dict(), **shape.lengths, **flagged})
     return made

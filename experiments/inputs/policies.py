@@ -1,4 +1,4 @@
-"""What policies work on: policies of a file, the shapes to choose from, and the Markov pair of a source."""
+"""Policies from files, the delayed trees that policies choose from, and the Markov pair of a source of instances."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from draftproof.simulator.policies.policy import Action, Known, Policy
 
 
 @dataclass(frozen=True)
-class Own:
-    """A policy of one's own: `function(known, actions)` returns one of the actions."""
+class UserPolicy:
+    """A policy from a file: `function(known, actions)` returns one of the actions."""
 
     name: str
     function: Callable[[Known, Sequence[Action]], Action]
 
     def bound(self, actions: Sequence[Action]) -> Policy:
-        """The policy with these actions."""
+        """The policy that chooses from these actions."""
 
         def policy(known: Known) -> Action:
             return self.function(known, actions)
@@ -34,12 +34,12 @@ class Own:
         return policy
 
 
-def own_policy(spec: str) -> Own:
-    """The policy `FILE.py:NAME`; raises `InvalidInput` for what is none."""
+def user_policy(spec: str) -> UserPolicy:
+    """The policy `FILE.py:NAME`; raises `InvalidInput` for anything else."""
     function, parameters = loaded(spec, "policy")
     if parameters or not callable(function) or isinstance(function, type):
         raise InvalidInput(f"{spec} is no policy; give a function of what is known and the list of actions")
-    return Own(spec, function)
+    return UserPolicy(spec, function)
 
 
 def shapes_of(K: str, L1: str, L2: str, most: int | None = None) -> list[Delayed]:
@@ -48,42 +48,41 @@ def shapes_of(K: str, L1: str, L2: str, most: int | None = None) -> list[Delayed
 
 
 def shapes(ranges: Mapping[str, Sequence[int]], most: int | None) -> list[Delayed]:
-    """The delayed trees of the ranges with at most so many tokens; one path once, whatever part of it is the trunk."""
+    """The delayed trees of the ranges with at most `most` tokens, each once; see `distinct`."""
     sizes = product(ranges["K"], ranges["L1"], ranges["L2"])
     schemes = [Delayed(K, L1, L2) for K, L1, L2 in sizes if K == 1 or L2]
-    found = distinct([scheme for scheme in schemes if most is None or scheme.nodes <= most])
-    if not found:
+    small = distinct([scheme for scheme in schemes if most is None or scheme.nodes <= most])
+    if not small:
         raise InvalidInput("there is no shape of so few tokens; raise --max-nodes or take K = 1")
-    return found
+    return small
 
 
 def distinct(schemes: Iterable[Delayed]) -> list[Delayed]:
-    """Each tree once: of one path, whatever part of it is the trunk, the first."""
-    found: dict[tuple[int, int, int], Delayed] = {}
+    """Each tree once: schemes of a single path of the same length are one tree, whatever their L1."""
+    trees: dict[tuple[int, int, int], Delayed] = {}
     for scheme in schemes:
-        found.setdefault((1, 0, scheme.depth) if scheme.K == 1 else (scheme.K, scheme.L1, scheme.L2), scheme)
-    return list(found.values())
+        trees.setdefault((1, 0, scheme.depth) if scheme.K == 1 else (scheme.K, scheme.L1, scheme.L2), scheme)
+    return list(trees.values())
 
 
-#: States up to which one more token is told, for the rows at the previous token.
+#: The most states of a Markov pair whose states include one token more, for rows at the previous token.
 MOST_STATES = 1_024
 
 
 def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
-    """The world of a problem, in this arithmetic: the chains of a text; rows after one token, or of a file, as a chain.
+    """The Markov pair of a source of instances, in this arithmetic.
 
-    A member of a family becomes a chain of order 1, an instance file of depth `d` one of order `d - 1`: the rows after
-    the longest contexts that both processes have. Where states are few they tell the rows at the previous token, too.
+    A text gives its n-gram chains. A member of a family becomes a chain of order 1, an instance file of depth `d` one
+    of order `d - 1`: its rows after the longest contexts that both processes have. Where there are few states, each
+    also includes the token before.
     """
     if isinstance(problem, TextProblem):
         case = problem.roots(1, RATIONAL)[0]
         if not (isinstance(case.target, MarkovProcess) and isinstance(case.draft, MarkovProcess)):
-            raise InvalidInput(f"{problem}: rows that depend on the whole text have no states that come again")
+            raise InvalidInput(f"{problem}: rows that depend on the whole text have no recurring states")
         target, draft = case.target, case.draft
     elif not isinstance(problem, (FileProblem, FamilyProblem)):
-        raise InvalidInput(
-            f"{problem} has no states that come again; use --text or --family in place of {problem.flag}"
-        )
+        raise InvalidInput(f"{problem} has no recurring states; use --text or --family in place of {problem.flag}")
     else:
         depth = max(problem.instance.depth, 1) if isinstance(problem, FileProblem) else 2
         case = problem.roots(depth, RATIONAL)[0]

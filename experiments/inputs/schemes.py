@@ -26,10 +26,10 @@ from draftproof.verifiers.sequoia import acceptance_vector
 def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftScheme:
     """`NAME`, `NAME:key=value,..` or `FILE.py:NAME`, the latter with `:key=value,..` too; raises `InvalidInput`.
 
-    flags: parameters that were given beside it. Lists of whole numbers are written with dashes: `tree=2-1-0-0`.
+    flags: parameters from other options. Lists of whole numbers are written with dashes: `tree=2-1-0-0`.
     """
     if from_file(spec):
-        return _own(spec, dict(flags or {}))
+        return _from_file(spec, dict(flags or {}))
     name, _, rest = spec.partition(":")
     check_scheme_name(name)
     kinds = parameter_kinds(name)
@@ -60,7 +60,7 @@ def _meaningless(key: str, name: str) -> str:
 
 
 def check_scheme_name(name: str | None) -> None:
-    """Raises `InvalidInput` for a scheme that does not exist, with the name that is nearest."""
+    """Raises `InvalidInput` for a scheme that does not exist, with the most similar name."""
     if name is None or name in SCHEMES or from_file(name):
         return
     name = name.partition(":")[0]
@@ -84,7 +84,7 @@ def scheme_spec(scheme: DraftScheme) -> str:
 
 
 def usual_spec(name: str) -> str:
-    """A built-in scheme with its parameters as they are where none is given."""
+    """A built-in scheme with its default parameters, as text."""
     return scheme_spec(SCHEMES[name]())
 
 
@@ -102,7 +102,7 @@ def whole(text: str, where: str) -> int:
     return int(text)
 
 
-def _own(spec: str, flags: dict[str, Any]) -> UserScheme:
+def _from_file(spec: str, flags: dict[str, Any]) -> UserScheme:
     """The scheme of a file: an object, or a class that is called with the parameters."""
     entry, parameters = loaded(spec, "scheme")
     given = {**parameters, **flags}
@@ -117,22 +117,22 @@ def _own(spec: str, flags: dict[str, Any]) -> UserScheme:
     return UserScheme(entry, {"file": spec, "hash": file_digest(file)})
 
 
-copyreg.pickle(UserScheme, lambda scheme: (_own, (scheme_spec(scheme), {})))  # into other processes, by name
+copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme), {})))  # other processes load the file
 
 
 def shape_name(scheme: DraftScheme) -> str:
-    """`K, L1, L2` of a delayed tree; another scheme as it calls itself."""
+    """`K, L1, L2` of a delayed tree; the text of any other scheme."""
     return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)
 
 
 def planned(scheme: DraftScheme, problem: Problem) -> DraftScheme:
-    """The scheme with its tree, measured on the roots of the problem; any other scheme as it is."""
-    return planned_on(scheme, problem.roots(scheme.depth, RATIONAL)) if _is_open(scheme) else scheme
+    """A `sequoia` scheme without a tree gets the tree planned on the roots of the problem; others stay as they are."""
+    return planned_on(scheme, problem.roots(scheme.depth, RATIONAL)) if _needs_tree(scheme) else scheme
 
 
 def planned_on(scheme: DraftScheme, cases: Iterable[Case]) -> DraftScheme:
-    """The same for weighted pairs of processes: the acceptance vector is their weighted mean."""
-    if not (isinstance(scheme, Sequoia) and _is_open(scheme)):
+    """As `planned`, for weighted pairs of processes: the acceptance vector is their weighted mean."""
+    if not (isinstance(scheme, Sequoia) and _needs_tree(scheme)):
         return scheme
     vectors = []
     for case in cases:
@@ -142,5 +142,5 @@ def planned_on(scheme: DraftScheme, cases: Iterable[Case]) -> DraftScheme:
     return Sequoia.planned([sum(shares) for shares in zip(*vectors, strict=True)], scheme.nodes, scheme.depth)
 
 
-def _is_open(scheme: DraftScheme) -> bool:
+def _needs_tree(scheme: DraftScheme) -> bool:
     return isinstance(scheme, Sequoia) and not scheme.tree and scheme.nodes > 0 and scheme.depth > 0

@@ -1,6 +1,6 @@
-"""Where instances come from: an instance file, a member of a synthetic family, or a text with its root contexts.
+"""Sources of instances: an instance file, a member of a synthetic family, or a text with its root contexts.
 
-All of them can be sampled: `Samplings` says how tokens are drawn from their rows.
+`Samplings` changes their rows as temperature, top-k and others do.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.instances.sampling import Samplings
 
-#: No sampling but the given rows themselves.
+#: Samplings that leave the rows as they are.
 AS_THEY_ARE = Samplings()
-#: Instances of a family are exact up to so many table entries; beyond, a float64 run draws them as floats at once.
+#: Instances of a family are rational up to this number of table entries; larger ones are floats in a float64 run.
 EXACT_ENTRIES = 200_000
 
 
 class Problem(Protocol):
-    """Where instances come from. `source` holds everything that defines them, for rows and their `strong_id`."""
+    """A source of instances. `source`: everything that defines them, for rows and their `strong_id`."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -42,7 +42,7 @@ class Problem(Protocol):
         ...
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        """The weighted roots for trees of this depth, weights summing to 1; exact unless only floats fit."""
+        """The roots for trees of this depth, with weights that sum to 1; rational unless they are too large."""
         ...
 
     def __str__(self) -> str: ...
@@ -73,7 +73,7 @@ class FileProblem:
         return self.samplings.cases([Case(self.path, cut.target, cut.draft)], depth, FLOAT_UNIT)
 
     def __str__(self) -> str:
-        return f"instance {self.path}, V = {self.vocab_size}{_said(self.samplings, FLOAT_UNIT)}"
+        return f"instance {self.path}, V = {self.vocab_size}{_sampling_text(self.samplings, FLOAT_UNIT)}"
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class FamilyProblem:
 
     def __str__(self) -> str:
         given = "".join(f", {key} = {value:g}" for key, value in self.parameters.items())
-        said = _said(self.samplings, self.denominator)
-        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}{said}"
+        sampling = _sampling_text(self.samplings, self.denominator)
+        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}{sampling}"
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ class TextProblem:
             f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
             f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "
             + (f"root {self.root!r}" if self.root is not None else f"{self.count} most frequent roots")
-            + _said(self.samplings, self.pair.denominator)
+            + _sampling_text(self.samplings, self.pair.denominator)
         )
 
 
-def _said(samplings: Samplings, denominator: int) -> str:
-    """What the name of a problem says of its sampling."""
+def _sampling_text(samplings: Samplings, denominator: int) -> str:
+    """The sampling in the text of a source."""
     return "" if samplings.nothing else f", {samplings.said(f', rows rounded to multiples of 1/{denominator}')}"

@@ -1,4 +1,4 @@
-"""The texts that commands know by name: a table of counts that is the same everywhere, and the text it was counted in.
+"""The texts that commands know by name: a committed table of counts, and the text of Python's documentation.
 
 `topics` is the language reference that every Python carries, as of Python 3.11: the counts of its four-grams, in
 `topics.npz`, made by `python -m draftproof.experiments.pages.topics` under that Python. `pydoc_data.topics` is the text
@@ -20,9 +20,9 @@ TOPICS = "topics"
 EMBEDDED = "pydoc_data.topics"
 
 TABLE = Path(__file__).with_name("topics.npz")
-#: Hash of what the table holds; a damaged or exchanged file is refused.
+#: Hash of the table; a file with another hash is refused.
 CHECKSUM = "e8546ee7ab46a9393303cb4c3ea0e00f45a1db08800ad0b9f9857b28b7c4a551"
-#: Contexts of up to so many symbols are counted.
+#: The longest contexts that are counted, in symbols.
 ORDER = 3
 
 
@@ -44,12 +44,12 @@ def read_text(name: str) -> str:
 
 
 def text_label(name: str) -> str:
-    """What output calls a text."""
+    """The name of a text in output."""
     return f"Python's documentation ({EMBEDDED})" if name == EMBEDDED else name
 
 
 def text_files(name: str) -> tuple[str, ...]:
-    """The files that a text is read from, for `check_files`; the embedded one is in none."""
+    """The files that a text is read from, for `check_files`; none for the embedded one."""
     return () if name == EMBEDDED else (name,)
 
 

@@ -73,9 +73,9 @@ class PlannedEvaluator(Evaluator):
 def evaluator(
     verifier: Verifier, arithmetic: str, engine: str, device: str | None = None, memory: float = MEMORY
 ) -> Evaluator:
-    """What computes the laws of one verifier, fields as for `Evaluator`; `optimum` is planned for each instance."""
+    """The evaluator of one verifier, arguments as for `Evaluator`; `optimum` is planned for each instance."""
     kind = PlannedEvaluator if isinstance(verifier, Planned) else Evaluator
-    ours = type(verifier).__module__.partition(".")[0] == verifiers.__name__  # tested where tokens tie
+    ours = type(verifier).__module__.partition(".")[0] == verifiers.__name__  # tests cover these where p/q ties
     return kind(verifier, arithmetic, engine, device, memory, ours)
 
 
@@ -83,7 +83,7 @@ def evaluator(
 class Settings:
     """How laws are computed. max_runs: of an enumeration. max_memory: bytes for a structured evaluation.
 
-    steady: also the long run of block after block.
+    steady: whether the block efficiency in the long run, block after block, is computed too.
     """
 
     arithmetic: str
@@ -95,13 +95,13 @@ class Settings:
     steady: bool = False
 
     def evaluator(self, named: NamedVerifier) -> Evaluator:
-        """What computes the laws of one verifier."""
+        """The evaluator of one verifier."""
         return evaluator(named.verifier, self.arithmetic, self.engine, self.device, self.max_memory)
 
 
 @dataclass(frozen=True)
 class NamedVerifier:
-    """A verifier with the text it was asked for by: `block`, `relaxed:w=1/2` or `mine.py:MyVerifier`."""
+    """A verifier with the text that names it: `block`, `relaxed:w=1/2` or `mine.py:MyVerifier`."""
 
     spec: str
     verifier: Verifier
@@ -111,12 +111,12 @@ class NamedVerifier:
 
     @property
     def from_file(self) -> bool:
-        """Whether it is an outsider's."""
+        """Whether it is user-defined."""
         return from_file(self.spec)
 
     @property
     def label(self) -> str:
-        """Its name in tables and rows; an outsider's that bears a name of the registry keeps its file in it."""
+        """Its name in tables and rows: with the file if it is user-defined and has a name of the registry."""
         name = self.verifier.card.name
         return name if self.from_file and name not in verifiers.REGISTRY else printable(self.spec)
 
@@ -137,7 +137,7 @@ Combination: TypeAlias = tuple[NamedVerifier, DraftScheme]
 
 
 def from_file(spec: str) -> bool:
-    """Whether the text means something in a file, not a name of ours."""
+    """Whether the text names an object of a Python file."""
     return bool(PYTHON_FILE.search(spec))
 
 
@@ -171,7 +171,7 @@ def _float(text: str) -> float:
 
 
 def parse_range(text: str, flag: str) -> range:
-    """`"3"` or `"1..4"` as the numbers meant; raises `InvalidInput` naming the flag."""
+    """The numbers of `"3"` or `"1..4"`; raises `InvalidInput` naming the flag."""
     shown = cut(repr(text))
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
     if not match:
@@ -195,7 +195,7 @@ def _value(text: str) -> Fraction | str:
 
 
 def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:
-    """`key=value,..` as texts by key; raises `InvalidInput` naming the whole, `spec`."""
+    """`key=value,..` as texts by key. spec: the whole text, for errors; raises `InvalidInput`."""
     parameters: dict[str, str] = {}
     for assignment in filter(None, rest.split(",")):
         key, equals, value = assignment.partition("=")
@@ -216,9 +216,9 @@ def _parts(spec: str) -> tuple[str, str, str]:
 
 
 def loaded(spec: str, kind: str) -> tuple[Any, dict[str, Any]]:
-    """What a file calls NAME, and the parameters that stand beside it: numbers where they look like numbers.
+    """The object `FILE.py:NAME`, and the parameters after it: numbers where they look like numbers.
 
-    kind: what it should be, for errors. Raises `InvalidInput` with the lines of the file where it cannot be imported.
+    kind: what the object should be, for errors. Raises `InvalidInput`, with lines of the file if its import fails.
     """
     file, name, rest = _parts(spec)
     module = _imported(file, kind)
@@ -251,7 +251,7 @@ def _imported(file: str, kind: str) -> Any:
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module  # dataclasses look their module up
     note(path)
-    sys.path.insert(0, str(path.parent.resolve()))  # as Python does for a script: its neighbours can be imported
+    sys.path.insert(0, str(path.parent.resolve()))  # as for a script: modules in the same folder can be imported
     try:
         with quiet():
             module_spec.loader.exec_module(module)
@@ -279,12 +279,12 @@ def _from_file(spec: str) -> Verifier:
 
 
 def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
-    """Those asked for, or all that a name alone makes; raises `InvalidInput` where two bear one name.
+    """The verifiers with these texts, or all of the registry but `optimum`, which is planned for one instance and tree.
 
-    `optimum` is none of those: it is made for one instance and one tree.
+    Raises `InvalidInput` for two with the same label.
     """
     named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else verifiers.STANDALONE)]
-    for other, each in combinations(named, 2):
-        if each.label == other.label:
-            raise InvalidInput(f"{other.spec} and {each.spec} are both called {each.label!r}; rename one card")
+    for one, other in combinations(named, 2):
+        if one.label == other.label:
+            raise InvalidInput(f"{one.spec} and {other.spec} are both called {one.label!r}; rename one card")
     return named

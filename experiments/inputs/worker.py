@@ -1,7 +1,7 @@
-"""Worker processes that run user-defined verifiers and functions, and are never asked for a verdict.
+"""Worker processes that run user-defined verifiers and functions; verdicts are computed in the main process.
 
-Whatever that code does to its process, its modules, the rows, the coin or the streams cannot change what is judged in
-the main process. A worker gets draft trees and answers of the coin, and nothing else; see `draftproof.simulator.relay`.
+Such code can change its own process, its modules, rows and coin, but not what the main process judges. A worker gets
+draft trees and answers of the coin, and nothing else; see `draftproof.simulator.relay`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def use_workers() -> None:
 
 
 def uses_workers() -> bool:
-    """Whether they do."""
+    """Whether `use_workers` was called."""
     return _in_workers
 
 
 class WorkerProcess:
-    """A worker process, started with the object and again at the first request after it was ended.
+    """A worker process, started with the object, and again at the first request after it has ended.
 
-    wanted: the code that it loads, see `draftproof.experiments.serving.serve`. about: its reply to that.
+    wanted: the first request, which says what code it loads, see `draftproof.experiments.serving.serve`. about: the
+    reply to it.
     """
 
     def __init__(self, wanted: dict[str, Any]) -> None:
@@ -91,7 +92,7 @@ class WorkerProcess:
             line = self._channel.readline(MOST_REPLY)
         except OSError:
             line = b""
-        except BaseException:  # a reply would still come: Ctrl-C
+        except BaseException:  # Ctrl-C: the next request would get the reply to this one
             self.end()
             raise
         try:

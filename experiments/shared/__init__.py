@@ -1,1 +1,1 @@
-"""What every part of `experiments` uses: progress, output, digests of code."""
+"""Progress, output files and digests of code, for all of `experiments`."""

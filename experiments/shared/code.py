@@ -1,7 +1,7 @@
-"""The code that a result was computed by: ours, and the files of others that are loaded and are no installed package.
+"""Digests of the code that computes a result: draftproof's own, and loaded user-defined files.
 
-A row of results keeps both (`draftproof.experiments.grid.rows`) and is believed only while both are as they were.
-Files of data that somebody's code reads cannot be followed.
+A stored row has both (`draftproof.experiments.grid.store`) and is used only while both are unchanged. Data files that
+user-defined code reads are not tracked.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from draftproof.simulator.origins import is_trusted
 T = TypeVar("T")
 #: A text that names a Python file, or something in one.
 PYTHON_FILE = re.compile(r"\.py(:|$)")
-#: The folder of our rooms: of the checkout, or of the installed package.
+#: The folder that contains `ROOMS`: the checkout, or the installed package.
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("simulator/", "verifiers/", "lp_analysis/", "experiments/")
-#: Files of ours that a result can depend on.
+#: Kinds of draftproof's own files that a result can depend on.
 _SOURCES = (".py", ".npz", ".json", ".toml")
-#: Modules that no verifier is in: the program itself.
+#: The modules of the running program, which contain no verifier.
 _PROGRAM = ("__main__", "__mp_main__")
 
 
 @cache
 def own_digest() -> str:
-    """A digest of all of our sources, as they were when it was first asked for."""
+    """A digest of all of draftproof's sources, computed once a process."""
     total = hashlib.sha256()
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*")):
@@ -43,12 +43,12 @@ def own_digest() -> str:
     return total.hexdigest()[:16]
 
 
-#: Digests of the files of others that this process uses, by path, as they were when they were loaded.
+#: Digests of the user-defined files that this process uses, by path, from the time when they were loaded.
 _used: dict[str, str] = {}
 
 
 def note(file: Path) -> None:
-    """A file of somebody else is executed now, by name; from here on others that are executed or read are noted."""
+    """Record a user-defined file that is about to be executed, and from then on others that are executed or read."""
     _notice_executed()
     path = str(file.resolve())
     _used[path] = file_digest(path)
@@ -60,25 +60,25 @@ def _notice_executed() -> None:
 
 
 def _note_executed(event: str, arguments: tuple[Any, ...]) -> None:
-    """Keep the file of code that is executed without an import, and a Python file that is opened."""
+    """Record the file of code that is executed without an import, and a Python file that is opened."""
     if not _used or event not in ("exec", "open") or not arguments:
         return
     source = getattr(arguments[0], "co_filename", None) if event == "exec" else arguments[0]
     if isinstance(source, (str, Path)) and str(source).endswith(".py") and os.path.isfile(source):
         path = _outside(os.path.abspath(source))
         if path is not None and path not in _used and not path.startswith(tuple(f"{ROOT}/{room}" for room in ROOMS)):
-            _used[path] = ""  # reading the file is an event, too
+            _used[path] = ""  # computing the digest opens the file, which is an event, too
             _used[path] = file_digest(path)
 
 
 def outside_files() -> dict[str, str]:
-    """Digests, by path, of all loaded files that are neither ours nor the standard library's nor installed.
+    """Digests, by path, of all loaded files that are not draftproof's, not the standard library's and not installed.
 
-    Empty where no file was named that is executed: then nothing but ours computes.
+    Empty where no user-defined file was named.
     """
     if _used:
         for name, module in list(sys.modules.items()):
-            source = getattr(module, "__dict__", {}).get("__file__")  # some modules import more when they are asked
+            source = getattr(module, "__dict__", {}).get("__file__")  # getattr on some modules imports more
             path = _outside(source) if isinstance(source, str) and name not in _PROGRAM else None
             if path is not None and path not in _used:
                 _used[path] = file_digest(path)
@@ -86,26 +86,26 @@ def outside_files() -> dict[str, str]:
 
 
 def add_used(files: Mapping[str, str]) -> None:
-    """Files that another process used for this one; raises `InvalidInput` for one that was changed in between."""
+    """Record files that another process used for this one; raises `InvalidInput` for one that has changed meanwhile."""
     for path, digest in files.items():
         if _used.setdefault(path, digest) != digest:
             raise InvalidInput(f"{cut(path)} was changed while this run used it; run again: rows so far are kept")
 
 
 def with_files(work: Callable[..., T], *call: Any) -> tuple[T, dict[str, str]]:
-    """What `work(*call)` returns, with the files that its process uses, for `add_used`."""
+    """The result of `work(*call)`, and the user-defined files that its process uses, for `add_used`."""
     return work(*call), outside_files()
 
 
 def unchanged(files: Mapping[str, str], loaded: Mapping[str, str]) -> bool:
-    """Whether these files are as they were, and nothing else is loaded now. loaded: of `outside_files`."""
+    """Whether these files have these digests, and no other file is loaded now. loaded: from `outside_files`."""
     return loaded.keys() <= files.keys() and all(
         (loaded[path] if path in loaded else file_digest(path)) == digest for path, digest in files.items()
     )
 
 
 def file_digest(path: str) -> str:
-    """A digest of a file as it is now; "" where there is none."""
+    """A digest of a file as it is now; "" for no file."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
@@ -123,7 +123,7 @@ def _digest_at(path: str, *state: int) -> str:
 
 @cache
 def _outside(source: str) -> str | None:
-    """The file that a module is read from, an archive for those in one; None for ours and for what is installed."""
+    """The file, or archive, that a module is read from; None for draftproof's own and installed ones."""
     path = Path(source).resolve()
     if is_trusted(source) or is_trusted(str(path)):
         return None
@@ -131,7 +131,7 @@ def _outside(source: str) -> str | None:
 
 
 def code_digest(modules: Iterable[str]) -> str:
-    """A digest of these modules, as paths from the root, and of all of ours that they import."""
+    """A digest of these modules, given as paths from the root, and of all modules of draftproof that they import."""
     files = sorted(set[Path]().union(*(_closure(module) for module in modules)))
     total = hashlib.sha256()
     for file in files:
@@ -141,7 +141,7 @@ def code_digest(modules: Iterable[str]) -> str:
 
 @cache
 def _closure(module: str) -> frozenset[Path]:
-    """The files of a module and of all that it imports; not those of packages on the way, which only list things."""
+    """The files of a module and of all modules that it imports, without the `__init__.py` of their packages."""
     found: set[Path] = set()
     waiting = [_file(module)]
     while waiting:
@@ -153,7 +153,7 @@ def _closure(module: str) -> frozenset[Path]:
 
 
 def _file(name: str) -> Path | None:
-    """The file of a module, by its path from the root; None for what is not ours, or is no module."""
+    """The file of a module, by its path from the root; None for anything but a module of draftproof."""
     name = name.removeprefix("draftproof/")
     base = ROOT / name
     files = (base.with_suffix(".py"), base / "__init__.py") if name.startswith(ROOMS) or f"{name}/" in ROOMS else ()

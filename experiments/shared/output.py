@@ -1,4 +1,4 @@
-"""Files that are complete or not there, and numbers as programs and people read them."""
+"""Files that are written in one step, and the formats of numbers and texts in them."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from draftproof.simulator.files import printable
 
 
 def _utf8(text: str) -> bytes:
-    """The text in UTF-8; in names of files the bytes that this locale could not decode are kept if they are UTF-8."""
+    """The text in UTF-8. Bytes of file names that the locale could not decode are kept where they are UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file in one step: an interrupted run leaves the old file as it was. Raises `InvalidInput`."""
-    path = Path(path).resolve()  # a link keeps pointing where it does
+    path = Path(path).resolve()  # writes to the file that a link points to
     data = _utf8(content) if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():  # a pipe or a device has no old content to keep
@@ -40,7 +40,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 
 def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None]) -> None:
-    """Fail before the work, not after it. outputs: path by flag.
+    """Checks the files of a command before its work. outputs: path by flag.
 
     Raises `InvalidInput` for a path that cannot be written, and for one that is an input or another output as well.
     """
@@ -75,32 +75,32 @@ def printable_json(text: str) -> str:
     return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
-#: Numbers as rows have them; a text that begins as one of these is a formula to a spreadsheet.
+#: Numbers in rows; and the characters at which a spreadsheet takes a text for a formula.
 _NUMBER, _FORMULA = re.compile(r"[-+]?\d[\d./]*([eE][-+]?\d+)?"), ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_cell(value: Any) -> Any:
-    """A value for a cell of CSV: a text that a spreadsheet would compute is marked as text."""
+    """A value for a cell of CSV: a text that a spreadsheet would take for a formula gets a leading quote."""
     formula = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
     return f"'{value}" if formula else value
 
 
 def markdown_name(name: str) -> str:
-    """A name in a cell of Markdown: as code where nothing in it could end that."""
+    """A name in a cell of Markdown: as code, or escaped where it has characters that would end the code or the cell."""
     if re.fullmatch(r"[^`|<\\]+", name) and name.isprintable():
         return f"`{name}`"
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", printable(name))
 
 
 def latex_text(text: str) -> str:
-    """A text for LaTeX outside of formulas."""
+    """A text escaped for LaTeX outside of formulas."""
     special = {char: f"\\{char}" for char in "&%$#_{}"}
     special |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     return "".join(special.get(char, char) for char in printable(text))
 
 
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
-    """An exact value as `"91/36"` with its float beside it under `NAME_float`; floats stand under both."""
+    """Two fields of a row: `NAME`, an exact value as `"91/36"`, and `NAME_float`; a float is the value of both."""
     if value is None:
         return {name: None, f"{name}_float": None}
     return {name: str(value) if isinstance(value, Fraction) else value, f"{name}_float": float(value)}
@@ -111,7 +111,7 @@ EXACT = 6
 
 
 def distinguishable(one: str, other: str, first: Fraction | float, second: Fraction | float) -> tuple[str, str]:
-    """Two texts for two numbers; where the texts are the same and the numbers are not, with the digits that differ."""
+    """The texts of two numbers, with more digits where the texts are equal and the numbers are not."""
     digits = EXACT
     while one == other and first != second and digits < 17:
         digits += 1

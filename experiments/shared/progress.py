@@ -31,26 +31,26 @@ __all__ = [
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
-#: Exit code of what holds as far as it goes, and is not proved.
+#: Exit code of a verdict that is not proved, though nothing refutes the verifier.
 NOT_PROVED = 3
 #: Seconds until the first line about progress where no bar can be drawn, and the most between two of them.
 FIRST_LINE, LINE_PERIOD = 10.0, 60.0
 
 
 class PlainConsole(Console):
-    """A console that writes text as it is: no markup, and no character that a terminal would obey."""
+    """A console that writes text without markup, and without control characters."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is drawn; styles are added later, from `Segment.style`."""
+        """The segments of a renderable, with printable characters only."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text, "\n"), segment.style)
 
 
-class _Pipe(PlainConsole):
-    """A console that says so where nobody reads; `Console` would end the program as if something were refuted."""
+class _OutputConsole(PlainConsole):
+    """A console that raises `BrokenPipeError` on a closed pipe; rich's would exit with 1, which means refuted."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -59,20 +59,20 @@ class _Pipe(PlainConsole):
 def console_for(json_target: str | None) -> Console:
     """Standard output, silent where JSON goes there; wide when it is no terminal, so that tables do not wrap."""
     width = None if sys.stdout.isatty() else 140
-    return _Pipe(width=width, quiet=json_target == "-")
+    return _OutputConsole(width=width, quiet=json_target == "-")
 
 
 stderr = PlainConsole(stderr=True)
 
 
 def remark(text: str) -> None:
-    """One line about the work, on stderr; nobody has to read it."""
+    """Print one line about the work on stderr; a closed stderr is no error."""
     with suppress(OSError, ValueError):
         stderr.print(printable(text), soft_wrap=True, style="dim")
 
 
 def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
-    """The exit code after Ctrl-C in the midst of rows; says how far it came and where they are."""
+    """The exit code after Ctrl-C; prints how many rows are done and where they are."""
     where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
     remark(f"interrupted after {done:,} of {wanted:,} {noun}{where}; no other file was written")
     return INTERRUPTED
@@ -80,9 +80,9 @@ def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
 
 @contextmanager
 def bar(label: str, total: float, *, even: bool = True) -> Iterator[Tick]:
-    """A bar that is advanced by calling what is yielded; where stderr is no terminal, lines, at first 10 seconds apart.
+    """A progress bar; it yields the function that advances it. Where stderr is no terminal, it prints lines instead.
 
-    even: whether steps take about as long; then it is said how long the rest takes, by what those took that are done.
+    even: whether steps take about as long as each other; then the remaining time is estimated from those that are done.
     """
     if not stderr.is_terminal:
         with _lines(label, total, even) as advance:
@@ -124,7 +124,7 @@ def _lines(label: str, total: float, even: bool) -> Iterator[Tick]:
 
 
 def counted(amount: float, noun: str) -> str:
-    """A number of things, in words."""
+    """A number with a noun, in the plural where it is not 1."""
     number = f"{amount:,.0f}"
     return f"{number} {noun}" + "s" * (number != "1")
 

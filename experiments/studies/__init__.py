@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class StudyFiles:
-    """The files of a study, as options: its store of rows, and what is made of all of them."""
+    """The files of a study, as options: its store of rows, and the outputs."""
 
     resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None
     plot: Annotated[str | None, typer.Option("--plot", help="PNG of the figures.")] = None
@@ -32,7 +32,7 @@ class StudyFiles:
 
 @dataclass(frozen=True)
 class Views:
-    """What a study shows of its rows: on the terminal, as JSON, as a page and as a picture."""
+    """The outputs of a study from its rows: on the terminal, as JSON, Markdown and PNG."""
 
     terminal: Callable[[Sequence[Row]], Any]
     fields: Callable[[Sequence[Row]], Any]
@@ -43,10 +43,10 @@ class Views:
 def conduct(
     tasks: Sequence[Task[Any]], executor: Executor[Any], files: StudyFiles, views: Views, noun: str, trial: int = 0
 ) -> int:
-    """Compute the rows that are missing, show all and write what is asked for; returns the exit code."""
-    kept = Store(files.resume)
-    complete = run(tasks, kept, executor, noun, trial=trial)
-    rows = rows_of(tasks, kept)
+    """Compute the missing rows, show all and write the files; returns the exit code."""
+    store = Store(files.resume)
+    complete = run(tasks, store, executor, noun, trial=trial)
+    rows = rows_of(tasks, store)
     if not rows:
         return INTERRUPTED
     console = console_for(files.json_target)

@@ -1,6 +1,6 @@
 """The instances of the map of trees: pairs of processes at a given distance and sampling temperature.
 
-Rows are made in float64, taken to the temperature, and rounded to multiples of `2^-16`.
+Rows are made in float64, sampled at the temperature, and rounded to multiples of `2^-16`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import TableProcess, rationalise
 
-#: How the draft differs, with its values: noise of that strength on the logits, logits at another temperature, an
-#: n-gram model of lower order than the target's.
+#: How the draft differs from the target, with the values tried: strength of noise on the logits, another temperature of
+#: the logits, the order of an n-gram model.
 KINDS: dict[str, tuple[float, ...]] = {
     "perturbed": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0),
     "tempered": (1.5, 3.0),
@@ -50,7 +50,7 @@ class MapInstance:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The fields that identify it in its row; rows of a trained pair by their hash."""
+        """The fields that identify it in its row; a trained pair has the hash of its rows."""
         names = ("kind", "value", "temperature", "seed", "vocab_size", "depth")
         digest = {} if self.rows is None else {"instance": self.rows.digest()}
         return {name: getattr(self, name) for name in names} | digest
@@ -73,7 +73,7 @@ class MapInstance:
             tables = [process.converted(FLOAT64, "rows") for process in pair.processes(root)]
             target, draft = (_logs([table.table(depth) for depth in range(self.depth + 1)]) for table in tables)
             return target, draft
-        generator = np.random.default_rng((self.seed, self.vocab_size))  # the same rows and noise at every distance
+        generator = np.random.default_rng((self.seed, self.vocab_size))  # the same for every strength of noise
         shapes = [(self.vocab_size**depth, self.vocab_size) for depth in range(self.depth + 1)]
         target = [SPREAD * generator.standard_normal(shape) for shape in shapes]
         noise = [generator.standard_normal(shape) for shape in shapes]
@@ -101,7 +101,7 @@ def trained_instances(folder: str, vocab_size: int, depth: int, roots: int) -> I
 
 
 def distance(floats: Instance, depth: int) -> float:
-    """The mean total variation of `p` and `q` at depths `0..depth-1`, over contexts as the target gives them."""
+    """The mean total variation of `p` and `q` at depths `0..depth-1`, over contexts drawn from the target."""
     mass, total = np.ones(1), 0.0
     for level in range(depth):
         p, q = floats.target.tables[level], floats.draft.tables[level]
@@ -116,7 +116,7 @@ def _pair(vocab_size: int, order: int) -> TextPair:
 
 
 def _logs(tables: Sequence[Any]) -> list[Any]:
-    with np.errstate(divide="ignore"):  # a probability may be 0, and is so at every temperature
+    with np.errstate(divide="ignore"):  # a probability of 0 is 0 at every temperature
         return [np.log(table) for table in tables]
 
 

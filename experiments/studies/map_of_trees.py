@@ -1,10 +1,10 @@
-"""Which draft tree is best, by budget of tokens and passes, distance of the draft and temperature.
+"""The best draft scheme by budget of tokens and draft passes, distance of the draft and temperature.
 
 `python -m draftproof.experiments.studies.map_of_trees --resume runs/map.db --plot runs/map.png`
 
-For every instance the schemes that fit a budget are tried: the optimum over all lossless verifiers where it can be had,
-the exact block efficiency of the pairs (scheme, verifier) that run, and what the best tree of each kind would bring if
-the target were known. One row an instance; a second run computes only what is missing.
+For every instance and every scheme that fits a budget it computes the optimum over all lossless verifiers where that is
+possible, and the exact block efficiency of some verifiers; and, for comparison, of the best trees of each kind if the
+target were known when drafting. One row an instance; a second run computes only what is missing.
 """
 
 import os
@@ -27,21 +27,21 @@ from draftproof.lp_analysis.oracles.topologies import best_topology
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.instances.instance import Instance
 
-#: By vocabulary size: the passes, which are the depth of the instance, and the budgets of tokens and passes.
+#: By vocabulary size the budgets of tokens and draft passes.
 BUDGETS: dict[int, tuple[tuple[int, int], ...]] = {
     3: ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4)),
     2: ((8, 8),),
 }
-#: Largest topology that is searched, and tokens of a tree that grows, with the target known.
+#: The largest topology that is searched, and the most tokens of a tree that grows, when the target is known.
 MOST_PLACES, MOST_GROWN = 8, 8
 #: Roots of a trained pair.
 PAIR_ROOTS = 3
-#: Instances from whose time that of all is estimated.
+#: Instances that are computed first, to estimate the time of all.
 TRIAL = 6
 
 
 def instances(seeds: int, quick: bool = False) -> Iterator[MapInstance]:
-    """All instances, `seeds` of every kind, mixed for interrupted runs. quick: four small ones."""
+    """All instances, `seeds` of every kind, so that an interrupted run has some of each. quick: four small ones."""
     if quick:
         yield from (MapInstance("perturbed", value, t, 0, 2, 2) for value in (0.25, 2.0) for t in (0.5, 1.0))
         return
@@ -55,13 +55,13 @@ def instances(seeds: int, quick: bool = False) -> Iterator[MapInstance]:
 
 
 def budgets_of(case: MapInstance) -> tuple[tuple[int, int], ...]:
-    """The budgets that an instance is studied at."""
+    """The budgets at which an instance is studied."""
     fitting = tuple(budget for budget in BUDGETS[case.vocab_size] if budget[1] <= case.depth)
     return fitting or ((4, case.depth),)
 
 
 def identity(case: MapInstance) -> str:
-    """Hash of what defines the row of an instance."""
+    """The `strong_id` of the row of an instance."""
     settings = {
         name: getattr(map_schemes, name)
         for name in ("GAP", "LISTED", "DRAWN", "FEW", "MOST_LAYERS", "KINDS", "VERIFIERS")
@@ -92,7 +92,7 @@ def compute(case: MapInstance) -> dict[str, Any]:
 
 
 def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
-    """Block efficiency of the best trees if the target were known, and of the set of nodes by the draft."""
+    """Block efficiencies of the best trees if the target were known, and of the most probable nodes by the draft."""
     target, draft = floats.target, floats.draft
     sets = {name: most_probable(rows, nodes, passes) for name, rows in (("target", target), ("draft", draft))}
     gains: dict[str, Any] = {

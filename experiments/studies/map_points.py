@@ -1,4 +1,4 @@
-"""The points of the map of trees, computed from its rows: the best schemes by optimum, pair and time, and the gains."""
+"""The points of the map of trees, from its rows: the best schemes by optimum, by verifier and by time; gains."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,16 @@ Row = dict[str, Any]
 Budget = tuple[int, int, int]
 #: Deterministic schemes.
 FIXED = "deterministic"
-#: Values closer than this, the certified gap of the optima, are equal; with several equal kinds there is no winner.
+#: Values closer than this, the certified gap of the optima, are equal; and the winner where several kinds are.
 CLOSE, SEVERAL = 1e-3, "several"
 #: One path without branches.
 CHAIN = "chain"
-#: Times of a draft pass, those of a target pass being 1, at which the fastest pair is looked for.
+#: Times of a draft pass, in target passes, at which the fastest pair of scheme and verifier is found.
 DRAFT_TIMES = (0.02, 0.1, 0.3)
 
 
 def points(rows: Sequence[Row]) -> list[Row]:
-    """One for every kind, value, temperature and budget: the means over its instances, with the winners."""
+    """One point for every kind, value, temperature and budget: the means over its instances, with the winners."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         for known in row["known"]:
@@ -28,22 +28,22 @@ def points(rows: Sequence[Row]) -> list[Row]:
 
 
 def name_of(scheme: str) -> str:
-    """The name in the text of a scheme; Sequoia's planned trees are one scheme, whatever the verifier."""
+    """The name of a scheme from its text; a topology is Sequoia's planned tree, so it has that name."""
     name = scheme.partition(":")[0]
     return "sequoia" if name == "topology" else name
 
 
 def names_of(scheme: str) -> list[str]:
-    """The name in the text of a scheme, and `CHAIN` for one path without branches, which several schemes can be."""
+    """The name of a scheme from its text, and `CHAIN` too where it is a single path."""
     tree = set(scheme.rpartition("tree=")[2].split("-"))
     chain = scheme.startswith("delayed:K=1,") or ("tree=" in scheme and tree <= {"0", "1"})
     return [name_of(scheme), *[CHAIN] * chain]
 
 
 def _point(row: Row, known: Row) -> Row:
-    """One instance at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring.
+    """One instance at one budget: largest optimum and block efficiencies by scheme, and efficiencies with known target.
 
-    Where the trees were too many the optimum is taken for the block efficiency of the best pair, which it is not below.
+    Where there were too many trees for an optimum, the best block efficiency, a lower bound, replaces it.
     """
     optima: dict[str, float] = {}
     pairs: dict[tuple[str, str], float] = {}
@@ -52,7 +52,7 @@ def _point(row: Row, known: Row) -> Row:
     open_ = 0
     for made in row["schemes"]:
         name = name_of(made["scheme"])
-        spare = name == "dyspec" and made["nodes"] < known["nodes"]  # a token a pass: it cannot use the budget
+        spare = name == "dyspec" and made["nodes"] < known["nodes"]  # one token a pass, so it cannot use this budget
         if made["nodes"] > known["nodes"] or made["passes"] > known["passes"] or spare:
             continue
         open_ += made["lower"] is None
@@ -74,7 +74,7 @@ def _point(row: Row, known: Row) -> Row:
 
 
 def _joined(key: Any, group: Sequence[Row]) -> Row:
-    """The means over the instances of a point; what not all of them have is left out."""
+    """The means over the instances of a point; keys that some instances do not have are left out."""
     (nodes, passes, size), kind, value, temperature = key
     optima, pairs = (_means([item[part] for item in group]) for part in ("optima", "pairs"))
     kinds: dict[str, str] = {}
@@ -104,20 +104,20 @@ def _joined(key: Any, group: Sequence[Row]) -> Row:
 
 
 def _leading(values: dict[Any, float]) -> list[Any]:
-    """The keys of the largest value and of all that are as good, the largest first."""
+    """The keys of the largest value and of all values equal to it up to `CLOSE`, the largest first."""
     most = max(values.values())
     return sorted((key for key in values if values[key] >= most - CLOSE), key=lambda key: -values[key])
 
 
 def _one(names: set[str]) -> str:
-    """Of the best schemes a chain if there is one, as the simplest, else the first."""
+    """The winner among equally good schemes: a chain, as the simplest; else the only one, or `SEVERAL`."""
     if any(name.split()[0] == CHAIN for name in names):
         return CHAIN
     return names.pop() if len(names) == 1 else SEVERAL
 
 
 def _winner(optima: dict[str, float], kinds: dict[str, str]) -> str:
-    """The kind of the schemes of the largest optimum, if it is one."""
+    """The kind of the schemes with the largest optimum, or `SEVERAL`."""
     return _one({kinds[name] for name in _leading(optima)})
 
 
@@ -148,25 +148,25 @@ def largest(point: Row, fixed: bool) -> float:
 
 
 def advantage(point: Row) -> float:
-    """By how much the best random scheme is above the best deterministic one in the optimum, as a share."""
+    """The largest optimum of random schemes over that of deterministic ones, minus 1."""
     return largest(point, fixed=False) / largest(point, fixed=True) - 1
 
 
 def pair_value(point: Row, *schemes: str) -> float | None:
-    """The largest block efficiency of pairs of these schemes; None where there is none."""
+    """The largest block efficiency of a verifier on these schemes; None where there is none."""
     return max((mean for pair, mean in point["pairs"].items() if pair.split()[0] in schemes), default=None)
 
 
 def gain(point: Row, *schemes: str) -> float | None:
-    """By how much the best pair of these schemes is above the best one of delayed trees, as a share."""
+    """The largest block efficiency on these schemes over that on delayed trees, minus 1."""
     ours, static = pair_value(point, *schemes), pair_value(point, "delayed")
     return None if ours is None or static is None else ours / static - 1
 
 
 def crossings(listed: Sequence[Row]) -> tuple[float, float]:
-    """The distance up to which no deterministic scheme is ahead, and the one beyond which no random one is.
+    """The distance below which no deterministic scheme is ahead, and the one beyond which no random scheme is.
 
-    Closer than `CLOSE` is not ahead. 1 and 0 where there is no such distance.
+    Ahead means by more than `CLOSE`. 1 and 0 where a kind is never ahead.
     """
     fixed = [point["distance"] for point in listed if advantage(point) < -CLOSE]
     random = [point["distance"] for point in listed if advantage(point) > CLOSE]
@@ -174,7 +174,7 @@ def crossings(listed: Sequence[Row]) -> tuple[float, float]:
 
 
 def prices(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
-    """The gain of trees of each kind from knowing the target's rows, as a share of the efficiency without them."""
+    """By kind of tree, the efficiency with known target rows over the efficiency without, minus 1."""
     kept = {"set": "set by target", "topology": "topology", "growth": "growth"}
     for name, best in kept.items():
         without = [(point["known"].get(best), _without_target(point, name)) for point in listed]
@@ -182,7 +182,7 @@ def prices(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
 
 
 def _without_target(point: Row, name: str) -> float | None:
-    """The block efficiency of a tree of that kind when only the draft, or averages, are known."""
+    """The block efficiency of a tree of that kind that is chosen by the draft, or by averages."""
     if name == "set":
         return float(point["known"]["set by draft"])
     pair = "sequoia sequoia" if name == "topology" else "dyspec rejection_without_replacement"

@@ -1,4 +1,4 @@
-"""The schemes of the map of trees for a budget of tokens and passes, with their optima and pairs."""
+"""The schemes of the map of trees for a budget of tokens and draft passes, with optima and block efficiencies."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,9 +41,10 @@ from draftproof.verifiers.sequoia import acceptance_vector
 
 #: Certified gap of the optima of delayed trees.
 GAP = 1e-3
-#: At most so many draft trees are listed; of more trees so many are drawn; a verifier without closed form runs on few.
+#: The most draft trees that are listed; the number that is sampled where there are more; and the most trees on which a
+#: verifier without closed form is enumerated.
 LISTED, DRAWN, FEW = 1_000, 300, 60
-#: Layers are listed for so many branches over so many contexts at most: `V**L (K - 1)`.
+#: `path_transport` runs up to this value of `V**L (K - 1)`, `layer_transport` beyond.
 MOST_LAYERS = 170
 #: Values of DySpec's threshold that are tried.
 THRESHOLDS = (Fraction(1, 4), Fraction(1, 12))
@@ -55,7 +56,7 @@ KINDS = {
     "partly fixed": ("greedy", "spechub"),
     "deterministic": ("eagle2", "ddd", "top_k"),
 }
-#: Verifiers of each scheme; those of `_COINS` have no closed form and run where there are few trees.
+#: Verifiers of each scheme; those of `_COINS` have no closed form and run on few trees only.
 VERIFIERS = {
     "delayed": ("layer_transport", "path_transport", "traversal"),
     "specinfer_config": ("traversal", "specinfer", "layer_transport"),
@@ -75,7 +76,7 @@ _COINS = ("layer_transport", "layer_without_replacement", "layer_greedy", "spech
 
 @dataclass(frozen=True)
 class Candidate:
-    """A scheme that fits a budget. passes: of the draft, one after the other, at most."""
+    """A scheme that fits a budget. passes: the most draft passes, one after the other."""
 
     scheme: DraftScheme
     passes: int
@@ -87,9 +88,9 @@ class Candidate:
 
 
 def candidates(floats: Instance, nodes: int, passes: int) -> Iterator[Candidate]:
-    """The schemes within a budget of tokens and passes, without those whose trees another of the kind contains."""
+    """The schemes within a budget of tokens and passes, without those inside a larger one of the same kind."""
     size = floats.target.vocab_size
-    least = 1 if nodes < 8 else passes // 2 if nodes < 16 else passes  # large budgets do not fit shallow trees
+    least = 1 if nodes < 8 else passes // 2 if nodes < 16 else passes  # shallow trees cannot use large budgets
     for L1, L2 in ((L1, L - L1) for L in range(least, passes + 1) for L1 in range(L)):
         K = (nodes - L1) // L2
         if K > 1 or (K == 1 and not L1 and passes == L2):
@@ -120,7 +121,7 @@ def candidates(floats: Instance, nodes: int, passes: int) -> Iterator[Candidate]
 
 
 def _configurations(floats: Instance, nodes: int, passes: int) -> list[tuple[int, ...]]:
-    """Widths of trees that branch at two levels or more and can be listed, those that no other contains."""
+    """Widths of trees that branch at two levels or more and can be listed, without those inside a larger one."""
     fitting = [
         widths
         for depth in range(2, passes + 1)
@@ -137,7 +138,7 @@ def _configurations(floats: Instance, nodes: int, passes: int) -> list[tuple[int
 
 
 def evaluated(candidate: Candidate, exact: Instance, floats: Instance, seed: int) -> dict[str, Any]:
-    """Optimum and pairs of one candidate, as plain data; see `map_of_trees`."""
+    """Optimum and block efficiencies of one candidate, as plain data; see `map_of_trees`."""
     scheme = candidate.scheme
     fields = {
         "scheme": scheme_spec(scheme),
@@ -185,7 +186,7 @@ def _on_delayed(scheme: Delayed, floats: Instance) -> Iterator[tuple[str, float]
 
 
 def _trees(scheme: DraftScheme, floats: Instance, seed: int) -> tuple[list[tuple[DraftTree, float]], bool]:
-    """The trees with their masses, and whether they are all."""
+    """Trees with their probabilities, and whether these are all trees; otherwise they are sampled."""
     draw = partial(scheme.draw, floats.draft)
     trees: Any = list(islice(outcomes(draw, FLOAT64), LISTED + 1))
     if len(trees) <= LISTED:
@@ -195,7 +196,7 @@ def _trees(scheme: DraftScheme, floats: Instance, seed: int) -> tuple[list[tuple
 
 
 def _mean(name: str, trees: Sequence[tuple[DraftTree, float]], floats: Instance, listed: bool) -> tuple[float, float]:
-    """Block efficiency, the mean over trees of an exact one, and its standard error where the trees were drawn."""
+    """The block efficiency as a mean over trees, and its standard error where the trees were sampled."""
     efficiency = TreeEfficiency(verifiers.make(name))
     values = np.array([float(efficiency.of(tree.root(floats.target, floats.draft))) for tree, _ in trees])
     masses = np.array([float(mass) for _, mass in trees])
@@ -217,7 +218,7 @@ def _nodes(tree: DraftTree) -> list[tuple[int, ...]]:
 
 
 def _passes(scheme: DraftScheme, tree: DraftTree) -> int:
-    """Draft passes of a tree: one a layer; where every token waits for the one before, one a node that has children."""
+    """Draft passes of a tree: one a level; for `dyspec`, which draws token after token, one a node with children."""
     if scheme.name == "dyspec":
         return len(tree.children)
     return 1 + max((len(context) for context in tree.children), default=-1)

@@ -1,4 +1,4 @@
-"""The tables and the picture of the map of trees: functions of its points."""
+"""The tables and the figure of the map of trees, from its points."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from draftproof.experiments.studies.map_points import (
 )
 from draftproof.experiments.studies.map_schemes import KINDS
 
-#: Colour (they stay apart for colour-blind readers) and marker of each kind of scheme, and of each temperature.
+#: Colour (distinguishable by colour-blind readers) and marker of each kind of scheme, and of each temperature.
 _KIND_STYLES = dict(zip(KINDS, (("#0072B2", "o"), ("#56B4E9", "^"), ("#009E73", "D"), ("#D55E00", "s")), strict=True))
 _KIND_STYLES |= {CHAIN: ("#000000", "*"), SEVERAL: ("0.6", "x")}
 _TEMPERATURE_STYLES = (("v", "#D55E00"), ("o", "#000000"), ("^", "#56B4E9"), ("s", "#0072B2"))
@@ -45,7 +45,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """For a page: every point with its winners."""
+    """A Markdown table of every point with its winners."""
     from tabulate import tabulate
 
     all_points = points(rows)
@@ -143,12 +143,12 @@ def _adaptive(axes: Any, here: Sequence[Row]) -> None:
 
 
 def counted(names: Sequence[str]) -> str:
-    """How often each name stands there."""
+    """The names with their counts, as text."""
     return ", ".join(f"`{name}` {count}" for name, count in Counter(names).most_common()) or "none"
 
 
 def claims(rows: Sequence[Row]) -> str:
-    """A list in markdown, one line a figure; rows as the study keeps them."""
+    """A list in Markdown, one line for each figure. rows: as stored."""
     return "".join(f"- {name}: {figure}\n" for name, figure in _figures(rows))
 
 

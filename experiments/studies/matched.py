@@ -1,9 +1,9 @@
-"""The matched comparison: a sweep over its grids, then the tables of its rows.
+"""The matched comparison, verifiers at equal budgets: a sweep over its grids, then tables of the rows.
 
 `python -m draftproof.experiments.studies.matched --store runs/matched.db --markdown runs/matched.md`
 
-The grids stand in the folder `matched`; each is a sweep of its own, which `draftproof sweep FILE --store STORE` (or
-`--dask`) computes as well. An interrupted run goes on where it stopped.
+The grids are files in the folder `matched`; `draftproof sweep FILE --store STORE` (or `--dask`) can compute each of
+them too. An interrupted run goes on where it stopped.
 """
 
 import os
@@ -25,7 +25,7 @@ from draftproof.experiments.shared.progress import console_for, cut_short
 
 #: The folder of the grids.
 HERE = Path(__file__).with_suffix("")
-#: The cells, or more worlds of each; then all shapes to depth 8 on one world of each kind.
+#: Files of grids: the usual one; the same with more worlds; all shapes to depth 8 on one world of each kind.
 CELLS, LARGE, DEEP = "cells.toml", "large.toml", "deep.toml"
 _PAIR = """
 [[worlds]]
@@ -76,7 +76,7 @@ def grid(name: str, pair: str | None = None) -> sweep_file.Sweep:
 
 
 Row = Mapping[str, Any]
-#: A verifier that runs on at least so many schemes has a choice.
+#: Tables by verifier have the terms with at least this many schemes to choose from.
 CHOICE = 5
 
 
@@ -100,12 +100,12 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_choice(row: Row) -> bool:
-    """Whether there is something to choose on a term; of one step there are branches."""
+    """Whether a term has enough schemes to choose from, or is about several branches of one step."""
     return bool(row["schemes"] >= CHOICE or (row["term"] == ACCEPTANCE and row["value"] > 1))
 
 
 def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
-    """One figure of every verifier on every term, a column each; empty where the verifier was not compared."""
+    """One figure of every verifier, a column for each term; empty where the verifier was not compared."""
     terms = list(dict.fromkeys((row["term"], row["value"]) for row in rows))
     known = {(row["verifier"], row["term"], row["value"]): row[key] for row in rows}
     names = [name for name in dict.fromkeys(row["verifier"] for row in rows) if name != OPTIMUM]
@@ -117,7 +117,7 @@ def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
 
 
 def _short(term: str, value: Any) -> str:
-    """A term in a few letters: branches K of one step, nodes N, depth L, times."""
+    """A term in a few letters: K branches of one step, N drafted tokens, depth L, or times."""
     letter = {ACCEPTANCE: "K", TOKENS: "N", DEPTH: "L"}.get(term)
     return f"{letter} = {value}" if letter else str(value).partition(",")[0]
 

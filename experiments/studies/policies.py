@@ -1,9 +1,9 @@
-"""The gain from choosing the shape of every block: rules, learners, oracle and best policy, for each verifier.
+"""The gain from choosing a delayed tree for every block, by rules, learned rules and the best policy, by verifier.
 
 `python -m draftproof.experiments.studies.policies --resume runs/policies.db --plot runs/policies.png`
 
-Worlds are n-gram pairs of the committed topics, where every value is exact. One row a world and a verifier; a second
-run computes only what is missing, and several runs can share one file.
+Worlds are n-gram pairs of the text `topics`, where every value is exact. One row for each world and verifier; a second
+run computes only what is missing, and several runs can share one store.
 """
 
 import time
@@ -33,7 +33,7 @@ from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
 from draftproof.verifiers import make
 
-#: Baselines in the order of the ladder; those that learn are shown held out as well.
+#: Baselines from simple to best; those that learn also have a value on held-out states.
 LADDER = ("entropy", "tree", "linear", "boosting", "ratio", "greedy", "best")
 
 
@@ -63,7 +63,7 @@ def _gain(rate: float, static: float) -> str:
 
 
 def _ladder(rows: Sequence[dict[str, Any]], target: str) -> str:
-    """Tokens per time of the best static action, and what each baseline gains over it, held out in brackets."""
+    """Tokens per time of the best static action, and the gain of each baseline over it (held out in brackets)."""
     lines = []
     for row in sorted(rows, key=lambda row: row["world"]):
         rates = row["times"][target]["baselines"]
@@ -101,7 +101,7 @@ def _across(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _temperatures(rows: Sequence[dict[str, Any]]) -> str:
-    """One action for all temperatures of a world, the best for each, and the best policy; as many tokens at each."""
+    """Gains over one action for all temperatures, with equally many tokens at each: best actions and policies."""
     lines = []
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
@@ -124,12 +124,12 @@ def _temperatures(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _mean(rates: Sequence[float]) -> float:
-    """Tokens per time where every world brings as many tokens."""
+    """Tokens per time where every world writes equally many tokens: the harmonic mean."""
     return len(rates) / sum(1 / rate for rate in rates)
 
 
 def _drawn(worlds: Sequence[str]) -> str:
-    """The world of the picture: that with the most verifiers, at temperature 1 before others."""
+    """The world of the figure: the one with the most verifiers, preferably at temperature 1."""
     return max(worlds, key=lambda world: (worlds.count(world), world.endswith("temperature 1"), world < "V = 5"))
 
 
@@ -155,7 +155,7 @@ def figure(rows: Sequence[dict[str, Any]]) -> bytes:
 
 @dataclass(frozen=True)
 class Place:
-    """A world: n-grams of the topics at a temperature of both models. depth: of the deepest shape."""
+    """A world: n-grams of `topics`, both sampled at a temperature. depth: of the deepest delayed tree."""
 
     vocab_size: int
     target_order: int
@@ -179,14 +179,14 @@ PLACES = (
     Place(4, 3, 1, 1.5, 4),
     Place(8, 2, 1, 1.0, 3),
 )
-#: One world of thousands of states, for a verifier whose laws collapse to states; without learners.
+#: One world of thousands of states, for a verifier whose law depends on states only; without learned rules.
 LARGE = Place(12, 3, 1, 1.0, 4)
 VERIFIERS = ("naive_tree", "specinfer", "khisti", "block", "traversal", "path_transport", "layer_transport")
 #: Times of a target pass, in draft passes; a branch more adds a tenth to a draft pass, a node to a target pass.
 TARGET_TIMES = (4, 10, 30)
-#: Seconds of one core that a row takes at V = 4 and depth 4, as measured; others take less.
+#: Measured seconds of a row at V = 4 and depth 4, on one core; other verifiers take less.
 SECONDS = {"layer_transport": 90, "path_transport": 40, "traversal": 15}
-#: Of three branches this is the longest, so that every verifier can be computed.
+#: The longest branches of trees with three branches, so that every verifier can be computed.
 LONGEST_OF_THREE = 2
 
 
@@ -232,7 +232,7 @@ def _rates(tables: Tables, X: Any) -> dict[str, Any]:
 
 
 def identity(place: Place, verifier: str) -> str:
-    """Hash of what defines a row."""
+    """The `strong_id` of a row."""
     of = {"study": "policies 1", "verifier": verifier, **asdict(place)}
     return strong_id({**of, "package": versions()["draftproof"], "text": topics_table().digest})
 
@@ -247,7 +247,7 @@ def compute(about: tuple[Place, str]) -> dict[str, Any]:
 
 
 def tasks() -> list[Task[tuple[Place, str]]]:
-    """All rows, the quick ones first."""
+    """The tasks of all rows, the quick ones first."""
     timed = [(place, name, SECONDS.get(name, 5)) for name in VERIFIERS for place in PLACES]
     timed.append((LARGE, "specinfer", 120))
     listed = [Task((identity(place, name),), (place, name), seconds) for place, name, seconds in timed]

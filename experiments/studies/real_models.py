@@ -1,8 +1,8 @@
 """Speed and acceptance on real models: `python -m draftproof.experiments.studies.real_models --resume runs/real.db`.
 
-Verifiers x shapes x temperatures: block efficiency, tokens a second against autoregressive generation, where the time
-goes, acceptance and the L1 distance of p and q by depth, each beside what the exact simulator and a latency model
-`T(x, a)` fitted on this machine predict. One row a setting; a second run computes only what is missing.
+For each verifier, delayed tree and temperature: block efficiency, tokens a second against plain generation, the
+time of each part of a block, acceptance and the L1 distance of p and q by depth, with predictions by the simulator and
+by a latency model `T(x, a)` fitted on this machine. One row a setting; a second run computes only what is missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from draftproof.simulator.drafts import Delayed
 
 Row = Mapping[str, Any]
 
-#: Where the time of a block goes, with its colour in the picture.
+#: The parts of the time of a block, with their colours in the figure.
 PARTS = {"draft": "#56B4E9", "target": "#0072B2", "verify": "#E69F00", "cache": "#009E73", "other": "0.75"}
 
 
@@ -56,7 +56,7 @@ def _pm(value: float, error: float) -> str:
 
 
 def _percent(part: str, row: Row) -> str:
-    """Of the time without the prompt, the share of this part."""
+    """The share of this part in the time after the prompt."""
     return f"{100 * row['seconds_by_part'][part] / row['seconds_by_part']['all']:.0f}"
 
 
@@ -78,7 +78,7 @@ def show(console: Console, rows: Sequence[Row]) -> None:
 
 
 def main_table(rows: Sequence[Row]) -> Table:
-    """Efficiency, speed and time of the rows of one sampling."""
+    """Efficiency, speed and time of rows with the same sampling."""
     cells = columns()
     view = Table(title=f"{rows[0]['sampling']}: predicted and measured", title_justify="left")
     for heading in cells:
@@ -119,13 +119,13 @@ def depth_table(rows: Sequence[Row]) -> Table:
 
 
 def deep_rows(rows: Sequence[Row]) -> list[Row]:
-    """Those of the deepest trees."""
+    """The rows of the deepest trees."""
     depth = max(row["scheme"]["L1"] + row["scheme"]["L2"] for row in rows)
     return [row for row in rows if row["scheme"]["L1"] + row["scheme"]["L2"] == depth]
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The main table and the fit for a page."""
+    """The main table and the latency model, as Markdown."""
     from tabulate import tabulate
 
     cells = columns()
@@ -136,7 +136,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def figure(rows: Sequence[Row]) -> bytes:
-    """A PNG: efficiency, speed, where the time goes, and acceptance and distance by depth; of the last temperature."""
+    """A PNG for the last temperature: efficiency, speed, parts of the time, acceptance and distance by depth."""
     sampling = rows[-1]["sampling"]
     chosen = [row for row in of_kind(rows, "speculative") if row["sampling"] == sampling]
     drawing, panels = matplotlib_pyplot().subplots(2, 2, figsize=(13, 9), layout="constrained")
@@ -173,7 +173,7 @@ def figure(rows: Sequence[Row]) -> bytes:
 
 
 def _draw_time(axes: Any, rows: Sequence[Row], shapes: Sequence[str], names: Sequence[str]) -> None:
-    """Milliseconds of a block by part: for each shape a bar for every verifier, and what the models should take."""
+    """Milliseconds of a block by part: a bar for each tree and verifier, and a line at the predicted model passes."""
     width = 0.8 / len(names)
     for row in rows:
         place = shapes.index(row["shape"]) + width * (names.index(row["verifier"]) - (len(names) - 1) / 2)
@@ -195,7 +195,7 @@ def _draw_time(axes: Any, rows: Sequence[Row], shapes: Sequence[str], names: Seq
 
 
 def _draw_depths(axes: Any, rows: Sequence[Row], styles: Mapping[str, Any]) -> None:
-    """Acceptance by verifier and the distance of p and q, on the deepest shape with most rows of data."""
+    """Acceptance by verifier and the L1 distance of p and q, by depth, on the first of the deepest trees."""
     shape = rows[0]["shape"]
     here = [row for row in rows if row["shape"] == shape]
     for row in here:
@@ -218,17 +218,17 @@ def _draw_depths(axes: Any, rows: Sequence[Row], styles: Mapping[str, Any]) -> N
 
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")
-#: Single paths, early, late and delayed branches.
+#: Single paths, and trees with early, late and delayed branches.
 SHAPES = tuple(
     Delayed(*shape) for shape in ((1, 0, 2), (1, 0, 4), (2, 0, 2), (2, 1, 2), (2, 2, 2), (4, 2, 1), (4, 0, 2))
 )
-#: Share of the longest text at which passes are measured.
+#: Shares of the longest text at which passes are measured.
 CONTEXTS = (0.1, 0.4, 0.7, 1.0)
 
 
 @dataclass(frozen=True)
 class Study:
-    """The measurements: settings by temperature, verifiers, shapes, and the length of texts."""
+    """What is measured: settings (one a temperature), verifiers, delayed trees, and the length of texts."""
 
     settings: tuple[Any, ...]
     verifiers: tuple[NamedVerifier, ...]
@@ -242,18 +242,18 @@ class Study:
 
     @property
     def contexts(self) -> list[int]:
-        """Numbers of remembered tokens at which passes are measured."""
+        """Numbers of tokens in the cache at which passes are measured."""
         longest = self.start + self.length.tokens
         return sorted({max(1, round(share * longest)) for share in CONTEXTS})
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of tokens that the target reads at once, where passes are measured."""
+        """Numbers of tokens in a pass of the target at which passes are measured."""
         return sorted({1, 2, 4, 8, *(scheme.nodes + 1 for scheme in self.schemes)})
 
 
 def run(study: Study, kept: Store) -> list[dict[str, Any]]:
-    """All rows: the latency model, then for each temperature plain generation and every verifier on every shape."""
+    """All rows: the latency model, then for each temperature plain generation and every verifier on every tree."""
     from draftproof.experiments.models.measure import texts as measure
 
     first = study.settings[0]

@@ -1,10 +1,10 @@
-"""How much of the optimum each verifier attains, over families, V, K, L1 and L2.
+"""The share of the optimum that each verifier attains, over families, V, K, L1 and L2.
 
 `python -m draftproof.experiments.studies.share_of_optimum --resume runs/share.db --plot runs/share.png`
 
-For every instance the optimum is bounded from both sides, exactly, and the block efficiency of every verifier
-that is lossless on delayed trees comes from its structured engine. The share is efficiency over the upper bound, so it
-is never overstated. One row an instance; a second run computes only what is missing.
+For every instance it computes certified bounds of the optimum, and the block efficiency of every verifier that is
+lossless on delayed trees. The share is block efficiency over the upper bound, so it is never overstated. One row an
+instance; a second run computes only what is missing.
 """
 
 import os
@@ -38,11 +38,11 @@ from draftproof.simulator.structures import Layered
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers.mixed_order import MixedOrder
 
-#: The best `a` is one of the multiples of one over this.
+#: The best `a` is found among multiples of 1/256.
 GRID = 256
-#: The search in float64 evaluates multiples of one over this.
+#: The search in float64 evaluates multiples of 2^-30.
 _FINE = 2**30
-#: The search ends on an interval of this length, where block efficiency is flat up to rounding.
+#: The search ends at an interval of this length, in which block efficiency is constant up to rounding.
 _SHORT = 1e-6
 
 
@@ -51,7 +51,7 @@ def best_mixture(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme)
 
     The selection law of `mixed_order` is linear in `a`, and the reach `D(c, y) = min(r(c, y), D(c) p(y|c))` of block
     verification is concave in it. So its block efficiency is a concave function of `a`, and a bounded search finds its
-    maximum. target, draft: exact processes; scheme: one that `mixed_order` runs on. Of several best one is kept.
+    maximum. target, draft: exact processes; scheme: one that `mixed_order` runs on.
     """
     from scipy.optimize import minimize_scalar
 
@@ -77,23 +77,23 @@ FAMILIES_STUDIED: tuple[tuple[str, dict[str, float]], ...] = (
     ("perturbed", {"s": 1.0}),
     ("temperature", {}),
 )
-#: (L1, L2), and the vocabularies that each is studied at.
+#: Pairs (L1, L2), and the vocabulary sizes.
 DEPTHS = ((0, 1), (0, 2), (1, 1), (0, 3), (1, 2), (2, 1), (0, 4))
 VOCABULARIES = (2, 3, 4, 8)
 PATHS = (2, 3, 4)
-#: Shapes of more paths `V**L` are left out.
+#: Trees with more paths `V**L` are left out.
 MOST_PATHS = 256
 #: Certified gap of every optimum, and the common denominator of all probabilities.
 GAP, DENOMINATOR = 1e-6, 2**16
-#: For verifiers of layers: where a layer has too many states to be listed, so many are drawn.
+#: States of a layer that are sampled where there are too many to list, for verifiers of layers.
 SAMPLED = 20_000
-#: The time of all instances is estimated from that of so many.
+#: Instances that are computed first, to estimate the time of all.
 TRIAL = 12
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the grid that is studied, which defines an instance."""
+    """One point of the studied grid, which defines an instance."""
 
     family: str
     parameters: dict[str, float]
@@ -105,7 +105,7 @@ class Point:
 
     @property
     def strong_id(self) -> str:
-        """Hash of what defines it, of the verifiers and of the gap."""
+        """Hash of the point, the verifiers and the gap."""
         return strong_id(
             {
                 **asdict(self),
@@ -118,7 +118,7 @@ class Point:
 
 
 def cases(seeds: int) -> Iterator[Point]:
-    """All cases, `seeds` instances each, so that an interrupted run has some of everything."""
+    """All cases, `seeds` instances of each, ordered such that an interrupted run has some of every kind."""
     for seed in range(seeds):
         for (family, parameters), size, K, (L1, L2) in product(FAMILIES_STUDIED, VOCABULARIES, PATHS, DEPTHS):
             if size ** (L1 + L2) <= MOST_PATHS:
@@ -126,7 +126,7 @@ def cases(seeds: int) -> Iterator[Point]:
 
 
 def studied() -> list[str]:
-    """The verifiers that are lossless on delayed trees and need no plan; all have a structured engine."""
+    """The verifiers that are lossless on delayed trees, but `optimum`; all have a structured engine."""
     return [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]
 
 

@@ -1,4 +1,4 @@
-"""The table and the figure of the study of shares: functions of its rows."""
+"""The table and the figure of the study of shares, from its rows."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +9,6 @@ from rich.table import Table
 
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 
-#: Quantiles that are shown.
 QUANTILES = {"worst": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
 
 Row = dict[str, Any]
@@ -44,7 +43,7 @@ def table(summary: dict[str, dict[str, float]], rows: Sequence[Row]) -> Table:
 
 
 def markdown(summary: dict[str, dict[str, float]], rows: Sequence[Row]) -> str:
-    """For a page: the summary, the mean share by branches and by shape, and what is lost by depth."""
+    """Markdown tables: the summary, the mean share by branches and by shape, and the loss by depth."""
     levels = {label: {name: summary[name][label] for name in summary} for label in ("mean", *QUANTILES)}
     by_paths = {f"K = {K}": mean_shares(group) for K, group in _groups(rows, lambda row: row["K"])}
     shapes = _groups(rows, lambda row: (row["L1"], row["L2"]))
@@ -75,9 +74,9 @@ def mean_shares(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def lost_by_depth(rows: Sequence[Row]) -> tuple[int, dict[str, list[float]]]:
-    """The largest depth `L`, and how much less often than the optimum a verifier gets to depths `1..L` of its trees.
+    """The largest depth `L`, and by verifier the mean of `P(tau >= d)` of the optimum minus that of the verifier.
 
-    Of the optimum `P(tau >= d)` is that of the plan found; there may be others as good.
+    For `d = 1..L`, on trees of depth `L`. Other optimal plans than the one found may have another `P(tau >= d)`.
     """
     deepest = max(row["L1"] + row["L2"] for row in rows)
     deep = [row for row in rows if row["L1"] + row["L2"] == deepest]
@@ -86,7 +85,7 @@ def lost_by_depth(rows: Sequence[Row]) -> tuple[int, dict[str, list[float]]]:
 
 
 def figure(rows: Sequence[Row]) -> bytes:
-    """A PNG: quantiles by verifier, what is lost by depth, and the mean share by number of branches."""
+    """A PNG: quantiles by verifier, loss by depth, and mean share by number of branches."""
     summary = summarise(rows)
     drawing, panels = matplotlib_pyplot().subplots(
         1, 3, figsize=(12.5, 5.2), layout="constrained", width_ratios=[4, 3, 3]
@@ -139,16 +138,16 @@ def _by_branches(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None
 
 #: Shares closer than this count as equal: they are quotients of sums in float64.
 CLOSE = 1e-9
-#: The verifier whose figures the page states.
+#: The verifier that the figures of the page are about.
 COMPARED = "layer_transport"
-#: A verifier is as good as another within this share.
+#: Shares within this of each other count as equally good.
 AS_GOOD = 1e-4
-#: How many of the worst are listed.
+#: Worst instances that are listed.
 WORST = 10
 
 
 def claims(rows: Sequence[Row]) -> str:
-    """A list in markdown, one line a figure; rows as the study keeps them."""
+    """A list in Markdown, one line for each figure. rows: as stored."""
     return "".join(f"- {name}: {figure}\n" for name, figure in _figures(rows))
 
 
@@ -215,7 +214,7 @@ def _next(row: Row) -> tuple[str, float]:
 
 
 def _leaders(row: Row) -> list[str]:
-    """The verifiers with the largest share of this instance."""
+    """The verifiers with the largest share on this instance."""
     most = max(row["shares"].values())
     return [name for name, share in row["shares"].items() if share >= most - CLOSE]
 

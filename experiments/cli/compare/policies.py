@@ -12,7 +12,7 @@ from typing import Any
 
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import distinct, own_policy, world_of
+from draftproof.experiments.inputs.policies import distinct, user_policy, world_of
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES
@@ -103,7 +103,7 @@ def _is_declared_lossless(named: NamedVerifier) -> bool:
 
 def _check(spec: str, request: PolicyRequest) -> None:
     if from_file(spec):
-        own_policy(spec)
+        user_policy(spec)
         return
     if spec.endswith(".json") and not request.long_run:
         return
@@ -132,7 +132,7 @@ def _long_run(request: PolicyRequest) -> list[dict[str, Any]]:
     """Rows on texts: exact values of the states where blocks start."""
     numbers = arithmetic_named(request.arithmetic)
     world = world_of(request.problem, numbers)
-    policies = [own_policy(spec) if from_file(spec) else BASELINES[spec] for spec in request.specs]
+    policies = [user_policy(spec) if from_file(spec) else BASELINES[spec] for spec in request.specs]
     remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(request.schemes)} shapes")
     result = []
     with bar("tables of policies", len(request.named) * len(request.schemes)) as tick:
@@ -195,7 +195,7 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: AtRo
     problem: Any = request.problem
     setting = (problem.pair, problem.warp, problem.contexts, request.schemes)
     if from_file(spec):
-        return at_roots.own_choices(own_policy(spec), named, *setting, request.costs)
+        return at_roots.own_choices(user_policy(spec), named, *setting, request.costs)
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
         remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {request.folder}")

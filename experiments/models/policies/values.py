@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import Own
+from draftproof.experiments.inputs.policies import UserPolicy
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.policies.baselines import Baseline, choices
 from draftproof.experiments.models.policies.fitted import state_scalars
@@ -53,7 +53,7 @@ class Judged:
     checked: SeveralBlocks | None = None
 
 
-def judged(tables: Tables, policies: Sequence[Baseline | Own], overhead: float, blocks: int) -> list[Judged]:
+def judged(tables: Tables, policies: Sequence[Baseline | UserPolicy], overhead: float, blocks: int) -> list[Judged]:
     """Every policy, valued exactly. overhead: time a block for all that look at anything. blocks: that are checked.
 
     A policy of one's own that takes other actions than those given cannot be valued; it is checked first.
@@ -62,10 +62,10 @@ def judged(tables: Tables, policies: Sequence[Baseline | Own], overhead: float, 
     return [_judged(tables, each, X, overhead, blocks) for each in policies]
 
 
-def _judged(tables: Tables, policy: Baseline | Own, X: Any, overhead: float, blocks: int) -> Judged:
+def _judged(tables: Tables, policy: Baseline | UserPolicy, X: Any, overhead: float, blocks: int) -> Judged:
     world = tables.pair
     spent = 0 if policy.name == "static" else Fraction(repr(overhead))
-    if isinstance(policy, Own):
+    if isinstance(policy, UserPolicy):
         checked = first_blocks(world, policy.bound(tables.actions), blocks)
         if checked is not None and not checked.lossless:
             return Judged(policy.name, None, (), None, checked)
@@ -118,7 +118,7 @@ def _shares(tables: Tables, choice: Any, found: Value) -> dict[str, float]:
 
 
 def valued_rows(
-    name: str, tables: Tables, policies: Sequence[Baseline | Own], overhead: float = 0.0, blocks: int = 0
+    name: str, tables: Tables, policies: Sequence[Baseline | UserPolicy], overhead: float = 0.0, blocks: int = 0
 ) -> list[dict[str, Any]]:
     """One row a policy."""
     static, best = value(tables, best_static(tables)).rate, value(tables, policy_iteration(tables).choice).rate

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import Own
+from draftproof.experiments.inputs.policies import UserPolicy
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.loop.drafting import Begun
 from draftproof.experiments.models.loop.loop import Block, Loop, State
@@ -68,7 +68,7 @@ class BySelector:
 class ByFunction:
     """A policy of one's own, with its actions; raises `InvalidInput` for one that chooses another."""
 
-    policy: Own
+    policy: UserPolicy
     actions: tuple[Action, ...]
 
     def __call__(self, view: View) -> int:
@@ -228,7 +228,7 @@ def selector_choices(
 
 
 def own_choices(
-    policy: Own,
+    policy: UserPolicy,
     named: NamedVerifier,
     pair: Pair,
     warp: Sampling,

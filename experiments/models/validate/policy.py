@@ -25,7 +25,7 @@ from rich.table import Table
 
 from draftproof.experiments.grid import groups as by_group
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import own_policy, shapes_of
+from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
@@ -280,7 +280,7 @@ def _of_selector(
 def _of_function(
     spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
 ) -> PolicyRun:
-    chooser = ByFunction(own_policy(spec), tuple(Action(scheme, named.verifier) for scheme in actions))
+    chooser = ByFunction(user_policy(spec), tuple(Action(scheme, named.verifier) for scheme in actions))
     times = measured_times(where.pair, CONTEXT, actions)
     return _contest(where, named, actions, chooser, times, None, amount)
 

@@ -167,5 +167,5 @@ def test_a_problem_without_states_is_refused():
         def __str__(self):
             return "a pair"
 
-    with pytest.raises(InvalidInput, match="a pair has no states that come again; use --text or --family"):
+    with pytest.raises(InvalidInput, match="a pair has no recurring states; use --text or --family"):
         world_of(Elsewhere(), FLOAT64)
