@@ -63,7 +63,7 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         f"expected: after {result['contexts']} contexts{which}; ±: standard error for all contexts", soft_wrap=True
     )
     console.print(
-        "tokens/s: tokens a block (both) over seconds, measured in turn with generate; ?: may be as fast as the first",
+        "tokens/s: tokens a block (both) by seconds a block, in turn with generate; ?: may be as fast as the first",
         soft_wrap=True,
     )
     more = len(result["rows"]) - SHOWN
@@ -119,13 +119,13 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
-    """How many candidates were left out, and a bound on their speed; some have no computed block efficiency."""
+    """The number of candidates left out, and a bound on their speed."""
     best = max(candidate["most_tokens_per_second"] for candidate in left_out)
     unknown = sum(candidate["expected_block_efficiency"] is None for candidate in left_out)
-    also = f"; {unknown} of them with as many accepted drafts as a lossless verifier can have" if unknown else ""
+    also = f"; the block efficiency of {unknown} of them is an upper bound" if unknown else ""
     return (
-        f"left out: {len(left_out)} candidates, which with every block as fast as their fastest quarter would reach at "
-        f"most {best:.0f} tokens/s{also}"
+        f"left out: {len(left_out)} candidates, which would have at most {best:.0f} tokens/s if all blocks were as "
+        f"fast as the fastest quarter of them{also}"
     )
 
 
@@ -144,14 +144,13 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
 def figure(result: Mapping[str, Any]) -> bytes:
     """Tokens a second, fastest on top: bars measured, marks predicted, a line for `generate`."""
     rows = result["rows"][:SHOWN][::-1]
-    board = matplotlib_pyplot()
-    drawn, axes = board.subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
-    for place, row in enumerate(rows):
+    picture, axes = matplotlib_pyplot().subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
+    for height, row in enumerate(rows):
         final = row["all_rounds"]
-        axes.barh(place, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
+        axes.barh(height, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
         plain = result["plain_tokens_per_second"]
         low, high = row["speedup_low"] * plain, row["speedup_high"] * plain
-        axes.plot([low, high], [place, place], color="black", linewidth=1.4, solid_capstyle="butt")
+        axes.plot([low, high], [height, height], color="black", linewidth=1.4, solid_capstyle="butt")
     axes.plot(
         [row["predicted_tokens_per_second"] for row in rows],
         range(len(rows)),
@@ -170,8 +169,8 @@ def figure(result: Mapping[str, Any]) -> bytes:
     style_axes(axes)
     axes.grid(axis="y", visible=False)
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    drawn.tight_layout()
-    return as_png(drawn, 150)
+    picture.tight_layout()
+    return as_png(picture, 150)
 
 
 _HOW: Any = {"rich_help_panel": "How much"}
@@ -195,7 +194,7 @@ Roots = Annotated[
         **_HOW,
     ),
 ]
-Tokens = Annotated[int, typer.Option(min=4, help="Tokens after row_ root in a measurement.", **_HOW)]
+Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
 Rounds = Annotated[
     int, typer.Option(min=2, max=10, help="Rounds of measurement in which the best candidates alternate.", **_HOW)
 ]
@@ -203,7 +202,7 @@ Seconds = Annotated[
     float | None,
     typer.Option(min=1, help="Time limit: fewer candidates and rounds are measured, and a note says so.", **_HOW),
 ]
-Csv = Annotated[str | None, typer.Option("--csv", help="The rows of all candidates that were measured.", **_OUT)]
+Csv = Annotated[str | None, typer.Option("--csv", help="CSV of all measured candidates.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
 
@@ -226,12 +225,12 @@ def choose(
     csv_file: Csv = None,
     plot: Plot = None,
 ) -> int:
-    """Which tree and which verifier for this pair, on this machine? By tokens a second; lossless ones only.
+    """Rank lossless verifiers and draft schemes by tokens a second, for this pair on this machine.
 
-    Against `generate` of transformers, from call to return: tokens a block, expected and measured, over seconds.
+    The baseline is `generate` of transformers, timed from call to return.
 
-    Candidates that could not be the fastest, even if every block were quick, are left out and counted. A verifier runs
-    on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots.
+    Candidates that cannot be the fastest, even with quick blocks, are left out and counted. A verifier runs on the
+    schemes that its card declares; a tree that is planned, as Sequoia's, is planned on the roots.
     """
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:
@@ -250,7 +249,7 @@ def choose(
             amount = work.Amount(count, tokens, rounds, seconds)
             result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
     except KeyboardInterrupt:
-        kept = f"; what was measured is kept in {resume}" if resume else "; --resume FILE would keep what was measured"
+        kept = f"; the measurements are in {resume}" if resume else "; with --resume FILE the measurements are saved"
         remark(f"interrupted{kept}; no other file was written")
         return INTERRUPTED
     show(console, result)

@@ -19,7 +19,7 @@ Replace = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=OTHER",
-        help="Run OTHER (a name, or FILE.py:NAME) where the table predicts NAME: a planted bias must be found.",
+        help="Run OTHER (a name, or FILE.py:NAME) instead of NAME, with its predictions: a planted bias must be found.",
     ),
 ]
 Roots = Annotated[
@@ -62,7 +62,7 @@ def validate(
     """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
 
     Without --pair or --target a small pair is trained first, on the text that ships with Python. A verifier runs on the
-    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots. A verifier of a
+    schemes that its card declares; a tree that is planned, as Sequoia's, is planned on the roots. A verifier of a
     file is checked exactly on small instances first, for seconds.
     """
     started = time.perf_counter()
@@ -88,10 +88,10 @@ def validate(
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
     warp, amount = sampling.warp(), work.Amount(roots, blocks, law_runs, quick)
-    own = {each.label: each.executed for each in under_test(named, replaced) if each.executed.from_file}
+    user_defined = {one.label: one.executed for one in under_test(named, replaced) if one.executed.from_file}
     console = console_for(files.json_target)
     try:
-        checked = exact_checks(console, own, schemes)
+        checked = exact_checks(console, user_defined, schemes)
         with work.open_pair(pair.wanted(seed, quick)) as opened:
             validation = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
             report = work.run(console, opened, validation, files.resume, started, lossy or (), checked)

@@ -62,7 +62,7 @@ def save_witness(witness: Witness, path: str | None) -> str | None:
 def show_witness(console: Console, witness: Witness, file: str | None, spec: str, saved: bool) -> None:
     """The instance, row by row, and the violated balance."""
     instance, violation = witness.instance, witness.violation
-    size = "shrunk from what was found" if witness.shrunk else "as found"
+    size = "shrunk" if witness.shrunk else "not shrunk"
     scheme = str(instance.scheme)
     console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
     table = Table(show_edge=False, pad_edge=False)

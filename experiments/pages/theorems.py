@@ -190,19 +190,19 @@ def large_claims() -> Iterator[Claim]:
 
 #: What the page says of free numbers and of closed forms.
 NOTES = (
-    "`solver` stands for the weights of khisti's tournaments, spectr's rho wherever it is allowed, the mixtures of\n"
-    "path_transport. In the layer verifiers it is the whole selection: whatever is drafted below a layer, one of the\n"
-    "drafted pairs is selected with any probabilities (in `layer_transport`, at most one), which covers every race,\n"
-    "its weights and its blocks; with `weights` the sums over those are followed as well. `typical` is lossless where\n"
-    "nothing passes: with `solver` free its row is about every epsilon and delta that are no smaller, and any\n"
-    "`exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed`, at two tokens and one draft, is lossless\n"
-    "for w = 1 and for no smaller w: where p and q differ its balance has the factor 1 - w, and one without w\n"
-    "(`pytest tests/experiments/cli/test_prove_parameters.py`).\n",
+    "`solver` stands for the weights of khisti's tournaments, any allowed rho of spectr, the mixtures of\n"
+    "path_transport. In the layer verifiers it is the whole selection: for every set of drafted pairs below a layer,\n"
+    "one is selected with arbitrary probabilities (in `layer_transport`, at most one), which covers every race with\n"
+    "its weights and blocks; with `weights` the theorem covers the code that sums over races as well. `typical`\n"
+    "is lossless if it accepts nothing: with `solver` free its row is about every epsilon and delta at least those\n"
+    "named and any `exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed`, at two tokens and one\n"
+    "draft, is lossless for w = 1 and no smaller w: where p and q differ, its balance is a product of 1 - w and a\n"
+    "factor without w (`pytest tests/experiments/cli/test_prove_parameters.py`).\n",
     "Closed forms are proved equal for all p and q by `pytest tests/simulator/theorems/test_relations.py`, at the two\n"
     "or three tokens and the shapes there: acceptance and branching laws of one node of nss, naive_tree, specinfer\n"
     "and, at two tokens, khisti, acceptance of spectr given rho, the reach of block on one path. They are derived\n"
-    "here from the steps of each algorithm, since appendices C and D of arXiv 2602.16994, which have such forms, were\n"
-    "not at hand: that they are the published ones is not checked.\n",
+    "from the steps of each algorithm; whether they equal those in appendices C and D of arXiv 2602.16994 is not\n"
+    "checked, as these were not available.\n",
 )
 PAGE = Path(__file__).parents[2] / "simulator" / "theorems" / "README.md"
 
@@ -250,18 +250,18 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     yield "# Theorems\n\nMade by `python -m draftproof.experiments.pages.theorems`.\n"
     yield (
         "Each line is about **every** target p and draft q at its shape, ties included, with full support or, where\n"
-        "it says so, with zeros. `solver` free: for every value that the solver inside may choose. Cells: of the\n"
-        "verdicts on the draft trees, and of the balances. That a cell is empty, where its signs do not say so, is\n"
-        "the word of the solver z3. `open`: not proved and not refuted. Code: a digest of all the code that the row\n"
-        "rests on; `python -m draftproof.experiments.pages.theorems --check` names rows of other code.\n"
+        "it says so, with zeros. `solver` free: for every result of the solver that it calls. Cells: of the\n"
+        "verdicts on the draft trees, and of the balances. Where signs alone do not\n"
+        "show that a cell is empty, the solver z3 decides it. `open`: not proved and not refuted. Code: a digest of\n"
+        "all code that the proof runs; `python -m draftproof.experiments.pages.theorems --check` names stale rows.\n"
     )
     yield (
-        "The verifier that runs is what is followed. Its numbers look like rationals and know + - * /, whole powers\n"
-        "and comparisons, with fractions, decimals and floats too, which stand for the exact numbers that they are;\n"
-        "every other use of them (made a float or text, as a key) is refused. So is, in code that is\n"
-        "neither ours nor installed, what is known to tell two runs apart beside the tree and the coin: chance, time,\n"
-        "files, the interpreter, what is found changed after a call. Such a refusal cannot be caught, and what is\n"
-        "proved is compared with enumeration in rationals at random points. All this guards against mistakes, not\n"
+        "A proof runs the code of the verifier. Its numbers behave like rationals with + - * /, whole powers and\n"
+        "comparisons, also with fractions, decimals and floats, which stand for the exact numbers that they are;\n"
+        "every other use of them (conversion to float or text, use as a key) is refused. User-defined code is also\n"
+        "refused if it uses what is known to make two runs on one tree and coin differ: other random numbers, time,\n"
+        "files, the interpreter, state that an earlier call changed. Code cannot catch such a refusal, and every\n"
+        "theorem is compared with enumeration in rationals at random points. All this guards against mistakes, not\n"
         "against code written to break out of Python.\n"
     )
     yield from NOTES

@@ -179,7 +179,7 @@ def find_witness(report: Report) -> Witness | None:
         return None
     audit = report.request.audit
     unshrunk = Witness.of(finding.instance, finding.check, shrunk=False)
-    if finding.instance.draft.told is not None:  # shrunk rows would not be told so
+    if finding.instance.draft.told is not None:  # shrinking changes the rows, but not what the verifier is told
         return unshrunk
     if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
         return unshrunk

@@ -86,20 +86,20 @@ QUICK = 10.0
 def exact_checks(
     console: Console, own: Mapping[str, NamedVerifier], schemes: Sequence[DraftScheme], seconds: float = QUICK
 ) -> list[dict[str, Any]]:
-    """Verifiers of files on small instances of these schemes, before anything else runs: refuted ones with a witness.
+    """Check user-defined verifiers on small instances of these schemes; a refuted one gets a witness.
 
-    own: by the names in tables. lossless: None where none of the schemes could be checked exactly, with the reason.
+    own: the verifiers by label. In a row `lossless` is None if no scheme could be checked exactly, with the reason.
     """
     rows = []
     for label, named in own.items():
         remark(f"exact check of {named.label} on small instances, up to {seconds:g} s")
         row: dict[str, Any] = {"verifier": label, "instances": 0, "lossless": None, "reason": None, "witness": None}
         started = time.monotonic()
-        for place, scheme in enumerate(schemes, 1):
-            late = partial(_over, started + seconds * place / len(schemes))
+        for number, scheme in enumerate(schemes, 1):
+            out_of_time = partial(_is_past, started + seconds * number / len(schemes))
             try:
-                result = standard_check(named.verifier, late=late, facts=False, scheme=scheme)
-            except DraftproofError as error:  # its trees are too many or not for it, or it cannot take fractions
+                result = standard_check(named.verifier, late=out_of_time, facts=False, scheme=scheme)
+            except DraftproofError as error:  # too many trees, trees it is not for, or no exact numbers
                 row["reason"] = str(error)
                 continue
             row["instances"] += result.instances
@@ -119,8 +119,8 @@ def exact_checks(
     return rows
 
 
-def _over(ends: float) -> bool:
-    return time.monotonic() > ends
+def _is_past(deadline: float) -> bool:
+    return time.monotonic() > deadline
 
 
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:

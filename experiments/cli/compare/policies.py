@@ -74,7 +74,7 @@ def wanted_policies(
         return None
     if not isinstance(problem, TextProblem) and problem.flag != "--pair":
         raise InvalidInput(
-            f"--policy needs blocks that follow each other, or roots of models: add --text FILE or --pair FOLDER in "
+            f"--policy needs sequences of blocks, or roots of models: add --text FILE or --pair FOLDER in "
             f"place of {problem.flag}, or use draftproof policies"
         )
     delayed = [scheme for scheme in schemes if isinstance(scheme, Delayed)]
@@ -236,7 +236,8 @@ def _row_at_roots(
         **number_fields("block_efficiency", mean),
         **number_fields("variance", variance),
         "depth_distribution": [
-            sum(float(w) * m for w, m in zip(weights, each, strict=True)) for each in zip(*masses, strict=True)
+            sum(float(w) * m for w, m in zip(weights, depth_masses, strict=True))
+            for depth_masses in zip(*masses, strict=True)
         ],
         "lossless": all(part["lossless"] for part in parts),
         **number_fields("max_deviation", deviation),
