@@ -65,11 +65,11 @@ class _ShownNode:
 
 
 _PLAIN = Presentation()
-#: A run less probable than this is in a rejection loop without end.
+#: A run less probable than this is stopped: it is in a rejection loop that may not end.
 SMALLEST = 1e-200
 
 
-#: The first different runs of a function, each repeated at so many points of real numbers; all others at one point.
+#: The first `FIRST` different runs on each target row are repeated at `PARTS` points of real numbers, others at one.
 FIRST, PARTS = 24, 6
 
 
@@ -246,7 +246,7 @@ class Audited(OtherProcessVerifier):
         """
 
         def run(coin: Any, replay: Session | None) -> Any:
-            quiet = redirect_stderr(StringIO())  # what it prints was printed
+            quiet = redirect_stderr(StringIO())  # the first run has printed the same
             try:
                 with quiet, intercepted(coin, watch=(self.function,), replay=replay) as again:
                     return self._outcome(nodes, ArgumentCoins(again), ReplayingCoin(one.of_interface))

@@ -185,7 +185,7 @@ class Bisected:
             self._tree, self._laws = tree, {}
         bits = BITS[self._dtype]
         first, heard = PlainCoins(bits), RecordingCoin(coin)
-        run(first, heard)  # how many coins it takes, and what the adapter draws beforehand
+        run(first, heard)  # counts the coins, and records what the adapter draws beforehand
         drawn = tuple(heard.answers)
         if drawn not in self._laws:
 

@@ -14,12 +14,12 @@ from draftproof.simulator.symbolic.result import plain_values
 
 #: Arguments longer than this are cut where they are shown.
 SHOWN = 400
-#: What a call with other arguments than the function wants raises; anything else is about the function itself.
+#: Errors that a call with wrong arguments may raise; other errors are failures of the function itself.
 _PERHAPS_CALLED_WRONGLY = (TypeError, LookupError, AttributeError, SystemExit, InvalidVerifier)
 
 
 class FunctionFailed(InvalidVerifier):
-    """The function raised an error, or returned something that is no block of the tree.
+    """The function raised an error, or returned something other than a block of the tree.
 
     what: in words, with the line. arguments: of that call, as text. called_wrongly: whether wrong arguments or a wrong
     interface would explain it, too.

@@ -47,8 +47,8 @@ def default_cases(
 ) -> list[Case]:
     """The cases for a function of this interface.
 
-    scheme: of the drafts, in place of the usual one; what varies their number and length stays. chosen: names of cases,
-    None for all. batch: smaller ones, since requests multiply (their lengths differ anyway).
+    scheme: in place of the usual one; cases that vary the number and length of drafts stay. chosen: names of cases,
+    None for all. batch: whether cases are smaller, since the trees of requests multiply.
     Raises `InvalidInput` for a name that does not exist or does not apply.
     """
     main = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
@@ -78,7 +78,7 @@ def _more_shapes(main: DraftScheme, multi_path: bool, batch: bool) -> dict[str, 
 
     Wide cases have two tokens more than paths: some token is never drafted, so that every draft may be rejected.
     """
-    free = isinstance(main, (Delayed, Adaptive))  # paths that do not know of each other
+    free = isinstance(main, (Delayed, Adaptive))  # independent paths
     wanted: dict[str, tuple[int, DraftScheme | None]] = {}
     if not multi_path:
         wanted["short"] = (3, _shaped(main, 1, 1))
@@ -164,7 +164,7 @@ def with_equal_rows(instance: Instance) -> Instance:
 
 
 def probe(instance: Instance, scheme: DraftScheme) -> Instance:
-    """One more instance of general position, for trees of the same scheme and vocabulary."""
+    """One more random instance, for trees of the same scheme and vocabulary."""
     generator = np.random.default_rng((instance.vocab_size, scheme.depth, 97))
     made = FAMILIES["dirichlet"].instance(instance.vocab_size, scheme.depth, generator, DENOMINATOR)
     return Instance(made.target, made.draft)

@@ -1,4 +1,4 @@
-"""A draft scheme of independent paths of different lengths, as a server has where some drafts stop early."""
+"""A draft scheme of independent paths of different lengths, as in a batch where some drafts stop early."""
 
 from dataclasses import dataclass
 from itertools import product

@@ -1,4 +1,4 @@
-"""Whether the deviations of a function are the rounding of a lower precision inside: a run in float64 shows it."""
+"""Whether deviations come from a lower precision inside the function: they vanish when it computes in float64."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def only_rounding(audit: Audit, findings: Sequence[Finding]) -> Rounding | None:
         try:
             if all(widened.judge(element.instance, element.scheme).lossless for element in failed):
                 return Rounding(precision, bias) if bias <= most else None
-        except DraftproofError:  # it does not run in float64: nothing is known
+        except DraftproofError:  # it does not run in float64, so this shows nothing
             continue
     return None
 

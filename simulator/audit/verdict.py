@@ -28,8 +28,8 @@ from draftproof.simulator.raised import named_errors, quiet
 
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000
-#: Draft trees of each case that are run to estimate its cost, and seconds after which fewer of them are.
-SAMPLES, PATIENCE = 8, 0.2
+#: Draft trees of each case that are run to estimate its cost, and seconds after which no further one is.
+SAMPLES, SAMPLE_SECONDS = 8, 0.2
 #: The largest block efficiency of a lossless verifier on a case, None where it is not known.
 Optimum = Callable[[Case], Fraction | None]
 
@@ -243,7 +243,7 @@ def _where(request: Request, case: Case) -> str:
 
 
 def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) -> CaseCost:
-    """The cost from up to `samples` trees within `PATIENCE` seconds.
+    """The cost from up to `samples` trees within `SAMPLE_SECONDS` seconds.
 
     The time of a call is the median over these trees, since the first one includes set-up.
     """
@@ -251,7 +251,7 @@ def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) ->
     most = min(trees, samples) if audit.batch == 1 else 1
     runs: list[float] = []
     times = [clock()]
-    while len(runs) < most and (not runs or times[-1] - times[0] < PATIENCE):
+    while len(runs) < most and (not runs or times[-1] - times[0] < SAMPLE_SECONDS):
         runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
         times.append(clock())
     wanted = sum(runs) / len(runs)

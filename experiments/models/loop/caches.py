@@ -1,4 +1,4 @@
-"""What a model remembers of the sequences that it has read, and one forward pass that adds to it.
+"""The key-value cache of a model for several sequences, and one forward pass that extends it.
 
 `B` sequences share one cache of `S` slots. A sequence need not fill every slot: after a block each has kept another
 number of tokens, and slots without a token of its own are hidden from it. What a state holds does not change while
@@ -80,8 +80,8 @@ LEAST, SHARE = 64, 1 / 4
 class Preallocated:
     """Layers with more slots than are filled.
 
-    filled: slots that are taken. freed: from which slot on they were given up, each time that happened; never less
-    than the time before, for those who go on are at the end.
+    filled: the number of slots in use. freed: for each time that slots were given up, the first of them; it never
+    decreases.
     """
 
     layers: Layers
@@ -106,14 +106,14 @@ class Preallocated:
 
     @property
     def open(self) -> bool:
-        """Whether it can be written; what inference mode made cannot outside of it."""
+        """Whether it can be written: tensors made in inference mode cannot be outside of it."""
         return torch.is_inference_mode_enabled() or not self.layers[0][0].is_inference()
 
     def seen(self, slots: int) -> Layers:
         return tuple((keys[:, :, :slots], values[:, :, :slots]) for keys, values in self.layers)
 
     def cache(self) -> Any:
-        """What a model is given: it writes behind the slots that are taken."""
+        """A cache of transformers that writes behind the slots in use."""
         from transformers import DynamicCache
 
         made: Any = DynamicCache()
@@ -121,7 +121,7 @@ class Preallocated:
         return made
 
     def free(self, slots: int, filled: int) -> None:
-        """Give up what stands from `slots` on, but for what is written there up to `filled`."""
+        """Give up the slots from `slots` on, which are reused up to `filled`."""
         self.freed.append(slots)
         self.filled = filled
 

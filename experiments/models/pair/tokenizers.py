@@ -22,9 +22,9 @@ from draftproof.simulator.instances.ngram import TextPair
 #: Kinds of tokenizer with the vocabulary sizes that they can have.
 KINDS = {"letters": (2, 1_000), "digits": (2, 36), "bpe": (257, 50_000)}
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-#: Code points for digits on their way, so that a replaced byte is not replaced again.
+#: Code points for digits between two replacements, so that a replaced byte is not replaced again.
 _PRIVATE = 0xE000
-#: Candidates for the rest token; the first that is no letter of its own is taken.
+#: Candidates for the rest token; the first one that is not in the alphabet is taken.
 _REST = "·□�"
 
 

@@ -1,11 +1,11 @@
-"""Train a small pair of causal language models: the same numbers in, the same models out.
+"""Train a small pair of causal language models; the same recipe gives the same models.
 
-That holds for one machine, number of threads and set of versions, for sums are rounded in the order they are taken in.
+That holds on one machine, with one number of threads and one set of versions, as these decide the order of sums.
 AdamW with a linear warm-up and a cosine decay over windows drawn at random. A run is given by its number of steps; with
 a limit in seconds the schedule follows the clock instead, and the number of steps that were done is part of the result.
 
-A target with many layers is trained with few first. Then behind every layer stand copies of it whose outputs are 0, so
-that they pass on what they get until training changes them (function-preserving growth, Net2Net, arXiv:1511.05641).
+A target with many layers is trained with few first. Then copies of each layer are inserted behind it with output
+weights 0, which change nothing until they are trained (function-preserving growth, Net2Net, arXiv:1511.05641).
 """
 
 from collections.abc import Callable
@@ -196,24 +196,24 @@ def grown(model: Any, layers: int) -> Any:
 
 #: Vocabulary size where none is given.
 VOCAB = {"letters": 8, "digits": 8, "bpe": 2048}
-#: Of a time limit for both models, what the target gets; and of that, what a target gets before it grows.
+#: The target's share of a time limit for both models; and the share of that before the target grows.
 TARGET_SHARE, YOUNG_SHARE = 0.8, 0.5
 #: Names of recipes: the standard one, and one whose target has many layers.
 RECIPES = ("small", "deep")
 
 LARGE, SMALL = Size(hidden=128, layers=3, heads=8), Size(hidden=32, layers=1, heads=2)
 LONG, SHORT = Plan(steps=800), Plan(steps=600, rate=1e-2)
-#: Byte pairs are few in a text and many in kind: the target sees each often, so it takes longer and needs the noise.
+#: A text has few byte pairs of many kinds, so the target reads the text many times and needs noise against overfitting.
 PAIRS_LARGE, PAIRS_SMALL = replace(LARGE, tied=True), Size(hidden=64, layers=1, heads=2, tied=True)
 PAIRS_LONG, PAIRS_SHORT = Plan(steps=1600, noise=0.1, decay=0.3), Plan(steps=600, rate=6e-3)
-#: Many layers cost as many times one layer, and are trained in minutes where most of them come late.
+#: A target of many layers, most of them inserted late, so that it is trained in minutes.
 DEEP, NARROW, DEEP_VOCAB = replace(LARGE, layers=64), Size(hidden=64, layers=1, heads=2), 64
 GROWN, NARROWS = Plan(steps=80, rate=1e-3), Plan(steps=800, rate=6e-3)
 
 
 @dataclass(frozen=True)
 class Young:
-    """A target before it grows: it has so many layers, and is trained by this plan first."""
+    """A target before it grows: the number of its layers, and the plan of its first training."""
 
     layers: int
     plan: Plan

@@ -16,9 +16,9 @@ from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, pro
 
 @dataclass(frozen=True)
 class Entry:
-    """One bug. test: says why the evidence speaks for it, None if it does not.
+    """One bug. test: the reason why the evidence supports it, None where it does not.
 
-    whole: whether it explains the whole law. Of such entries only the first is named, as the others explain no more.
+    whole: whether it explains the whole law; only the first entry of this kind is reported.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Hypothesis:
 
 
 def diagnose(evidence: Evidence) -> list[Hypothesis]:
-    """The entries of the catalogue that the evidence speaks for, the strongest first."""
+    """The entries of the catalogue that the evidence supports, the strongest first."""
     hypotheses: list[Hypothesis] = []
     explained = False
     for entry in CATALOGUE:
@@ -52,14 +52,14 @@ def diagnose(evidence: Evidence) -> list[Hypothesis]:
 
 
 def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:
-    """The entry for what happens at corner coins only."""
+    """The hypothesis for findings at corner coins only, if there is one."""
     for corner in corners:
         if corner.accepted and any(" = 0, " in event for event in corner.events):
             return [Hypothesis(ZERO_COIN.name, ZERO_COIN.text, str(corner))]
     return []
 
 
-#: The one entry that real coins cannot show; see `draftproof.simulator.audit.boundary`.
+#: The only entry that needs corner coins to be seen; see `draftproof.simulator.audit.boundary`.
 ZERO_COIN = Entry(
     "zero coin", "`<=` where `<` belongs accepts a token of probability zero when the coin is exactly 0", lambda _: None
 )
@@ -70,7 +70,7 @@ def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
     return Entry(name, text, signs.same_law(name, list(given)), whole=True)
 
 
-#: Every bug that an audit can put a name to, in the order in which hypotheses are reported.
+#: Every bug that an audit can name, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
     Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise, whole=True),
     Entry("single precision", "the function computes in float32 by itself", signs.single),

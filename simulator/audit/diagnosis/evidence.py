@@ -12,7 +12,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
 
-#: A suspect's law is compared on the finding, and on so many other refuted and so many passed instances.
+#: A suspect's law is compared on the finding, and on at most this many other refuted and passed instances each.
 OTHERS = 2
 
 
@@ -29,9 +29,9 @@ class Suspect:
 class Evidence:
     """A refuted function, the finding that refutes it and all findings of its audit.
 
-    known: verifiers with known bugs from elsewhere, such as the negative controls of a zoo. witness: the function on
-    the smallest instance that refutes it, where that was looked for. A hypothesis must hold there too, and on a second
-    refuted instance, of the audit or made for it.
+    known: further verifiers with known bugs, such as negative controls. witness: the finding on the smallest instance
+    that refutes the function, where that was searched. A hypothesis must hold there too, and on a second refuted
+    instance, of the audit or made for it.
     """
 
     audit: Audit
@@ -61,7 +61,7 @@ class Evidence:
         return sorted(findings, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
-        """Other refuted instances; where the audit has none, one more that it is run on."""
+        """Other refuted instances; where the audit has none, a finding on one more instance."""
         others = [finding for finding in self.findings if finding is not self.finding and not finding.lossless]
         if others:
             return others

@@ -1,4 +1,4 @@
-"""Hypotheses about rows that are processed in one place and not in another."""
+"""Hypotheses about rows that are processed (by temperature, top-k, top-p) in one place and not in another."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
 from draftproof.simulator.user_code import NodeView
 
-#: Balances with a fitted temperature are right to so much: the fit has some digits less than the rows.
+#: The tolerance of balances with a fitted temperature: the fit is less precise than the rows.
 FITTED = 1e-8
 #: Nucleus masses that are tried; every temperature is a fit and every top-k is tried.
 NUCLEI = (0.5, 0.8, 0.9, 0.95)
-#: Temperatures are looked for between these.
+#: The range of fitted temperatures, and the number of points at which a sign change is searched.
 COLDEST, HOTTEST, STEPS = 0.05, 20.0, 200
 
 
@@ -49,7 +49,7 @@ class Reprocessed:
 
 
 def meets(finding: Finding, processing: Sampling) -> bool:
-    """Whether the block has the law of `p` processed like this, to so many digits as a fit has."""
+    """Whether the block has the law of `p` processed like this, up to `FITTED`."""
     target = processing.instance(finding.instance).target
     for depth, correction in enumerate(finding.law.correction):
         rows = np.array(target.tables[depth], dtype=object).astype(float)
@@ -65,7 +65,7 @@ def meets(finding: Finding, processing: Sampling) -> bool:
 
 
 def processings(finding: Finding) -> Iterator[Sampling]:
-    """Processings of `p` that the law of the first token may be the result of."""
+    """Processings of `p` that may give the law of the first token."""
     raw = np.array(finding.instance.target.row(()), dtype=object).astype(float)
     emitted = np.array(finding.law.correction[0][0], dtype=object).astype(float)
     if finding.law.depth:
@@ -89,7 +89,7 @@ def _fitted(raw: Any, other: Any) -> Iterator[float]:
 
 
 def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
-    """Temperatures of the `q` that a token-by-token verifier judged the first draft with."""
+    """Temperatures of the `q` with which a token-by-token verifier would accept the first draft as often."""
     if not finding.law.depth:
         return
     p = [float(x) for x in finding.target.row(())]
@@ -119,11 +119,11 @@ def _solutions(q: Any, token: int, judged: float) -> Iterator[float]:
 
 
 def _short(temperature: float) -> float:
-    """The temperature to four digits, if it is that close to one of these."""
+    """The temperature rounded to four digits, if it is within `FITTED` of that."""
     return round(temperature, 4) if abs(round(temperature, 4) - temperature) < FITTED else temperature
 
 
-#: So many times what a fit leaves must be wrong before a fit can tell anything.
+#: Deviations must be at least this many times `FITTED`; otherwise p itself would fit as well.
 TELLING = 100
 #: What may be raw, in the words of the report.
 _RAW = {("draft",): "q raw and p processed", ("target",): "p raw and q processed", ("target", "draft"): "raw rows"}
@@ -138,7 +138,7 @@ def processed_target(evidence: Evidence) -> str | None:
     """The block has the law of `p` at another temperature, or of its top tokens, on every compared instance."""
     if not evidence.audit.processing.nothing or evidence.audit.batch > 1:
         return None
-    if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:  # p itself would fit as well
+    if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
         return None
     for processing in processings(evidence.finding):
         if all(meets(item, processing) for item in evidence.compared):

@@ -1,7 +1,7 @@
-"""Small verifiers of one path with one bug each: what the law of a function is compared with, number by number.
+"""Small verifiers whose arguments choose one bug; the law of an audited function is compared with theirs.
 
-A verifier of the zoo has the same steps; these exist because a bug is an argument here, and because this room imports
-no verifiers. `p`, `q` are the rows at a node, `(x)+ = max(x, 0)`.
+They repeat steps of `draftproof.verifiers`, which `simulator` does not import. `p`, `q` are the rows at a node,
+`(x)+ = max(x, 0)`.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Corrections:
     kind: str = "residual"
 
     def weights(self, p: Vector, q: Vector) -> Vector:
-        """What the correction token is chosen with."""
+        """The weights of the correction token."""
         if self.kind == "target":
             return p
         excess = positive_part(p - q)
@@ -40,7 +40,7 @@ class Corrections:
         return excess
 
 
-#: What a rejection should be corrected from.
+#: The right correction.
 RESIDUAL = Corrections()
 
 
@@ -49,10 +49,10 @@ class TokenWise:
     """Token-by-token verification of the first path, with rows from other positions.
 
     accept_p, accept_q, correct_p, correct_q: by how many positions the rows are off where a token is judged, and where
-    a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether a row before the first is
-    the last one, as with Python's index -1; otherwise the ends hold. relaxed: `w` of the acceptance `1 - w + w p/q`,
-    1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where `p >= q`. swapped:
-    whether a token is judged by `q / p`.
+    a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether the row before the first
+    is the last one, as with Python's index -1; otherwise positions are clipped. relaxed: `w` of the acceptance
+    `1 - w + w p/q`, 1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where
+    `p >= q`. swapped: whether a token is accepted with `q / p`.
     """
 
     corrections: Corrections = RESIDUAL

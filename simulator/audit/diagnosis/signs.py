@@ -1,4 +1,7 @@
-"""What speaks for an entry of the catalogue: an equal law, a cause that can be taken away, where the balance fails."""
+"""The tests of the catalogue: an equal law, a cause without which the function is lossless, where the balance fails.
+
+Each test returns the reason for its hypothesis, None where the evidence does not support it.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -120,7 +123,7 @@ def multiplied(evidence: Evidence) -> str | None:
 
 
 def reused(evidence: Evidence) -> str | None:
-    """Fresh coins mend it."""
+    """It is lossless with fresh coins."""
     for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):
         if evidence.mended(partial(evidence.fresh, what)):
             return f"it becomes lossless when {words}"
@@ -128,7 +131,7 @@ def reused(evidence: Evidence) -> str | None:
 
 
 def leaves(evidence: Evidence) -> str | None:
-    """Paths side by side mend it."""
+    """It is lossless with paths of a common prefix side by side."""
     if not evidence.audit.audited.interface.multi_path or not evidence.mended(evidence.grouped):
         return None
     return "it becomes lossless when paths with a common prefix are handed over side by side"
@@ -159,7 +162,7 @@ def _first_token(finding: Finding) -> Vector:
 
 
 def context(evidence: Evidence) -> str | None:
-    """Rows without context mend it."""
+    """It is lossless where rows do not depend on the context."""
     if not evidence.mended(evidence.without_context):
         return None
     return "it is lossless where p and q are the same after every context, and only there"
@@ -196,7 +199,7 @@ def _largest(evidence: Evidence) -> float:
 
 
 def single(evidence: Evidence) -> str | None:
-    """Rows of float32 have this tolerance anyway, rationals have no rounding."""
+    """Deviations as small as float32 rounding, which vanish in float64; for rows of float64 only."""
     deviation = _largest(evidence)
     if (
         evidence.audit.audited.rows.kind.name != "float64"
@@ -208,7 +211,7 @@ def single(evidence: Evidence) -> str | None:
 
 
 def half(evidence: Evidence) -> str | None:
-    """Deviations as float16 leaves them."""
+    """Deviations as small as float16 rounding, which vanish in float64."""
     deviation = _largest(evidence)
     if (
         evidence.audit.audited.rows.kind.arithmetic.exact
@@ -223,5 +226,5 @@ def half(evidence: Evidence) -> str | None:
 
 
 def first(*tests: Callable[[Evidence], str | None]) -> Test:
-    """The first test that speaks for it."""
+    """The reason of the first test that has one."""
     return lambda evidence: next((reason for test in tests if (reason := test(evidence)) is not None), None)

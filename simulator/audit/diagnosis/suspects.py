@@ -1,4 +1,4 @@
-"""The verifiers with one bug each that a law is compared with, by the entry of the catalogue that they stand for."""
+"""Verifiers with one bug each, by the entry of the catalogue that they are evidence for."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -40,7 +40,7 @@ def late_draft() -> Iterator[Suspect]:
 
 
 def shifted() -> Iterator[Suspect]:
-    """Rows of other positions, but for what `late_draft` has."""
+    """Rows of other positions, without those of `late_draft`."""
     words = {"accept_p": "p where a draft is judged", "accept_q": "q where a draft is judged"}
     words |= {"correct_p": "p where a correction is drawn", "correct_q": "q where a correction is drawn"}
     groups = [[name] for name in words] + [["accept_p", "correct_p"], ["accept_q", "correct_q"]]
@@ -55,7 +55,7 @@ def shifted() -> Iterator[Suspect]:
 
 
 def unnormalised() -> Iterator[Suspect]:
-    """Residuals as they are."""
+    """Residuals that are not normalised."""
     name = "missing renormalisation"
     for kind in ("last", "first"):
         corrections = Corrections(kind)
@@ -74,20 +74,20 @@ def uncapped() -> Iterator[Suspect]:
 
 
 def duplicates() -> Iterator[Suspect]:
-    """A second chance for what was drafted twice."""
+    """A ratio multiplied by the number of duplicates of a token."""
     text = "recursive rejection whose ratio is multiplied by the number of duplicates"
     yield Suspect("duplicates counted twice", text, Recursive(counted=True))
 
 
 def untossed() -> Iterator[Suspect]:
-    """No coin."""
+    """Acceptance where `p >= q`, without a coin."""
     for kind in ("residual", "target"):
         text = f"accepting a token exactly where p >= q, correcting from {'p' if kind == 'target' else '(p - q)+'}"
         yield Suspect("acceptance without a coin", text, TokenWise(Corrections(kind), tossed=False))
 
 
 def swapped() -> Iterator[Suspect]:
-    """`q / p`."""
+    """Acceptance with `min(1, q/p)`."""
     for kind in ("residual", "target"):
         text = f"token-by-token verification that does so and corrects from {'p' if kind == 'target' else '(p - q)+'}"
         yield Suspect("p and q swapped", text, TokenWise(Corrections(kind), swapped=True))

@@ -1,4 +1,4 @@
-"""The ways in which functions of other projects want their drafts, and return their blocks: one small file each."""
+"""The interfaces of functions of other projects: how they get drafts and return blocks; one file each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What every interface has in common: one call of an audited function, and the reading of its result.
+"""Shared by all interfaces: one call of an audited function, and the conversion of its result to a block.
 
 `V` is the vocabulary size, `B` the number of requests in a batch, `L` the length of a request's path.
 """
@@ -15,7 +15,7 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
 
-#: Names of parameters that want a key; without regard to case.
+#: Names of parameters for a key of jax, in any case.
 KEY_NAMES = frozenset(
     ["key", "rng", "rng_key", "prng_key", "prngkey", "random_key", "prng", "sample_key", "sampling_key"]
 )
@@ -35,14 +35,14 @@ def _wants(parameter: inspect.Parameter) -> bool:
 
 
 def keys_of(function: Callable[..., Any]) -> list[str]:
-    """The parameters that want a key."""
+    """The parameters for a key of jax."""
     return [parameter.name for parameter in _parameters(function) if _wants(parameter)]
 
 
 def with_keys(
     function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any], make: Callable[[str], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call with a key for every parameter that wants one and has none.
+    """The arguments of a call, with a key for every parameter for one that has none.
 
     The arguments without names keep their order around the keys. make: a key, from the name of its parameter.
     """
@@ -61,7 +61,7 @@ def _ordered(placed: list[str], arguments: tuple[Any, ...], keys: dict[str, Any]
     yield from left
 
 
-#: Stands for "no token" in arrays of requests of different lengths.
+#: The value for "no token" in arrays of requests of different lengths.
 PLACEHOLDER = -1
 
 
