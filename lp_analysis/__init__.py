@@ -42,7 +42,7 @@ __all__ = [
     "single_step_optimum",
 ]
 
-#: The module that each name comes from; no module has the name of one of its own names.
+#: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
     **dict.fromkeys(("certificate", "dumps", "law_certificate", "save"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file"), "checker"),

@@ -1,4 +1,4 @@
-"""Certificates: an instance, a shape, both bounds and their proof, as one file that is checked without a solver.
+"""Certificates: an instance, a delayed tree, both bounds and their proof, in a file that is checked without a solver.
 
 File format (JSON): `instance` (rows and draft scheme, as in instance files), `digest` (hash of the rows), `prices`
 (for depths `1..L`, one number a node), either `plan` (`weights`, `orders`) or `law` (one mass a path), and `lower`,
@@ -26,7 +26,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 
 FORMAT = "draftproof bound 1"
-#: Longest text of a probability that the reader of instance files takes.
+#: The longest text of a probability that the reader of instance files accepts.
 LONGEST_TEXT = 4000
 
 
@@ -114,7 +114,7 @@ def _fields(rows: Instance, scheme: DraftScheme, prices: Any, proof: Any, bounds
 
 
 def _texts(values: Any) -> list[str]:
-    """Fractions as text; unlike Python's whole numbers, those of flint have no longest text."""
+    """Fractions as text; flint, unlike Python, does not limit the digits of whole numbers."""
     return [str(to_fmpq(value)) for value in values]
 
 

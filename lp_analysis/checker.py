@@ -1,4 +1,4 @@
-"""The certificate checker: both bounds recomputed in rationals from the rows, without solvers or code of the makers.
+"""The certificate checker: it recomputes both bounds in rationals from the rows, without solvers or other code of ours.
 
 It imports the standard library, exact rationals and the reader of instance files. Why the bounds hold is on the theory
 page: any prices bound the optimum from above, and a selection law in the base polytope is attained.
@@ -29,7 +29,7 @@ def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Frac
 
 
 def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
-    """The proved `(lower, upper)`; raises `InvalidInput` that names the first thing that differs.
+    """The proved `(lower, upper)`; raises `InvalidInput` that names the first difference.
 
     instance: the one the certificate must be about; without it, the rows in the file are used.
     """
@@ -60,7 +60,7 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a file without duplicate keys, which readers treat differently."""
+    """A JSON object of a file; raises `InvalidInput` for duplicate keys, of which readers take different ones."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("a key stands twice in one object")

@@ -14,7 +14,7 @@ from draftproof.simulator.instances.exact import ProcessLike, as_process, exact_
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
-#: Most paths `V**L` that are tried.
+#: The most paths `V**L` for which bounds are computed.
 MOST_PATHS = 20_000
 #: Most trunks `V**L1`: the program couples all of them, and a plan ranks the paths of each.
 MOST_TRUNKS = 300

@@ -14,7 +14,7 @@ from draftproof.simulator.protocol import TokenProcess
 
 #: An open slot and the probability that verification reaches it.
 OpenSlot = tuple[Slot, Any]
-#: States of the dynamic program at most: some ten seconds.
+#: The most states of the dynamic program, which take some ten seconds.
 MOST_STATES = 200_000
 
 

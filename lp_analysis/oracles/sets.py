@@ -1,6 +1,6 @@
 """The best tree that is fixed by the rows: the most probable contexts.
 
-On a tree that is not random the most that a lossless verifier attains is `1 + sum of p(c)` over its nodes below the
+On a deterministic tree the most that a lossless verifier attains is `1 + sum of p(c)` over its nodes below the
 root (theorem 6 in the README of `lp_analysis`). `p` does not grow along a path, so the `nodes` most probable contexts
 are a tree, and no tree of as many nodes has a larger sum. With the draft's rows in place of the target's the same
 search is OPT-Tree's.
@@ -30,7 +30,7 @@ def most_probable(process: TokenProcess, nodes: int, depth: int) -> list[tuple[C
 
 
 def set_efficiency(target: TokenProcess, contexts: Iterable[Context]) -> Any:
-    """The largest block efficiency on the tree of these contexts, which no draw decides: `1 + sum of p(c)`."""
+    """The largest block efficiency on the deterministic tree of these contexts: `1 + sum of p(c)`."""
     total = target.row(()).sum()
     for context in contexts:
         mass = target.row(()).sum()

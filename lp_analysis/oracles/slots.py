@@ -41,7 +41,7 @@ class Slots:
         return self._draws[place]
 
     def rate(self, place: Slot) -> Any:
-        """The probability that whatever is drawn is accepted."""
+        """The probability that the next drawn token is accepted."""
         return sum(draw.probability * draw.accepted for draw in self.draws(place))
 
     def _listed(self, place: Slot) -> list[Draw]:

@@ -33,7 +33,7 @@ def best_topology(target: TokenProcess, draft: TokenProcess, nodes: int, depth: 
 
     @cache
     def best(place: Place, first: int, size: int) -> tuple[Any, tuple[Any, ...]]:
-        """The most that `size` tokens bring as children `first`, .. of a place and below them: (gain, plan)."""
+        """The largest gain of `size` tokens as children `first`, .. of a place and below them, and their plan."""
         largest: tuple[Any, tuple[Any, ...]] = (0, ())
         child = (*place, first)
         if size and child in masses:

@@ -224,7 +224,7 @@ class ListedTrees:
         return []
 
     def _subtrees(self, reached: NodeValues, tolerance: float) -> list[Cut]:
-        """The nodes with `D(c) > P(c in T)`, each with all that is below it: there everything but `D(c)` cancels."""
+        """The subtree of each node with `D(c) > P(c in T)`: in the sum over it everything but `D(c)` cancels."""
         cuts = []
         for depth in range(1, self.depth + 1):
             for index in np.flatnonzero(reached[depth] > self._drawn[depth] + tolerance).tolist():

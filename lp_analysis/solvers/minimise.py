@@ -25,7 +25,7 @@ Clock = Callable[[], float]
 
 
 def stopped() -> float:
-    """The clock where none is given: always 0."""
+    """The default clock: always 0."""
     return 0.0
 
 
@@ -56,7 +56,7 @@ class Search:
         self.started = self.clock()
 
     def offer(self, lower: float, law: Any, upper: float, prices: NodeValues) -> None:
-        """Keep what is better than the best, and note it in the history."""
+        """Replace the best bounds by these where they are better, and add them to the history."""
         if lower > self.lower:
             self.lower, self.law = lower, law
         if upper < self.upper:
@@ -85,7 +85,7 @@ class Search:
 def minimise(subject: Subject, gap: float, search: Search) -> None:
     """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice. subject: in float64."""
     smooth = Subject(_blended(subject.target), _blended(subject.draft), subject.scheme)
-    nothing = [values * 0 for values in subject.masses]  # one path and no prices: bounds, whatever happens after
+    nothing = [values * 0 for values in subject.masses]  # first bounds, from prices of 0
     alone = float(efficiency(reach(subject.masses, subject.target)))
     search.offer(alone, subject.masses[-1], float(price_bound(nothing, subject)), nothing)
     knots = first_knots(len(subject.trunks), 16)

@@ -1,8 +1,8 @@
-"""Drawing trees of any scheme from rows that come in portions, each from a pass that `B` sequences share.
+"""Drawing draft trees of any scheme when rows come from passes of a model that `B` sequences share.
 
-`draw` is a function of the rows that it asks for and of the coin. So it is stopped where it asks for a row that is not
-there yet, and begun again when the row has come: the coin gives the same answers as before, and goes on where it had
-stopped. Many trees are drawn side by side, and what they miss is computed together.
+`draw` is a function of rows and coin. It is stopped where it asks for a row that is not computed yet, and called again
+when it is: the coin repeats its answers, then continues. Many trees are drawn side by side, and the rows that they miss
+are computed in one pass.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def drawing(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Contex
 
 
 def advance(drawings: Sequence[Drawing], trees: dict[int, DraftTree]) -> list[list[Context]]:
-    """Let each unfinished drawing go on; what it needs next, nothing where it needs nothing.
+    """Continue each unfinished drawing; returns the contexts whose rows each needs next.
 
-    trees: by place those that are drawn; the finished ones are added.
+    trees: the finished trees by position; new ones are added.
     """
     wanted: list[list[Context]] = [[] for _ in drawings]
     for place, each in enumerate(drawings):
@@ -93,11 +93,11 @@ def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Con
 
 
 class _RowMissing(BaseException):
-    """A row was asked for that is not there yet; no error, so that no scheme takes it for one."""
+    """A row is not computed yet; no `Exception`, so that `except Exception` in a scheme does not catch it."""
 
 
 class _Rows:
-    """The draft as a scheme sees it: a `TokenProcess` that stops who asks for a row that is not there."""
+    """The draft process that a scheme gets: it raises `_RowMissing` for a row that is not computed yet."""
 
     def __init__(self, scheme: DraftScheme, vocab_size: int, known: dict[Context, Vector]) -> None:
         self.vocab_size = vocab_size
@@ -132,11 +132,11 @@ class _Rows:
 
 
 class _Remembering:
-    """A coin that gives its old answers again before it asks for new ones."""
+    """A coin that repeats its recorded answers, then asks another coin."""
 
     def __init__(self, scheme: DraftScheme, coin: Coin) -> None:
         self._scheme, self._coin = scheme, coin
-        self._answers: list[tuple[Any, Any]] = []  # the answer, and what tells the question from another one
+        self._answers: list[tuple[Any, Any]] = []  # the answer, and a key of the question
         self._next = 0
 
     def begin(self) -> None:
@@ -166,7 +166,7 @@ class _Remembering:
 
 
 def _told(weights: Any, token: Any) -> tuple[int, float] | None:
-    """What tells weights from others, as far as a replay looks: how many they are, and that of the token drawn.
+    """A key of a choice, to notice another question in a replay: the number of weights, and that of the drawn token.
 
     None where the answer is that of a flip, or no token of theirs.
     """
@@ -188,9 +188,9 @@ class Drafted:
 
 @dataclass(frozen=True)
 class Begun:
-    """What the draft model has read of `B` trees before they are drawn. known: for each sequence rows by context.
+    """The state of the draft model before `B` trees are drawn. known: for each sequence rows by context.
 
-    passes: that have been made for them.
+    passes: the number of passes already made.
     """
 
     reading: Reading

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from draftproof.experiments.models.loop.switching import SwitchingLoop, Trials
 
 
-#: Settings of a generation that are another way of writing or drafting: the name, and what it is where nobody asks.
+#: Settings of `generate` that choose another way of decoding or drafting: the name, and the default values.
 _OTHER_WAYS: dict[str, tuple[Any, ...]] = {
     "num_beams": (None, 1),
     "constraints": (None,),
@@ -41,11 +41,11 @@ _OTHER_WAYS: dict[str, tuple[Any, ...]] = {
     "assistant_early_exit": (None,),
     "use_mtp": (None, False),
 }
-#: Caches that hold what ours hold, in another place; others hold it elsewhere, or rounded.
+#: Kinds of caches with the same content as ours; others offload or quantise it.
 _CACHES = (None, "dynamic", "static", "sliding_window", "hybrid")
 #: What a dictionary of results would hold, row by row.
 _ROWS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
-#: Who tries with "auto": paths, a tree, and the target alone.
+#: The candidates of "auto": single paths, a tree, and the target without drafts.
 AUTO = (
     ("block", "delayed:K=1,L1=0,L2=2"),
     ("block", "delayed:K=1,L1=0,L2=4"),
@@ -53,7 +53,7 @@ AUTO = (
     ("traversal", "delayed:K=3,L1=0,L2=2"),
     ("block", "delayed:K=1,L1=0,L2=0"),
 )
-#: What the loop reads by itself, or makes itself: its own masks, positions and caches.
+#: Inputs that the loop uses or replaces: it has its own masks, positions and caches.
 _READ = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
 
 
@@ -77,7 +77,7 @@ def check_ways(config: Any, extra: dict[str, Any]) -> None:
 
 
 def warp_of(processors: Sequence[Any]) -> Sampling:
-    """What these processors of logits do, for both models; raises `InvalidInput` for one that we cannot apply.
+    """These processors of logits as a `Sampling` for both models; raises `InvalidInput` for one that is not supported.
 
     They are those that `generate` made of its settings. Without sampling there are none, and the caller is greedy.
     """
@@ -329,7 +329,7 @@ def _handed(name: str) -> Any:
 
 
 def _padding(config: Any, criteria: Any, streamer: Any, texts: int) -> int:
-    """What stands behind a text that ended before others; raises `InvalidInput` where there must be something."""
+    """The padding token after texts that end before others; raises `InvalidInput` where one is needed and not set."""
     pad = config._pad_token_tensor
     if texts > 1 and streamer is not None:
         raise InvalidInput(f"a streamer takes one text, not {texts}; generate_with(.., each_block=..) is told of all")

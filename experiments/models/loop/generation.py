@@ -1,4 +1,4 @@
-"""Texts after prompts: speculative ones block by block, side by side, and plain ones token by token.
+"""Texts after prompts: speculative ones block by block, in a batch, and plain ones token by token.
 
 With a coin of its own a text does not depend on its neighbours: the same prompt with the same coin gives the same text
 alone and in a batch (up to rounding of the models' passes, which may sum in another order where more is read at once).
@@ -75,7 +75,7 @@ def pieces(
 
 
 def _begun(loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], more: int) -> State:
-    """Where the texts stand before their first block; a prompt that several have is read once."""
+    """The state before the first block; a prompt that several texts share is read once."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
     state = State.joined([loop.start(prompt, more) for prompt in places])
     return state if len(places) == len(prompts) else state.only([places[tuple(prompt)] for prompt in prompts])
@@ -92,9 +92,9 @@ def _added(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
 
 @dataclass(frozen=True)
 class Generation:
-    """tokens: what follows the prompt. blocks: how it came, whole also where the text ends inside the last one.
+    """tokens: the text after the prompt. blocks: its blocks, the last one whole even if the text ends inside it.
 
-    seconds: by part (`timing.PARTS`); elapsed: all of them and what lies between, the prompt included.
+    seconds: by part (`timing.PARTS`); elapsed: the whole time, with the prompt and between the parts.
     """
 
     tokens: Context

@@ -1,7 +1,7 @@
-"""Root contexts: the tokens that stand before a draft tree, of a text or of prompts. Every command takes them here.
+"""Root contexts, the tokens before a draft tree: from a text or from a file of prompts, for every command.
 
-A text gives slices of its held-out end, evenly spaced, each behind what the tokenizer puts before a text. A file of
-prompts gives one root a prompt: all of it, or its last tokens; chats as the tokenizer's template writes them.
+A text gives evenly spaced slices of its held-out end, each after the special tokens with which the tokenizer begins a
+text. A file of prompts gives one root a prompt: all of it, or its last tokens; chats in the tokenizer's template.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
-#: Tokens of a root of a text, and in turn where roots of several lengths are wanted.
+#: Tokens of a root of a text, and the lengths in `spread_roots`.
 CONTEXT, LENGTHS = 16, (8, 16, 32, 48)
-#: Prompts where nobody says how many: all of a file up to so many.
+#: The default number of prompts: all of a file, at most this number.
 PROMPTS = 16
 #: Whether the token for the beginning of a text stands first: as the tokenizer says, or not.
 BOS = ("auto", "yes", "no")
-#: What a line of a file of prompts may have.
+#: The fields that a line of a file of prompts may have, one of them.
 KINDS = ("text", "prompt", "messages")
 
 

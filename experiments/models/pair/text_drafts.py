@@ -1,8 +1,8 @@
-"""Drafts that read the text and nothing else, with the interface of a model of transformers.
+"""Draft models without a network, computed from the text alone, with the interface of a model of transformers.
 
-`B` is the number of sequences, `n` of tokens in a pass, `T` of tokens in cache and pass, `V` the vocabulary size. What
-such a model remembers of a token is the token: keys and values hold its number. So the cache is trimmed, joined and
-repeated as any other, and a token in a tree has the text that its mask lets it see.
+`B` is the number of sequences, `n` of tokens in a pass, `T` of tokens in cache and pass, `V` the vocabulary size. The
+keys and values in the cache are the token numbers. So the cache is trimmed, joined and repeated as any other, and the
+text before a token in a tree is what its mask shows.
 
 Lookup: what followed the longest run of last tokens where it came before in the same text. Of the places where the last
 `m` tokens came before, `m` up to `n` and as large as there are any, each has the same part of `1 - fresh`; the rest,
@@ -31,7 +31,7 @@ from draftproof.simulator.errors import InvalidInput
 
 
 class TextConfig(PreTrainedConfig):  # type: ignore[misc]
-    """One layer of one number a token. numbers: what tells a model of this kind from others."""
+    """The configuration: one layer with one number a token. numbers: the parameters of the model."""
 
     model_type = "draftproof_text"
     vocab_size: int = 2
@@ -65,7 +65,7 @@ class TextModel(PreTrainedModel, GenerationMixin):  # type: ignore[misc]
     @property
     @abstractmethod
     def reach(self) -> int | None:
-        """How many of the last tokens the rows depend on; None where it is all of them."""
+        """The number of last tokens that the rows depend on; None for all."""
 
     @abstractmethod
     def rows(self, recent: torch.Tensor) -> torch.Tensor:
@@ -156,7 +156,7 @@ class LookupModel(TextModel):
 
 
 def lookup(vocab_size: int, n: int = 3, fresh: float = 0.1) -> LookupModel:
-    """The draft that looks for the last `n` tokens; fresh: what is left for others, between 0 and 1."""
+    """The lookup draft for the last `n` tokens. fresh: the probability of the smoothed counts, between 0 and 1."""
     made = LookupModel(LookupConfig(vocab_size=vocab_size, numbers=(float(n), fresh)))
     made.eval()
     return made
@@ -175,7 +175,7 @@ def _matches(recent: torch.Tensor, most: int) -> torch.Tensor:
 
 
 def _counted(tokens: torch.Tensor, weights: torch.Tensor, size: int) -> torch.Tensor:
-    """The weights of each token added up, float64, shape `(m, V)`; tokens of -1 have weight 0."""
+    """The sum of weights of each token, float64, shape `(m, V)`; tokens of -1 have weight 0."""
     found = torch.zeros(len(tokens), size, dtype=torch.float64, device=tokens.device)
     return found.scatter_add_(1, tokens.clamp(min=0), weights)
 
