@@ -62,7 +62,7 @@ def test_choices_at_roots_in_fractions():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (("--policy", "best"), "--policy needs blocks that follow each other"),
+        (("--policy", "best"), "--policy needs sequences of blocks"),
         (("--instance", "x.json", "--policy", "best"), "x.json"),
         ((*TEXT, "--policy", "bets"), "unknown policy 'bets'; on texts: static"),
         ((*TEXT, "--policy", "selector"), "belongs to a pair of models; add --pair FOLDER"),

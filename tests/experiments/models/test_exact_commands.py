@@ -111,7 +111,7 @@ def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
     """Rounded to thirds, both models may say the same, or have nothing in common."""
     shape = (*models, "--roots", 1, "--K", 2, "--L2", 1, "--vocab", 6, "--denominator", 3)
     ran = draftproof("bound", *shape, "--json", "cut.json")
-    assert "about the whole vocabulary" not in ran.out
+    assert "on the whole vocabulary" not in ran.out
     assert "rounded to multiples of 1/3, they say nothing of all 8 tokens" in ran.err
     [row] = draftproof("compare", "traversal", *shape, "--json", "-").json["rows"]
     assert "at_most_float" not in row

@@ -296,7 +296,7 @@ def test_what_needs_blocks_that_follow_each_other_is_refused_of_models(
     draftproof: Callable[..., Any], option: tuple[object, ...]
 ) -> None:
     ran = draftproof("policies", "--target", "a", "--draft", "b", *option)
-    assert (ran.code, f"{option[0]} is for blocks that follow each other" in ran.err) == (2, True)
+    assert (ran.code, f"{option[0]} is for sequences of blocks" in ran.err) == (2, True)
 
 
 @pytest.mark.heavy
