@@ -167,7 +167,7 @@ def test_interface_and_scheme_must_fit():
         ({"library": "cupy"}, "unknown library"),
         ({"arithmetic": "float16"}, "unknown arithmetic"),
         ({"arithmetic": "rational", "library": "torch", "interface": "chain"}, "torch holds no rationals"),
-        ({"arithmetic": "rational", "temperature": 0.5}, "computed in floats"),
+        ({"arithmetic": "rational", "processing": "temperature=.7"}, "use arithmetic float64"),
         ({"interface": "transformers", "library": "numpy"}, "rows of torch"),
         ({"coins": "guess"}, "unknown coins"),
     ],
