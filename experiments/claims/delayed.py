@@ -286,6 +286,12 @@ def _figures() -> Iterator[Claim]:
         "At equally many drafted tokens a delayed tree brings the transport methods more than branches from the root.",
         partial(measures.delay, True), Variant("less", partial(measures.delay, False)),
     )  # fmt: skip
+    yield Measured(
+        "branch-gains-deeper", source("analysis, gains near the root and deeper"),
+        "With the transport methods a second branch gains most per added token behind a trunk, not at the root.",
+        partial(measures.branch_by_depth, True), Variant("at the root", partial(measures.branch_by_depth, False)),
+        note="L1(p, q) rises with depth at temperature 1 and falls at 0.5.",
+    )  # fmt: skip
     machines = "it needs the paper's model pairs, prompts and machines, which are not here"
     yield Open(
         "averages", source("table of averages"),

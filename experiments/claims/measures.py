@@ -6,14 +6,14 @@ The text is `topics` with four tokens, a target of order 3 and a draft of order 
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 
 from draftproof.experiments.claims.claim import Figures
-from draftproof.experiments.claims.growth import reach
 from draftproof.experiments.claims.statements import verifier
+from draftproof.experiments.grid.depths import distances, trees
 from draftproof.experiments.inputs.text import TOPICS, read_counted
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.drafts import Delayed
@@ -21,6 +21,7 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.verdicts.lossless import Evaluator, check
 
 #: Families whose draft approximates the target, as with language models.
@@ -60,14 +61,9 @@ def acceptance_by_depth(falling: bool, times: int) -> Figures:
 
 def distance_by_depth(rising: bool, times: int) -> Figures:
     """The mean L1 distance of p and q over contexts drawn from the draft, by depth, exact."""
-    totals = [0.0] * LONG
     chosen = roots(ROOTS * times)
-    for root in chosen:
-        instance = root.rows(LONG)
-        for depth in range(LONG):
-            for context in product(range(instance.vocab_size), repeat=depth):
-                gap = sum(abs(instance.target.row(context) - instance.draft.row(context)))
-                totals[depth] += float(root.weight) * float(reach(instance.draft, context) * gap)
+    by_root = [(float(root.weight), distances(root, LONG)) for root in chosen]
+    totals = [sum(weight * float(means[depth]) for weight, means in by_root) for depth in range(LONG)]
     shown = totals == sorted(totals, reverse=not rising)
     return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {_list(totals)}", len(chosen), ("text topics",))
 
@@ -89,6 +85,29 @@ def delay(improves: bool, times: int) -> Figures:
         texts.append(f"{name} {late:.4f} against {early:.4f}")
         ahead += (late > early) is improves
     return Figures(ahead == len(TRANSPORT), "; ".join(texts), len(chosen), ("text topics",))
+
+
+def branch_by_depth(deeper: bool, times: int) -> Figures:
+    """For each transport method the depth at which a second branch gains most per added token.
+
+    Trees of depth four, at temperatures 1 and 0.5. deeper: whether the claim is that this is behind a trunk.
+    """
+    texts, shown = [], True
+    fewer, more = trees(2, LONG)
+    for temperature in (1.0, 0.5):
+        chosen = Samplings(temperature).cases(roots(ROOTS * times), LONG, None)
+        best = {}
+        for name in TRANSPORT:
+            runs = Evaluator(verifier(name), "float64")
+            one, *two = (
+                sum(float(r.weight) * float(runs.check(r.target, r.draft, scheme).block_efficiency) for r in chosen)
+                for scheme in (fewer[0], *more)
+            )
+            gains = [(value - one) / (scheme.nodes - LONG) for value, scheme in zip(two, more, strict=True)]
+            best[name] = 1 + max(range(LONG), key=gains.__getitem__)
+        texts.append(f"at temperature {temperature:g} " + ", ".join(f"{name} {at}" for name, at in best.items()))
+        shown = shown and all((at > 1) is deeper for at in best.values())
+    return Figures(shown, f"best depth: {'; '.join(texts)}", len(chosen), ("text topics",))
 
 
 def traversal_by_depth(growing: bool, times: int) -> Figures:

@@ -51,6 +51,7 @@ COMMANDS = {
     "prove": "prove:prove",
     "audit": "audit:audit",
     "compare": "compare:compare",
+    "depths": "depths:depths",
     "policies": "policies:policies",
     "bound": "bound:bound",
     "matrix": "matrix:matrix",

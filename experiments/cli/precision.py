@@ -232,7 +232,7 @@ GRAIN = Annotated[
 ]
 
 
-@with_groups(GRAIN)
+@with_groups(denominator=GRAIN)
 def precision(
     chosen: Annotated[
         list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")

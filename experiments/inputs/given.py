@@ -128,12 +128,12 @@ class Given:
         return any((self.pair, self.target, self.draft))
 
 
-def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def with_groups(**annotations: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """A decorator: the command's parameter `given` becomes the options of `Given`, its `shape` those of `Shape`.
 
-    denominator: the annotation of that option, where a command documents another default.
+    annotations: of options, by name, where a command documents another default or takes several values.
     """
-    return grouped({"denominator": denominator}, given=Given, shape=Shape)
+    return grouped({"denominator": Denominator, **annotations}, given=Given, shape=Shape)
 
 
 def choose_problem(given: Given, small: bool = False, told: bool = False) -> Problem:

@@ -89,6 +89,7 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
         "scheme": fields,
         "nodes": cell.scheme.nodes,
         **accepted_length(average),
+        **({"depth_distribution_exact": list(map(str, average))} if isinstance(average[0], Fraction) else {}),
         "control": named.verifier.card.control,
         "lossless": all(check.lossless for check in checks),
         "assumed": any(check.assumed for check in checks),

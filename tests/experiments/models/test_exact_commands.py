@@ -232,3 +232,22 @@ def test_what_fits_no_models_is_one_line(
     ran = draftproof("check", "naive", *models, *options)
     assert ran.code == 2
     assert words in ran.err.strip().splitlines()[-1]
+
+
+def test_figures_by_depth_are_those_of_both_models_at_each_sampling(
+    draftproof: Any, models: tuple[object, ...]
+) -> None:
+    given = (*models, "--roots", 1, "--vocab", 8, "--jobs", 1)
+    both = ("--sampling", "temperature=1", "--sampling", "temperature=.5")
+    ran = draftproof("depths", "specinfer", *given, *both, "--L", 1, "--json", "-")
+    assert ran.code == 0, ran.err
+    rows = ran.json["rows"]
+    shape = ("--K", "1..2", "--L2", 1, "--no-optimum", "--json", "-")
+    for row, temperature in zip(rows, ("1", "0.5"), strict=True):
+        assert row["sampling"] == f"temperature {temperature}"
+        assert row["accepted_fewer_float"] == pytest.approx(1 - row["distance_float"] / 2, abs=1e-12)  # rounding
+        sampled = ("--sampling", f"temperature={temperature}")
+        one, two = draftproof("compare", "specinfer", *given, *sampled, *shape).json["rows"]
+        gain = two["block_efficiency_float"] - one["block_efficiency_float"]
+        assert row["gain_float"] == pytest.approx(gain, abs=1e-12)  # rounding
+    assert rows[0]["distance_float"] != rows[1]["distance_float"]

@@ -1,0 +1,137 @@
+"""`draftproof depths`: exact figures by depth, held against laws and sums of their own; lines side by side."""
+
+import json
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from draftproof.experiments.grid.depths import distances
+from draftproof.experiments.inputs.sources import TextProblem
+from draftproof.experiments.inputs.text import TOPICS, read_counted
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import REGISTRY
+
+TEXT = ("--text", "topics", "--vocab", 3, "--roots", 2)
+EXACT = ("--arithmetic", "rational", "--jobs", 1)
+
+
+def by_depth(ran, verifier="specinfer", sampling=None):
+    assert ran.code == 0, ran.err
+    rows = [row for row in ran.json["rows"] if row["verifier"] == verifier and sampling in (None, row["sampling"])]
+    assert [row["depth"] for row in rows] == list(range(1, len(rows) + 1))
+    return rows
+
+
+def problem():
+    return TextProblem(TOPICS, TextPair(read_counted(TOPICS), 3, 3, 1, 2**16), count=2)
+
+
+@pytest.mark.parametrize("name", ["specinfer", "traversal"])
+def test_every_number_is_exactly_what_the_laws_and_the_rows_of_the_roots_say(draftproof, name):
+    rows = by_depth(draftproof("depths", name, *TEXT, *EXACT, "--L", 2, "--json", "-"), name)
+    roots = problem().roots(2, RATIONAL)
+
+    def law(k, trunk):
+        checks = [(r.weight, check(REGISTRY[name], r.target, r.draft, Delayed(k, trunk, 2 - trunk))) for r in roots]
+        masses = [sum(w * c.metrics.depth_distribution[d] for w, c in checks) for d in range(3)]
+        return sum(w * c.block_efficiency for w, c in checks), [sum(masses[d:]) for d in range(3)]
+
+    for row in rows:
+        depth, ((one, path), (two, tree)) = row["depth"], (law(1, 0), law(2, 0))
+        assert Fraction(row["reached_fewer"]) == path[depth]
+        assert Fraction(row["reached"]) == tree[depth]
+        assert Fraction(row["accepted_fewer"]) == path[depth] / path[depth - 1]
+        assert Fraction(row["accepted"]) == tree[depth] / tree[depth - 1]
+        gain = law(2, depth - 1)[0] - one
+        assert (Fraction(row["gain"]), Fraction(row["gain_per_token"])) == (gain, gain / (3 - depth))
+        assert row["lossless"] is True
+        assert two > one
+
+
+def test_the_mean_distance_is_the_sum_over_all_contexts_beyond_the_order_of_the_text_too():
+    for root in problem().roots(5, RATIONAL):
+        expected = []
+        for depth in range(5):
+            total = Fraction(0)
+            for context in product(range(3), repeat=depth):
+                mass = Fraction(1)
+                for place, token in enumerate(context):
+                    mass *= Fraction(str(root.draft.row(context[:place])[token]))
+                gap = sum(abs(root.target.row(context) - root.draft.row(context)))
+                total += mass * Fraction(str(gap))
+            expected.append(total)
+        assert distances(root, 5) == expected
+        assert distances(root.converted(RATIONAL, 5), 5) == expected
+        rows = root.rows(5)
+        assert distances(type(root)("tables", rows.target, rows.draft), 5) == expected
+
+
+def test_the_first_token_of_a_path_is_accepted_but_for_half_the_distance(draftproof):
+    (row, *_) = by_depth(draftproof("depths", "specinfer", *TEXT, *EXACT, "--L", 2, "--json", "-"))
+    assert Fraction(row["accepted_fewer"]) == 1 - Fraction(row["distance"]) / 2
+
+
+def test_every_sampling_has_its_table_its_rows_and_its_line(draftproof, tmp_path):
+    samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9", "--sampling", "temperature=1.0")
+    given = ("depths", "naive_tree", *TEXT, *EXACT, "--L", 2)
+    ran = draftproof(*given, *samplings, "--plot", "d.png", "--json", "d.json")
+    assert ran.out.count("V = 3, order-3 target") == 2
+    assert (tmp_path / "d.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    ran = draftproof(*given, *samplings, "--json", "-")
+    plain, nucleus = (by_depth(ran, "naive_tree", name) for name in ("temperature 1", "top-p 0.9"))
+    assert len(ran.json["rows"]) == len(plain) + len(nucleus) == 4
+    shape = ("--K", "1..2", "--L1", 0, "--L2", 2, "--arithmetic", "rational", "--no-optimum", "--json", "-")
+    for rows, sampling in ((plain, ()), (nucleus, ("--sampling", "top_p=.9"))):
+        laws = draftproof("compare", "naive_tree", *TEXT, *sampling, *shape).json["rows"]
+        one, two = (Fraction(law["block_efficiency"]) for law in laws)
+        assert Fraction(rows[0]["gain"]) == two - one
+    assert plain[0]["gain"] != nucleus[0]["gain"]
+
+
+def test_rows_are_kept_and_are_those_of_compare(draftproof):
+    given = ("depths", "naive", *TEXT, "--jobs", 1, "--L", 2, "--resume", "r.db", "--json", "-")
+    first, again = draftproof(*given), draftproof(*given)
+    assert "3 rows:" in first.err
+    assert "0 rows (3 more are kept from before)" in again.err
+    assert first.json["rows"] == again.json["rows"]
+    shapes = ("--K", 2, "--L1", "0..1", "--budget", 3, "--L2", "1..2")
+    compared = draftproof("compare", "naive", *TEXT, *shapes, "--no-optimum", "--resume", "r.db")
+    assert "0 rows (1 more are kept from before)" in compared.err
+
+
+def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draftproof):
+    contexts = [c for depth in range(3) for c in product("01", repeat=depth)]
+    target = {",".join(context): ["1", "0"] for context in contexts}
+    draft = {",".join(context): ["0", "1"] for context in contexts if len(context) < 2}
+    apart = {"vocab_size": 2, "depth": 2, "target": target, "draft": draft}
+    Path("apart.json").write_text(json.dumps(apart), encoding="utf-8")
+    ran = draftproof("depths", "naive", "--instance", "apart.json", *EXACT, "--L", 2, "--plot", "d.png", "--json", "-")
+    first, second = by_depth(ran, "naive")
+    assert (first["accepted"], first["reached"], first["distance"]) == ("0", "0", "2")
+    assert (second["accepted"], second["accepted_float"]) == (None, None)
+    ran = draftproof("depths", "naive_from_target", *EXACT, "--L", 1)
+    assert "NO" in ran.out
+    assert "naive_from_target (control)" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--K", 1), "--K"),
+        (("--L", 0), "--L"),
+        (("--sampling", "top_p=.9", "--sampling", "top_p=0"), "--sampling top_p=0: top_p 0.0 must be above 0"),
+        (("--told", "draft"), "--told is for"),
+        (("--L", 40), "use a smaller vocabulary"),
+        (("--plot", "nowhere/d.png"), "cannot write --plot nowhere/d.png"),
+    ],
+)
+def test_bad_input_is_one_line(draftproof, options, said):
+    ran = draftproof("depths", "naive", *options)
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof: ")]
+    assert said in line
