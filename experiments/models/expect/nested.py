@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.laws.estimator import TreeEfficiency, closed_form
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Verifier
@@ -22,7 +22,7 @@ from draftproof.verifiers._weights import child_weight
 
 def nests(verifier: Verifier, scheme: DraftScheme) -> bool:
     """Whether `Nested` takes the trees of the scheme."""
-    if type(scheme) is not Delayed:
+    if type(scheme) is not Delayed or scheme.name not in lossless_for(verifier.card):
         return False
     if closed_form(verifier):
         return True

@@ -19,7 +19,7 @@ import numpy as np
 
 from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.structured.declared import structure_of
@@ -79,7 +79,7 @@ def summable(verifier: Verifier, scheme: DraftScheme) -> bool:
     if isinstance(structure, TopDown):
         return structure.child_law is not None
     one = scheme.K == 1
-    return (
+    return scheme.name in lossless_for(verifier.card) and (  # weights are probabilities of sound verifiers alone
         isinstance(structure, OnePath)
         or (isinstance(structure, LeafToRoot) and one)
         or (isinstance(structure, Layered) and (one or scheme.L2 == 1))

@@ -89,6 +89,18 @@ def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_block_efficien
     assert not nests(verifier, DySpec(2))
 
 
+def test_weights_of_lossy_verifiers_are_no_probabilities() -> None:
+    wrong, scheme = make("block_by_weights"), Delayed(1, 0, 2)
+    assert not summable(wrong, scheme)
+    assert not nests(wrong, scheme)
+    instance, generator = given("dirichlet", 3, 2), np.random.default_rng(0)
+    judge, mean = TreeMean(wrong, generator), 0.0
+    for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
+        mean += float(mass) * judge.of(tree.root(instance.target, instance.draft), scheme)
+    law = block_law(wrong, instance.target, instance.draft, scheme, "rational")
+    assert mean == pytest.approx(float(law.block_efficiency), abs=1e-12)
+
+
 def test_users_are_not_believed_and_rows_are_bounded() -> None:
     class Mine(type(make("block"))):  # type: ignore[misc]
         pass
