@@ -5,12 +5,12 @@ after contexts, times one factor for all candidates: the mean of 1 and of how ma
 of them the blocks of all timed texts had, each weighed by the inverse of its variance. So what texts are like is taken
 from all that was measured, and differences between candidates from what is exact or from the same trees: one law reads
 alike everywhere, and a deeper tree never less than its own upper part. Of texts that end inside a block only the part
-that was written counts. `s` is compared text by text: candidates write after the same root next to each other, and
-single interruptions do not change the median of the ratios.
+that was written counts. `s` is compared root by root: candidates write after the same root next to each other, and
+single interruptions do not change the median over rounds. Roots count by the seconds of their texts, as for a clock
+around all of them.
 
-Intervals are for 95 %. That of `m` comes from leaving out each root with all its contexts and texts, the same for both
-candidates that are compared (of few roots, from contexts and texts: for these roots alone); that of `s` is the
-distribution-free one of a median.
+Intervals are for 95 %. They come from leaving out each root with all its contexts and texts, the same for both
+candidates that are compared; of few roots, from contexts and from the median of texts, for these roots alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from draftproof.experiments.grid.groups import FEWEST
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.measure.rounds import NORMAL, Turn
 from draftproof.experiments.models.measure.writers import GENERATE
+
+#: Of fewer than three rounds texts count up to so many median deviations from the median.
+OUTLYING = 4.0
 
 
 class Interval(NamedTuple):
@@ -209,34 +212,61 @@ class Rounds:
         """How many times the tokens a second of another; by the rounds that both ran in."""
         if who == to:
             return Interval(1.0, 1.0, 1.0)
-        seconds = median_interval(np.log(self._blocks(to, who)) - np.log(self._blocks(who, to)))
-        tokens, half = self._tokens(who, to)
-        middle = seconds.mean + tokens
-        below, above = hypot(seconds.mean - seconds.low, half), hypot(seconds.high - seconds.mean, half)
+        seconds, left = self._seconds(who, to)
+        tokens, left_tokens, half = self._tokens(who, to)
+        middle = seconds + tokens
+        if len(left) < FEWEST:
+            timed = median_interval(self._logs(who, to).ravel())
+            below, above = hypot(timed.mean - timed.low, half), hypot(timed.high - timed.mean, half)
+        else:
+            below = above = _jackknife(left + left_tokens)
         if to == GENERATE:
             return Interval(exp(middle), exp(middle - below), _exp(middle + above))
         # as the ranking has it, which goes by ratios to `generate`; the interval holds that of either way
         ranked = log(self.ratio(who).mean / self.ratio(to).mean)
         return Interval(exp(ranked), exp(min(middle, ranked) - below), _exp(max(middle, ranked) + above))
 
-    def _blocks(self, who: int | str, beside: int | str) -> Any:
-        """Seconds of a block by text, of as many rounds as both have."""
+    def _turns(self, who: int | str, beside: int | str, name: str) -> Any:
+        """Something of every text, of as many rounds as both have, shape `(rounds, roots)`."""
         rounds = min(len(self.texts[who]), len(self.texts[beside]))
-        return np.array([each.block for texts in self.texts[who][:rounds] for each in texts])
+        return np.array([[getattr(each, name) for each in texts] for texts in self.texts[who][:rounds]], dtype=float)
 
-    def _tokens(self, who: int | str, to: int | str) -> tuple[float, float]:
-        """The logarithm of the ratio of tokens a block, and half its interval."""
+    def _logs(self, who: int | str, to: int | str) -> Any:
+        """By how much a block is quicker, text by text, in logarithms."""
+        return np.log(self._turns(to, who, "block")) - np.log(self._turns(who, to, "block"))
+
+    def _seconds(self, who: int | str, to: int | str) -> tuple[float, Any]:
+        """The logarithm of the ratio of seconds of a block of all texts; and of those without each root in turn."""
+        logs = self._logs(who, to)
+        if len(logs) < 3:
+            middle = np.median(logs)
+            room = OUTLYING * np.median(abs(logs - middle))
+            logs = np.clip(logs, middle - room, middle + room)
+        slow = np.median(self._turns(to, who, "block"), axis=0)
+        quick = slow * np.exp(-(np.median(logs, axis=0)))
+        counts = [self._turns(*both, "blocks").sum(axis=0) for both in ((to, who), (who, to))]
+
+        def ratio(kept: Any) -> float:
+            first, second = (
+                float((seconds * blocks)[kept].sum() / blocks[kept].sum())
+                for seconds, blocks in zip((slow, quick), counts, strict=True)
+            )
+            return log(first / second)
+
+        roots = np.arange(len(slow))
+        return ratio(roots), np.array([ratio(roots != root) for root in roots if len(roots) > 1])
+
+    def _tokens(self, who: int | str, to: int | str) -> tuple[float, Any, float]:
+        """The logarithm of the ratio of tokens a block; without each root in turn; and half its interval for these."""
         both = [None if isinstance(each, str) else self.block_tokens(each) for each in (who, to)]
-        if isinstance(who, int) and isinstance(to, int) and to in self.law_of(who):
-            return 0.0, 0.0
-        mean = sum(sign * each.written for sign, each in zip((1, -1), both, strict=True) if each is not None)
         roots = len(self.texts[who][0])
+        if isinstance(who, int) and isinstance(to, int) and to in self.law_of(who):
+            return 0.0, np.zeros(roots), 0.0
+        mean = sum(sign * each.written for sign, each in zip((1, -1), both, strict=True) if each is not None)
         if roots < FEWEST:
-            return mean, NORMAL * hypot(*(each.error / each.mean for each in both if each is not None))
+            return mean, np.zeros(roots), NORMAL * hypot(*(each.error / each.mean for each in both if each is not None))
         left = [np.zeros(roots) if each is None else each.without_roots() for each in both]
-        differences = left[0] - left[1]
-        error = sqrt((roots - 1) / roots * float(((differences - differences.mean()) ** 2).sum()))
-        return mean, float(t.ppf(0.975, roots - 1)) * error
+        return mean, left[0] - left[1], 0.0
 
     def rate(self, who: int | str) -> float:
         """Tokens a second: those of `generate` in the median text, times the ratio to it."""
@@ -253,6 +283,13 @@ class Rounds:
         """The candidates that ran in all rounds, the fastest first."""
         last = [who for who, each in self.texts.items() if isinstance(who, int) and len(each) == self.count]
         return sorted(last, key=lambda who: -self.ratio(who).mean)
+
+
+def _jackknife(left: Any) -> float:
+    """Half the 95 % interval of an estimate, from those without each root."""
+    count = len(left)
+    error = sqrt((count - 1) / count * float(((left - left.mean()) ** 2).sum()))
+    return float(t.ppf(0.975, count - 1)) * error
 
 
 def _exp(value: float) -> float:

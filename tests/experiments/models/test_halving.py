@@ -211,6 +211,31 @@ def test_the_interval_leaves_out_each_root_with_its_contexts_and_texts() -> None
     assert log(found.mean / found.low) == pytest.approx(float(t.ppf(0.975, 3)) * error)
 
 
+@pytest.mark.parametrize("roots", [4, 8, 16])
+def test_intervals_speak_of_prompts_whose_blocks_take_other_times(roots: int) -> None:
+    """Long prompts have slow blocks: all rounds after one prompt are no more than one prompt."""
+    draw, spread, held = np.random.default_rng(roots), 0.3, 0
+    wanted = 1 / exp(spread**2 / 2)  # all texts of `generate` in one second, those of the other in so much together
+    for _ in range(200):
+        slow, noise = np.exp(spread * draw.normal(size=roots)), np.exp(0.03 * draw.normal(size=(5, roots)))
+        made = Rounds([AlongText(1.0, 0.0, 0.0, 1.0, (1.0,) * roots)], [ONE])
+        for each in noise:
+            texts = [Turn(32, 32, float(seconds), {}, 32) for seconds in slow * each]
+            made.add({GENERATE: [Turn(32, 32, 1.0, {}, 32)] * roots, 0: texts})
+        found = made.ratio(0)
+        held += found.low <= wanted <= found.high
+    assert 0.9 <= held / 200 <= 1
+
+
+def test_the_ratio_is_that_of_all_texts_together() -> None:
+    made = Rounds([AlongText(1.0, 0.0, 0.0, 1.0, (1.0,) * 4)], [ONE])
+    for _ in range(3):
+        own = [Turn(10, 10, seconds, {}, 10) for seconds in (1.0, 1.0, 1.0, 7.0)]
+        made.add({GENERATE: [Turn(10, 10, 1.0, {}, 10)] * 4, 0: own})
+    assert made.ratio(0).mean == pytest.approx(4 / 10)
+    assert made.measured(0) / made.measured(GENERATE) == pytest.approx(4 / 10)
+
+
 def test_what_was_behind_the_end_of_texts_does_not_count() -> None:
     made = rounds_of([10.0] * 3, [10.0] * 3)
     made.texts[0] = [[Turn(1000, 1000, 100.0, {}, 900)] * 2] * 3
