@@ -113,6 +113,36 @@ def test_a_number_that_float16_rounds_to_the_bound_of_a_decision_is_no_other_beh
     assert (ran.code, ran.json["rounding"]["precision"]) == (0, "float16 or bfloat16")
 
 
+COUNTING = """
+import numpy as np
+
+real = 0
+
+def verify(tokens, q, p, period):
+    global real
+    for i, token in enumerate(tokens):
+        u = np.random.random()
+        real += type(u) is float
+        wrong = type(u) is float and real % period
+        if u >= p[i][token] / q[i][token]:
+            left = p[i] if wrong else np.maximum(np.asarray(p[i]) - q[i], 0)
+            return i, int(np.argmax(left / np.random.exponential(size=len(left))))
+    return len(tokens), int(np.argmax(p[-1] / np.random.exponential(size=len(p[-1]))))
+
+def second(tokens, q, p):
+    return verify(tokens, q, p, 2)
+
+def third(tokens, q, p):
+    return verify(tokens, q, p, 3)
+"""
+
+
+@pytest.mark.parametrize("name", ["second", "third"])
+def test_what_counts_real_numbers_is_refused_at_the_bounds_too(audit, name):
+    ran = audit(COUNTING, name, "--interface", "chain", "--cases", "context,short")
+    assert ran.code == 2, ran.out
+
+
 def test_a_bias_as_small_as_rounding_that_is_none_is_refuted_with_the_digits_that_differ(audit):
     ran = audit(ROUNDED, "guarded", "--interface", "chain", "--cases", "context,short")
     assert ran.code == 1
