@@ -74,6 +74,10 @@ def check(
         raise InvalidInput(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
         )
+    if exhaustive is not None and not given.samplings.nothing:
+        raise InvalidInput(
+            "--exhaustive takes every instance of its grid as it is; leave out --sampling, --draft-sampling and --told"
+        )
     stream = checking.choose_stream(problem, scheme.depth, arithmetic_named(arithmetic), instances, exhaustive)
     source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
     report = checking.Report(named, scheme, settings, stream, source)

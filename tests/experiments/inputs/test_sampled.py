@@ -75,6 +75,8 @@ def test_commands_take_it(draftproof, tmp_path):
     assert means[0]["block_efficiency_float"] in (1, 2, 3)  # every row is one token: all drafts agree, or none
     many = draftproof("check", "block", *family, "--sampling", "temperature=.5", "--instances", 3, "--json", "-").json
     assert (many["lossless"], many["instances"]) == (True, 3)
+    grid = draftproof("check", "block", "--exhaustive", 2, "--sampling", "top_k=1")
+    assert (grid.code, "as it is; leave out --sampling" in grid.err) == (2, True)
     refused = draftproof("check", "block", *family, "--sampling", "top_p=0")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "--sampling top_p=0: top_p 0.0 must be above 0 and at most 1" in refused.err
