@@ -1,15 +1,15 @@
-"""What a block brings after contexts of a pair: `expected`, the only predictor of real models.
+"""Expected tokens a block after contexts, for a pair of models: `expected`, the only predictor for real models.
 
-A law is computed exactly from tables of p and q where a `Budget` allows it. Where they would be too large `P(tau >= d)`
-is exact by sums over the contexts of less than `L` tokens, for verifiers that need no more (`sums`). Elsewhere the
-answer is a mean over sampled draft trees. On each tree it is exact for verifiers with a closed form and for those that
-only flip until they correct; of others choices are sampled, so that the mean of a tree is right on average, and
-intervals hold, but are wider. Beside it stands the exact answer for the verifier behind a cut to the most probable
-tokens (`behind_cut`).
+The law of a block is computed exactly from tables of p and q where a `Budget` allows it. Where the tables would be too
+large, `P(tau >= d)` is computed exactly by sums over the contexts of fewer than `L` tokens, for the verifiers that need
+no other rows (`sums`). In all other cases the answer is a mean over sampled draft trees. The mean on one tree is exact
+for verifiers with a closed form, and for those that use only flips of the coin before the correction. The choices of
+other verifiers are sampled: the mean on a tree is then unbiased, and intervals are valid but wider. `behind_cut` adds
+the exact answer for the verifier on tables of the most probable tokens.
 
 Trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context, without
-cache and without tree attention. So prediction and measurement share models, scheme and verifier, and that a scheme is
-drawn anew when a row that it missed has come.
+cache and without tree attention. So prediction and measurement share only the models, the scheme, the verifier, and the
+way in which a scheme is drawn again once a row that it lacked is computed.
 """
 
 from __future__ import annotations
@@ -57,22 +57,23 @@ from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 MOST_RUNS = 300_000
 #: Trees whose rows are computed in the same passes.
 BATCH = 64
-#: Means that differ by no more than this are equal, but for rounding.
+#: Means that differ by no more than this are equal up to rounding.
 SAME = 1e-9
-#: How a mean is known that is exact by sums.
+#: What reports say of a mean that is computed by exact sums.
 SUMS = "exact sums"
-#: Seconds for the sums of one context: solvers of some verifiers take long for many rows.
+#: Most seconds for the sums of one context: some verifiers solve a program for every row.
 SUM_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What an expectation may cost, which decides how it is had.
+    """The most that an expectation may cost, which decides how it is computed.
 
-    entries: numbers in the tables of one context, up to which a law is exact. sums: numbers of one model at one depth
-    after a context, up to which a mean is a sum. trees: sampled trees of a context elsewhere. seconds: of exact laws or
-    sums of one verifier after all contexts. reading: of the rows for all sums. top_down: whether laws are exact only
-    for verifiers that go from the top down, which takes milliseconds.
+    entries: the law is exact where the tables of one context have at most this many numbers. sums: the mean is an exact
+    sum where the rows of one model at one depth have at most this many numbers. trees: sampled trees for each context
+    where neither is possible. seconds: the longest time of exact laws or sums of one verifier over all contexts.
+    reading: the longest time of computing the rows for all sums. top_down: whether only verifiers that go from the top
+    down get exact laws, which takes milliseconds.
     """
 
     entries: int
@@ -83,31 +84,31 @@ class Budget:
     reading: float = 20.0
 
     def tables(self, vocab_size: int, depth: int) -> bool:
-        """Whether tables for trees of this depth are made."""
+        """Whether tables for trees of this depth are small enough."""
         return table_entries(vocab_size, max(depth, 1)) <= self.entries
 
     def exact(self, verifier: Verifier, vocab_size: int, depth: int) -> bool:
-        """Whether the law of a verifier is computed, as far as sizes tell; `predict` may still refuse it."""
+        """Whether the sizes allow the exact law of a verifier; `predict` may still refuse to enumerate it."""
         return self.tables(vocab_size, depth) and (not self.top_down or branch_of(verifier) is not None)
 
 
-#: Of a cell of `validate`, where the trees are those of all roots.
+#: The budget of a cell of `validate`; `trees` counts those of all roots together.
 VALIDATED = Budget(1_000_000, 2048, sums=5_000_000)
-#: Of a candidate of `choose`.
+#: The budget of a candidate of `choose`.
 CHOSEN = Budget(10_000, 4, seconds=3.0)
-#: Of a place in a text where a block began.
+#: The budget of a position of a text where a block began.
 PLACES = Budget(10_000, 32)
-#: Of a label of a selector, and of a block of a policy.
+#: The budgets of a label of a selector, and of a block of a policy.
 LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Tokens a block after contexts that count alike.
+    """Expected tokens a block after contexts of equal weight.
 
-    means: of `tau + 1` on each sampled tree, shape `(contexts, trees)`; exact ones are one column. variances: of `tau`
-    after each context. depth: `L`. depths: `P(tau = d)` after each context where they are exact, shape
-    `(contexts, L + 1)`, else None. laws: one a context where all of it is known, else none.
+    means: of `tau + 1` on each sampled tree, shape `(contexts, trees)`; one column where they are exact. variances: of
+    `tau` after each context. depth: `L`. depths: the exact `P(tau = d)` after each context, shape
+    `(contexts, L + 1)`, or None. laws: the exact law of a block after each context, or empty.
     """
 
     means: Any
@@ -152,7 +153,7 @@ class Expected:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval that holds the mean with at least this probability, for any number of trees.
 
-        Trees of one number after all contexts make one mean; these are independent and between 1 and `L + 1`.
+        The i-th trees of all contexts are averaged; these averages are independent and lie between 1 and `L + 1`.
         """
         if self.exact:
             return self.mean, self.mean
@@ -160,21 +161,21 @@ class Expected:
 
     @property
     def variance(self) -> float:
-        """The variance of `tau` within a context, averaged over them: that of one run from each in turn."""
+        """The variance of `tau` after one context, averaged over the contexts."""
         return max(float(self.variances.mean()), 0.0)
 
     @property
     def saved(self) -> float:
-        """How much of that variance is the coin's: what averaging over it exactly saves."""
+        """The share of that variance which comes from the coin; averaging over the coin exactly removes it."""
         return 1 - float(self.means.var(axis=1, ddof=1).mean()) / self.variance if self.variance > 0 else 0.0
 
     @property
     def depth_distribution(self) -> list[float]:
-        """`P(tau = d)` for `d = 0..L`, averaged over the contexts; of exact ones."""
+        """`P(tau = d)` for `d = 0..L`, averaged over the contexts; only where it is exact."""
         return [float(mass) for mass in self.depths.mean(axis=0)]
 
     def standard_error(self, runs: int) -> float:
-        """Of the mean over `runs` blocks from each context."""
+        """The standard error of the mean over `runs` blocks from each context."""
         return sqrt(self.variance / (runs * len(self.means)))
 
 
@@ -188,17 +189,17 @@ def expected(
     generator: np.random.Generator,
     cases: Sequence[Case] | None = None,
 ) -> Expected:
-    """What a block brings after these contexts, exact where the budget allows it.
+    """Expected tokens a block after these contexts, exact where the budget allows it.
 
-    cases: tables after the contexts where they are at hand, at least as deep as the scheme. Without them the laws of
-    verifiers that go from the top down tell block efficiencies, but not what follows at the deepest nodes.
+    cases: tables after the contexts if the caller has them, at least as deep as the scheme. Without them the laws of
+    verifiers that go from the top down have the right accepted depths, but not the tokens after the deepest nodes.
     Raises what the verifier raises, and `InvalidInput` where the device has no space.
     """
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
     if budget.exact(verifier, pair.vocab_size, scheme.depth):
         case = root_case if branch_of(verifier) is None else upper_case
-        with suppress(TooLarge):  # of one without a structured engine: its mean can be had from sampled trees
+        with suppress(TooLarge):  # an enumeration that is too large: the mean comes from sampled trees below
             return predict(verifier, cases or [case(pair, warp, root, scheme.depth) for root in contexts], scheme)
     if summable(verifier, scheme):
         with suppress(TooLarge), limited(SUM_SECONDS * len(contexts), "too long"):
@@ -207,7 +208,7 @@ def expected(
 
 
 def summed(verifier: Verifier, scheme: DraftScheme, rows: Sequence[RootRows]) -> Expected:
-    """By sums, of a verifier that is `summable` on the scheme; raises `TooLarge`."""
+    """Expected tokens by exact sums, for a verifier that is `summable` on the scheme; raises `TooLarge`."""
     assert isinstance(scheme, Delayed)
     return Expected.of_depths([depth_masses(reaches(verifier, scheme, each)) for each in rows])
 
@@ -216,7 +217,7 @@ def predict(verifier: Verifier, cases: Sequence[Case], scheme: DraftScheme) -> E
     """The exact law of one block after each context, in float64.
 
     Raises `TooLarge` where the verifier has no structured engine and enumeration would take too long, `InvalidInput`
-    for a verifier that is planned for one instance, and what `block_law` raises.
+    for a verifier that is solved for one instance only, and what `block_law` raises.
     """
     if isinstance(verifier, Planned):
         raise InvalidInput(f"{verifier.card.name} is planned for one instance; real models need a verifier of all rows")
@@ -239,7 +240,7 @@ def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
 
 
 def behind_cut(verifier: Verifier, scheme: DraftScheme, cuts: Sequence[Truncated]) -> Expected | None:
-    """The exact law of the verifier behind a cut to the most probable tokens; None where none of that is at hand."""
+    """The exact law of the verifier on tables of the most probable tokens; None without tables, or where too large."""
     try:
         return predict(verifier, [Case("root", cut.target, cut.draft) for cut in cuts], scheme) if cuts else None
     except TooLarge:
@@ -247,7 +248,7 @@ def behind_cut(verifier: Verifier, scheme: DraftScheme, cuts: Sequence[Truncated
 
 
 def max_deviation(found: Expected, cases: Sequence[Case]) -> list[float]:
-    """How far the exact law after each context is from the target's, in float64."""
+    """The largest deviation of the exact law after each context from the target's distribution, in float64."""
     targets = [Instance.of(case.target, case.draft, found.depth, FLOAT64).target for case in cases]
     return [float(law.metrics(rows).max_deviation) for law, rows in zip(found.laws, targets, strict=True)]
 
@@ -262,7 +263,7 @@ def sampled(
     generator: np.random.Generator,
     progress: Progress | None = None,
 ) -> Expected:
-    """The mean over `trees` trees a context (at least 2); progress is told how many trees are done."""
+    """The mean over `trees` trees for each context (at least 2); progress: called with numbers of finished trees."""
     moments = []
     for context in contexts:
         rows: list[tuple[float, float]] = []
@@ -286,10 +287,10 @@ def draw_trees(
 
 
 class FlipsCoin(EnumeratingCoin):
-    """Explores every outcome of flips and samples one of each choice.
+    """Enumerates both outcomes of every flip and samples one outcome of every choice.
 
-    The mean over its outcomes has the right mean over its generator; with thousands of tokens a full enumeration of the
-    correction token would visit each for nothing.
+    The mean over its outcomes is unbiased over its generator. With thousands of tokens, enumerating the correction
+    token would take a run for each although its value does not change `tau`.
     """
 
     def __init__(self, generator: np.random.Generator) -> None:
@@ -334,7 +335,7 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
 
 
 class TreeMean:
-    """`E[tau + 1]` on many trees of one pair of processes; choices are sampled where nothing else tells (`nested`)."""
+    """`E[tau + 1]` on many trees of one pair; exact where `nests` or a closed form allows, else sampled."""
 
     def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
         self._verifier, self._generator = verifier, generator
@@ -350,10 +351,11 @@ class TreeMean:
 
 @dataclass(frozen=True)
 class AlongText:
-    """Tokens a block along a text. error: standard error for these contexts, 0 where it is exact; spread: for all.
+    """Expected tokens a block along a text.
 
-    high: what the mean over these contexts exceeds with probability 2.5 % at most. by_context: the mean after each.
-    how: whether it is exact, by laws or by sums, or from how many sampled trees.
+    error: standard error for these contexts, 0 where the mean is exact. spread: standard error for all contexts of such
+    texts. high: the mean over these contexts exceeds it with probability 2.5 % at most. by_context: the mean after each
+    context. how: in words, whether it is exact (by laws or sums) or from how many sampled trees.
     """
 
     mean: float
@@ -365,11 +367,11 @@ class AlongText:
 
     @classmethod
     def of(cls, means: Any, most: float, how: str = "") -> AlongText:
-        """Of means after contexts over trees, shape `(contexts, trees)`; one tree stands for exact means.
+        """From the means on each tree, shape `(contexts, trees)`; one column where the means are exact.
 
-        most: what none exceeds. Trees of all contexts are independent and their means differ: an e-process against
-        their average keeps a mean of at most 1, the product of its factors' means being at most the power of their
-        average (`mean_interval`).
+        most: no mean exceeds it. The trees of different contexts are independent but have different means. The interval
+        of `mean_interval` is still valid for the average of these means: the e-process against it has a mean of at most
+        1, since the product of the means of its factors is at most the power of their average.
         """
         contexts, trees = means.shape
         error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
@@ -383,12 +385,12 @@ class AlongText:
         return bool(self.by_context) and bool(np.allclose(self.by_context, other.by_context, rtol=0, atol=SAME))
 
     def without(self, group: int, groups: int) -> float:
-        """`mean` with one of so many groups of contexts left out, which follow each other and are of one size."""
+        """`mean` with one group of contexts left out; the contexts are `groups` consecutive groups of equal size."""
         means = np.array(self.by_context).reshape(groups, -1)
         return along(np.delete(means, group, axis=0).ravel(), self.error * sqrt(len(self.by_context)))
 
     def only(self, taken: Sequence[int], groups: int) -> AlongText:
-        """The same after the contexts of some of so many groups, which are laid out as in `without`."""
+        """The same for the contexts of these groups only; groups as in `without`."""
         each = np.array(self.by_context).reshape(groups, -1)[list(taken)].ravel()
         alone = self.error * sqrt(len(self.by_context))
         error = alone / sqrt(len(each))
@@ -397,22 +399,23 @@ class AlongText:
 
 
 def along(means: Any, error: float) -> float:
-    """Tokens a block along a text with these means after places of it, each known up to a standard error.
+    """Tokens a block along a text, from the means at some positions of it, each known up to a standard error.
 
-    Where blocks are short more of them begin: over a stretch of `n` tokens with mean `m` there are `n / m`. So it is
-    the harmonic mean, of numbers that are drawn together until they differ by no more than their errors leave. Right
-    where means change slowly along the text; were each block's independent of the last, it would be their average.
+    More blocks begin where blocks are short: `n / m` of them in `n` tokens with mean `m`. So the answer is the harmonic
+    mean. Before, the means are shrunk towards their average, to remove the variance that comes from their errors. This
+    is right where means change slowly along the text; if they were independent from block to block, the answer would be
+    the ordinary average.
     """
     centre, variance = float(means.mean()), float(means.var())
-    kept = sqrt(max(1 - error**2 / variance, 0.0)) if variance > 0 else 0.0
-    return 1 / float((1 / (centre + kept * (means - centre))).mean())
+    shrinkage = sqrt(max(1 - error**2 / variance, 0.0)) if variance > 0 else 0.0
+    return 1 / float((1 / (centre + shrinkage * (means - centre))).mean())
 
 
 class SharedTrees:
-    """Tokens a block of many verifiers on many schemes after the same contexts, which count alike.
+    """Expected tokens a block of many verifiers on many schemes after the same contexts, of equal weight.
 
-    All verifiers and all schemes see the same rows and the same trees of a context, so that differences between them
-    are surer than each alone. Tables are made once.
+    All verifiers and schemes get the same rows and the same trees after a context, so that differences between them
+    have smaller errors than the means themselves. Tables are computed once.
     """
 
     def __init__(
@@ -433,7 +436,7 @@ class SharedTrees:
         return most_tokens(scheme, self._cases)
 
     def seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
-        """How long the exact answer is expected to take; None where it is sampled."""
+        """Estimated seconds of the exact answer; None where the answer is sampled."""
         law = self._law_seconds(named, scheme)
         return self._sum_seconds(named, scheme) if law is None else law
 
@@ -447,7 +450,7 @@ class SharedTrees:
         return None
 
     def _sum_seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
-        """Of sums, without the rows that several verifiers share; timed after the first context."""
+        """Seconds of sums, without computing the rows, which verifiers share; measured on the first context."""
         key = named.spec, scheme
         if key not in self._summing:
             self._summing[key] = None
@@ -460,7 +463,7 @@ class SharedTrees:
         return None if seconds is None or seconds > self.budget.seconds else seconds
 
     def _read(self, depth: int) -> bool:
-        """Whether the rows at contexts of this depth are read after all contexts; after the first one they are now."""
+        """Whether the budget allows the rows of this depth after all contexts; computes those after the first."""
         if depth not in self._reading:
             self._reading[depth], began = inf, perf_counter()
             self._rows[0].level(depth)
@@ -469,11 +472,11 @@ class SharedTrees:
 
     @property
     def reading(self) -> float:
-        """Seconds of the rows for sums that are not read yet, as far as `seconds` was asked."""
+        """Estimated seconds of missing rows for sums, for the schemes that `seconds` was called with."""
         return sum(seconds for seconds in self._reading.values() if seconds <= self.budget.reading)
 
     def read(self, progress: Tick) -> None:
-        """Read these rows now; progress: told of every context."""
+        """Compute these rows now; progress: called with 1 after each context."""
         deepest = max((depth for depth, seconds in self._reading.items() if seconds <= self.budget.reading), default=-1)
         for rows in self._rows:
             if deepest >= 0:
@@ -482,15 +485,15 @@ class SharedTrees:
         self._reading |= {depth: 0.0 for depth in self._reading if depth <= deepest}
 
     def trial(self) -> None:
-        """Draw one tree of every scheme, after the first context."""
+        """Draw one tree of every scheme after the first context, for timing."""
         trees = RootTrees(self._setting.pair, self._setting.warp, self.contexts[0])
         trees.one_of_each(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
 
     def of(self, combinations: Sequence[Combination], progress: Tick | None = None) -> list[AlongText]:
-        """Of each verifier on its scheme; progress: told of every combination and context.
+        """Expected tokens of each verifier on its scheme; progress: called with numbers of finished contexts.
 
-        Raises `InvalidInput` for a verifier that is not lossless where that can be seen and for one whose card does
-        not claim the scheme where it cannot, and what verifiers raise.
+        Raises `InvalidInput` for a verifier whose exact law is not lossless, and, where the law is too large to
+        compute, for one whose card does not declare the scheme; and what verifiers raise.
         """
         results: dict[int, AlongText] = {}
         for place, (named, scheme) in enumerate(combinations):
@@ -523,7 +526,7 @@ class SharedTrees:
         return AlongText.of(prediction.means, 1.0 + scheme.depth, prediction.how)
 
     def _known(self, named: NamedVerifier, scheme: DraftScheme) -> tuple[Delayed, Any] | None:
-        """The deepest upper part of the scheme that has sums, and its means; None where the rest does not add to it."""
+        """The deepest upper part of the scheme whose means are sums, with these means; None if there is none."""
         if nests(named.verifier, scheme) or named.verifier.card.single_path:
             for part in upper_parts(scheme):
                 with suppress(TooLarge):
@@ -535,7 +538,7 @@ class SharedTrees:
         means = np.zeros((len(combinations), len(self.contexts), self.budget.trees))
         known = [self._known(*combination) for combination in combinations]
         for number, context in enumerate(self.contexts) if combinations else ():
-            # trees of all schemes, so that they are the same whoever is asked about, in this call or another
+            # trees of all schemes are drawn, so that they are the same for any choice of combinations
             drawing, choices = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
             trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
             drawn = [trees.one_of_each(self._schemes, SamplingCoin(drawing)) for _ in range(self.budget.trees)]
@@ -544,7 +547,7 @@ class SharedTrees:
                 at = self._schemes.index(scheme)
                 with named_errors(named.label):
                     means[place, number] = [judge.of(each[at], scheme) for each in drawn]
-                    if (upper := known[place]) is not None:  # exact as far as it goes, from trees what is below
+                    if (upper := known[place]) is not None:  # the upper part is exact, the difference to it sampled
                         above = self._schemes.index(upper[0])
                         means[place, number] -= [judge.of(each[above], upper[0]) for each in drawn]
                         means[place, number] += upper[1][number]
@@ -559,7 +562,7 @@ class SharedTrees:
 
 
 def upper_parts(scheme: DraftScheme) -> list[Delayed]:
-    """The trees that a delayed one has as its upper parts, the deepest first."""
+    """The delayed trees that are upper parts of a delayed tree, the deepest first."""
     if type(scheme) is not Delayed:
         return []
     return [
@@ -577,10 +580,10 @@ def labels(
     trees: int | None,
     generator: np.random.Generator,
 ) -> list[tuple[float, float]]:
-    """`E[tau + 1]` of every action after a root, and its variance: of `tau` where it is exact, else of the mean.
+    """`E[tau + 1]` of every action after a root with a variance: of `tau` where the mean is exact, else of the mean.
 
-    trees: None for laws of a verifier that goes from the top down. Else one tree that branches off its trunk everywhere
-    labels all shapes that are parts of it.
+    trees: None for the exact laws of a verifier that goes from the top down; else the number of sampled trees. Each is
+    a tree with branches at every depth of its trunk, and all shapes are evaluated on parts of it.
     """
     if trees is None:
         case = upper_case(pair, warp, root, deepest(actions))
@@ -594,7 +597,7 @@ def labels(
 
 
 def deepest(actions: Sequence[Delayed]) -> int:
-    """The depth of the deepest action; raises `InvalidInput` where none drafts anything."""
+    """The depth of the deepest action; raises `InvalidInput` where no action drafts a token."""
     depth = max(scheme.depth for scheme in actions)
     if not depth:
         raise InvalidInput("no action drafts anything; widen --K, --L1 or --L2")
@@ -602,11 +605,11 @@ def deepest(actions: Sequence[Delayed]) -> int:
 
 
 def most_tokens(scheme: DraftScheme, cases: Sequence[Case]) -> float:
-    """What no lossless verifier exceeds on a scheme, a mean over cases given by tables.
+    """An upper bound on `E[tau + 1]` of all lossless verifiers on a scheme, averaged over cases given by tables.
 
     A lossless verifier accepts a context `c` with probability `p(c)` at most, and only where the tree has it. So
-    `E[tau + 1] <= 1 + sum over depths of sum over c of min(p(c), P(tree has c))`, and no depth brings more than the one
-    above it: below the tables a depth brings what the last one in them does. On a delayed tree `P(tree has c)` is the
+    `E[tau + 1] <= 1 + sum over depths of sum over c of min(p(c), P(tree has c))`. The terms do not increase with depth,
+    so a depth below the tables gets the term of their last depth. On a delayed tree `P(tree has c)` is the
     probability that the trunk draws its part of `c` and one of `K` branches the rest; of other schemes nothing is
     assumed.
     """
@@ -625,7 +628,7 @@ def _most_of(scheme: Delayed, case: Case) -> float:
 
 
 def _accepted(scheme: Delayed, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:
-    """The bound on the probability that a block accepts so many drafts."""
+    """The bound on the probability that a block accepts at least `depth` drafted tokens."""
     trunk = joint(draft[: min(depth, scheme.L1)])
     reached = joint(draft[:depth])
     before = np.repeat(trunk, len(reached) // len(trunk))
@@ -638,11 +641,11 @@ def _accepted(scheme: Delayed, target: Sequence[Any], draft: Sequence[Any], dept
 def planned_scheme(
     scheme: DraftScheme, setting: Setting, cases: Sequence[Case] | None = None
 ) -> tuple[DraftScheme, str]:
-    """The scheme with its tree, and in words what was planned from what; any other scheme, and nothing to say.
+    """A Sequoia scheme with its planned tree and a note on how it was planned; other schemes unchanged, with no note.
 
-    Sequoia's tree is planned from how often the target takes what the draft offers, measured exactly on the tables
-    after the roots; where these would be too large, on those of the most probable tokens. A tree that is given stays as
-    it is. cases: tables after the roots where they are at hand. Raises `InvalidInput` where nothing can be measured.
+    Sequoia's tree is planned from acceptance rates, computed exactly on the tables after the roots, or on tables of the
+    most probable tokens where full ones would be too large. A tree that the user gives is kept. cases: tables after the
+    roots if the caller has them. Raises `InvalidInput` where even cut tables are too large.
     """
     if not isinstance(scheme, Sequoia) or scheme.tree or not (scheme.nodes and scheme.depth):
         return scheme, ""

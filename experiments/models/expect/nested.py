@@ -1,9 +1,9 @@
-"""`E[tau + 1]` from one delayed tree, depth by depth: a node counts by what is drafted down to it, not below.
+"""`E[tau + 1]` from one delayed tree, depth by depth, where each depth uses only the tree down to that depth.
 
-The mean over the drafts below a node of the probability that something at or below it is accepted is known: its weight
-or score, where the verifier is sound. Put in its place, `P(tau >= d)` is the mean of a function of the tree down to
-depth `d`. So a deeper tree never has less than its own upper part, verifiers with one law on a path have the same
-number on each, and nothing is left to the coin.
+For a sound verifier, the probability that the node or something below it is accepted, averaged over the drafts below
+the node, is the weight or score of the node. With this value `P(tau >= d)` is the mean of a function of the tree down
+to depth `d`. So the estimate on a deeper tree is never below that on its upper part, verifiers with the same law on a
+path get the same number on every path, and no coin is sampled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from draftproof.verifiers._weights import child_weight
 
 
 def nests(verifier: Verifier, scheme: DraftScheme) -> bool:
-    """Whether `Nested` takes the trees of the scheme."""
+    """Whether `Nested` can evaluate the verifier on trees of the scheme."""
     if type(scheme) is not Delayed or scheme.name not in lossless_for(verifier.card):
         return False
     if closed_form(verifier):
@@ -34,7 +34,7 @@ def nests(verifier: Verifier, scheme: DraftScheme) -> bool:
 
 @dataclass
 class Nested(TreeEfficiency):
-    """See the module, of verifiers and schemes that `nests` names. What happens at a node is computed once."""
+    """Computes it for the verifiers and schemes that `nests` allows; the result at a node is computed once."""
 
     def of(self, root: DraftNode) -> Any:
         structure: Any = offered(self.verifier)

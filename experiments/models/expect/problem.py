@@ -1,8 +1,8 @@
 """A pair of models as a problem of the exact commands: its own rows of p and q after root contexts of a text.
 
 `V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 4`
-most probable ones are kept and four more stand for all others, so that what holds of the tables holds of a verifier of
-the whole vocabulary, and their cases bring along what bounds every other verifier from above (`truncated`).
+most probable tokens are kept and four more stand for all others. Block efficiencies on such tables are those of a
+verifier of the whole vocabulary, and a second instance bounds every other verifier from above (`truncated`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.inputs.sources import EXACT_ENTRIES
-from draftproof.experiments.models.expect.tables import Tables, kept_tables, pair_tables
+from draftproof.experiments.models.expect.tables import Tables, cached_tables, pair_tables
 from draftproof.experiments.models.expect.truncated import REST, truncated_tables
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened
@@ -32,11 +32,11 @@ from draftproof.simulator.instances.processes import TableProcess, rationalise, 
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
-#: Tokens up to which a vocabulary is taken whole, and how many tokens tables have where it is larger.
+#: Vocabularies of at most `FULL` tokens are not cut; the tables of larger ones have `CUT` tokens.
 FULL, CUT = 32, 8
-#: Root contexts where nobody says how many.
+#: The default number of root contexts.
 ROOTS = 4
-#: Seconds of tables that are worth a word.
+#: The estimated time is printed where computing tables takes more seconds than this.
 LONG = 5.0
 
 
@@ -44,10 +44,10 @@ LONG = 5.0
 class PairProblem:
     """A pair of models after contexts of a text, each of equal weight.
 
-    names: of both models; digest: hash of their weights and of what computes with them. pair: None in another process,
-    which has the tables that were made before. text_hash: of the text, or of the file of prompts, that `given` is from.
-    vocab_size: `V` of the tables; whole: of the pair. denominator: what
-    exact rows are rounded to; None: what the models compute, in multiples of `2^-52`.
+    names: of both models. digest: hash of their weights, precision, device and library versions. pair: None in another
+    process, which gets tables computed before. given: the root contexts; words: their names; text_hash: of the text or
+    the file of prompts that they come from. vocab_size: `V` of the tables; whole: `V` of the pair. denominator: exact
+    rows are rounded to multiples of 1/denominator; None: to multiples of `2^-52`, which keeps the float64 rows.
     Raises `InvalidInput` for a `V` that the vocabulary does not have.
     """
 
@@ -80,7 +80,7 @@ class PairProblem:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Of the prompts that roots come from; none where it is a text."""
+        """The groups of the prompts that roots come from; empty where they come from a text."""
         return self.given.groups
 
     @property
@@ -88,7 +88,7 @@ class PairProblem:
         return self.whole > self.vocab_size
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes: without the models."""
+        """The state for other processes, without the models."""
         return {**self.__dict__, "pair": None}
 
     @property
@@ -109,12 +109,12 @@ class PairProblem:
         numbers, found = RATIONAL if exact else FLOAT64, []
         for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
             above = None
-            if self.cut and self.denominator is None:  # rounded tables bound nothing but themselves
-                above = Case(word, *self._processes(tables.above_target, tables.above_draft, numbers), weight)
-            found.append(Case(word, *self._processes(tables.target, tables.draft, numbers), weight, above=above))
+            if self.cut and self.denominator is None:  # rounded tables do not bound the whole vocabulary
+                above = Case(word, *self._table_processes(tables.above_target, tables.above_draft, numbers), weight)
+            found.append(Case(word, *self._table_processes(tables.target, tables.draft, numbers), weight, above=above))
         return found
 
-    def _processes(
+    def _table_processes(
         self, target: Sequence[Any], draft: Sequence[Any], arithmetic: Arithmetic
     ) -> tuple[TableProcess, TableProcess]:
         grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
@@ -126,14 +126,14 @@ class PairProblem:
 
     def _tables(self, depth: int) -> list[Tables]:
         if depth not in self.tables:
-            self.tables[depth] = self._made(depth)
+            self.tables[depth] = self._compute_all(depth)
         return self.tables[depth]
 
-    def _made(self, depth: int) -> list[Tables]:
+    def _compute_all(self, depth: int) -> list[Tables]:
         started, found = perf_counter(), []
         for number, root in enumerate(self.contexts):
             key = strong_id({**self.source, "roots": [list(root)], "depth": depth})
-            found.append(kept_tables(key, lambda root=root: self._computed(root, depth)))  # type: ignore[misc]
+            found.append(cached_tables(key, lambda root=root: self._compute(root, depth)))  # type: ignore[misc]
             rest = (perf_counter() - started) * (len(self.contexts) - 1 - number) / (number + 1)
             if number == 0 and rest > LONG:
                 rows = sum(self.vocab_size**length for length in range(depth + 1))
@@ -143,12 +143,12 @@ class PairProblem:
             remark(
                 f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
                 f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
-                + self._says
+                + self._scope_note
             )
         return found
 
     @property
-    def _says(self) -> str:
+    def _scope_note(self) -> str:
         if self.denominator is not None:
             return f"rounded to multiples of 1/{self.denominator}, they say nothing of all {self.whole:,} tokens"
         return (
@@ -156,7 +156,7 @@ class PairProblem:
             "tokens; of trees of other schemes nothing is said but for these tables"
         )
 
-    def _computed(self, root: Context, depth: int) -> Tables:
+    def _compute(self, root: Context, depth: int) -> Tables:
         if self.pair is None:
             raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
         if not self.cut:
@@ -175,7 +175,7 @@ class PairProblem:
 
 
 def fewest(whole: int) -> int:
-    """The least `V` of tables of a pair with so many tokens."""
+    """The smallest allowed `V` of tables for a pair of `whole` tokens."""
     return min(whole, REST + 1)
 
 
@@ -187,9 +187,9 @@ def pair_problem(
     root: str | None = None,
     denominator: int | None = None,
 ) -> PairProblem:
-    """The problem after `count` prompts or contexts of a text, or after one text, `root`.
+    """The problem after `count` prompts or contexts of a text, or after the one text `root`.
 
-    size: `V`; by default the vocabulary up to `FULL` tokens, `CUT` beyond. Raises `InvalidInput`.
+    size: `V` of the tables; by default the whole vocabulary up to `FULL` tokens, else `CUT`. Raises `InvalidInput`.
     """
     pair = opened.pair
     if root == "":

@@ -1,13 +1,13 @@
-"""Tokens a block by sums over contexts, exact at any vocabulary where few rows decide.
+"""Expected tokens a block by exact sums over contexts, for any vocabulary where few rows are needed.
 
-The rows after the leaves of a tree decide only the correction, so `P(tau >= d)` for `d <= L` needs the rows of both
-models at the contexts of less than `L` tokens that the draft may reach: one at depth 1, one batch of `V` more at depth
-2. Summed are verifiers whose state at a context does not depend on the drafts beside it, see `summable`:
+The rows after the leaves of a tree decide only the correction. So `P(tau >= d)` for `d <= L` needs the rows of both
+models only at the contexts of fewer than `L` tokens that the draft can reach: one row for `L = 1`, and a batch of `V`
+more for `L = 2`. This works for verifiers whose state at a context does not depend on the siblings there (`summable`):
 
-- from the top down, with the number of paths that go through a context (`TopDown.child_law`);
-- on one path, with the weight of the context. A sound verifier accepts something at or below a context with that
-  probability, given that the path goes there, so `P(tau >= d)` is the mean weight at depth `d`;
-- verifiers of a layer where the trunk forks at the last depth: the mean score of all children of the fork.
+- verifiers that go from the top down: the state is the number of paths through a context (`TopDown.child_law`);
+- verifiers of one path: the state is the weight of the context. A sound verifier accepts something at or below a
+  context with that probability, given that the path goes there, so `P(tau >= d)` is the mean weight at depth `d`;
+- layer verifiers on trees that branch only at the last depth: the last term is the mean score of all children there.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from draftproof.simulator.protocol import Context, DraftScheme, Verifier
 from draftproof.simulator.structures import Layered, LeafToRoot, OnePath, TopDown
 from draftproof.simulator.vectors import minimum, token_by_token
 
-#: Contexts of one depth whose rows are read; each is a pass of both models, in batches.
+#: The most contexts of one depth; each takes a row of both models, computed in batches.
 MOST_CONTEXTS = 4096
 
 
 class RootRows:
-    """The rows of both models at the contexts that the draft may reach after a root, each computed once.
+    """The rows of both models at the contexts that the draft can reach after a root, each computed once.
 
-    read: given "target" or "draft" and `n` contexts, shape `(n, length)`, their rows, shape `(n, V)`. entries: numbers
-    of one model at one depth; `level` raises `TooLarge` beyond.
+    read: computes the rows, shape `(n, V)`, of "target" or "draft" at `n` contexts, shape `(n, length)`. entries: the
+    most numbers of one model at one depth; `level` raises `TooLarge` beyond.
     """
 
     def __init__(self, read: Callable[[str, Any], Any], vocab_size: int, entries: int) -> None:
@@ -66,20 +66,22 @@ class RootRows:
         return self._rows[depth]
 
     def below(self, depth: int, masses: Any) -> Any:
-        """Masses of the tokens after the contexts of this depth, shape `(n, V)`, as masses of the contexts below."""
+        """Masses of next tokens after contexts of this depth, shape `(n, V)`, as masses of the contexts one deeper."""
         self.level(depth + 1)
         return masses[self._from[depth]]
 
 
 def summable(verifier: Verifier, scheme: DraftScheme) -> bool:
-    """Whether `reaches` knows the verifier on the scheme, with rows enough. Structures of users prove nothing."""
+    """Whether `reaches` can evaluate the verifier on the scheme; never a user-defined one, as nothing is proved."""
     if type(scheme) is not Delayed or not scheme.depth or not is_library(verifier):
         return False
     structure = structure_of(verifier, scheme)
     if isinstance(structure, TopDown):
         return structure.child_law is not None
     one = scheme.K == 1
-    return scheme.name in lossless_for(verifier.card) and (  # weights are probabilities of sound verifiers alone
+    return scheme.name in lossless_for(
+        verifier.card
+    ) and (  # weights are probabilities only where the verifier is sound
         isinstance(structure, OnePath)
         or (isinstance(structure, LeafToRoot) and one)
         or (isinstance(structure, Layered) and (one or scheme.L2 == 1))
@@ -87,19 +89,19 @@ def summable(verifier: Verifier, scheme: DraftScheme) -> bool:
 
 
 def reaches(verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
-    """`P(tau >= d)` for `d = 0..L` of a verifier that is `summable`, in float64.
+    """`P(tau >= d)` for `d = 0..L` of a `summable` verifier, in float64.
 
-    Raises `TooLarge` for too many rows and `UnsupportedTree` as the verifier does.
+    Raises `TooLarge` for too many rows, and `UnsupportedTree` where the verifier does.
     """
     structure = structure_of(verifier, scheme)
     if isinstance(structure, TopDown):
-        return _counted(structure, verifier, scheme, rows)
+        return _top_down_reaches(structure, verifier, scheme, rows)
     if isinstance(structure, OnePath) and structure.only is not None:
         structure.only(scheme)
-    return _weighed(structure, scheme, rows)
+    return _weighted_reaches(structure, scheme, rows)
 
 
-def _counted(structure: TopDown, verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
+def _top_down_reaches(structure: TopDown, verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
     law, last_law = child_law_of(structure, verifier.card), last_child_law_of(structure, verifier.card)
     masses: dict[int, Any] = {1: np.ones(1)}
     found = [1.0]
@@ -116,7 +118,7 @@ def _counted(structure: TopDown, verifier: Verifier, scheme: Delayed, rows: Root
     return found
 
 
-def _weighed(structure: Any, scheme: Delayed, rows: RootRows) -> list[float]:
+def _weighted_reaches(structure: Any, scheme: Delayed, rows: RootRows) -> list[float]:
     mass = weight = np.ones((1, 1))
     selection = structure.selection if isinstance(structure, OnePath) else None
     state: Sequence[Any] = selection.root(mass) if selection else ()
@@ -142,7 +144,7 @@ def _weighed(structure: Any, scheme: Delayed, rows: RootRows) -> list[float]:
 
 
 def _one_branch(score: Any, p: Any, q: Any) -> Any:
-    """The score of the only child of a layer, see `Layered`."""
+    """The score of a child without siblings, see `Layered`."""
     return minimum(score * p, q) / (q + (q <= 0))
 
 

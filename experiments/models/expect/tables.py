@@ -1,9 +1,9 @@
-"""The exact tables of p and q after a root, and those that are kept in the user's folder of caches.
+"""The exact tables of p and q after a root, stored in the user's cache folder.
 
-`V` is the vocabulary size, `L` the depth. Rows are computed by batched passes over all contexts of one length; the
-pass over the root itself is done once and its cache is shared, where the model has an ordinary cache. Tables are kept
-under the hash of all that decides them; a file whose contents do not have the hash that it was written with is computed
-again, never read.
+`V` is the vocabulary size, `L` the depth. Rows are computed by batched passes over all contexts of one length. The pass
+over the root is done once and its key-value cache is shared, where the model has an ordinary one. The file of a table
+is named by the hash of everything that determines it. It also holds the hash of its contents; a file whose contents do
+not match is ignored and computed again.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from draftproof.simulator.instances.sampling import Sampling
 class Tables:
     """Target tables to depth `L`, draft tables to `L - 1`, `[d]` of shape `(V**d, V)`, float64.
 
-    outside: by depth 1..L the probability of a path with a token that was not kept, shape `(2, L)` for target and
-    draft; of shape `(2, 0)` where all tokens are. above_target, above_draft: where not all are kept, tables whose
-    optimum bounds that of the whole vocabulary from above (`truncated`).
+    outside: by depth 1..L the probability that a path of the target or the draft has a token that is not in the tables,
+    shape `(2, L)`; shape `(2, 0)` where the tables have all tokens. above_target, above_draft: for cut vocabularies,
+    tables whose optimum bounds that of the whole vocabulary from above (`truncated`).
     """
 
     target: Sequence[Any]
@@ -51,12 +51,12 @@ class Tables:
 
 _PARTS = ("target", "draft", "above_target", "above_draft")
 
-#: Whatever numpy and the reader of archives say to what is no archive of arrays, or was damaged.
-_NO_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
+#: What numpy and zipfile raise for a file that is damaged or no archive of arrays.
+_BAD_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 
 
-def kept_tables(key: str, make: Callable[[], Tables]) -> Tables:
-    """The tables of this key, computed where they are not at hand; a folder that cannot be written keeps nothing."""
+def cached_tables(key: str, make: Callable[[], Tables]) -> Tables:
+    """The tables of this key from the cache folder; computed, and stored if the folder is writable, if not there."""
     path = cache_folder() / f"tables-{key}.npz"
     found = _read(path)
     if found is None:
@@ -68,7 +68,7 @@ def kept_tables(key: str, make: Callable[[], Tables]) -> Tables:
 
 
 def cache_folder() -> Path:
-    """`draftproof` in the folder where this user's programs keep what can be made again."""
+    """The folder `draftproof` in the user's cache folder (`XDG_CACHE_HOME`)."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "draftproof"
 
 
@@ -82,11 +82,11 @@ def _packed(tables: Tables) -> bytes:
 
 
 def _read(path: Path) -> Tables | None:
-    """What a file holds; None where there is none, and where it is not as it was written."""
+    """The tables of a file; None where there is no file, or where it is damaged."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
-    except _NO_ARCHIVE:
+    except _BAD_ARCHIVE:
         return None
     digest = arrays.pop("digest", None)
     if digest is None or digest.tobytes() != _digest(arrays):
@@ -108,8 +108,8 @@ def _digest(arrays: dict[str, Any]) -> bytes:
 def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
     """Target tables for contexts of length 0..L and draft tables for 0..L-1 after the root, float64.
 
-    root: the tokens of the text before the draft tree, at least one. depth: `L`; at 0 the row of each at the root.
-    Rows sum to 1 to within 1e-15 or so. Raises `InvalidInput` for a bad root or depth and `TooLarge` for tables
+    root: the tokens of the text before the draft tree, at least one. depth: `L`; 0: only rows at the root.
+    Rows sum to 1 up to about 1e-15. Raises `InvalidInput` for a bad root or depth and `TooLarge` for tables
     of more than `MAX_TABLE_ENTRIES` numbers.
     """
     if depth < 0:
@@ -131,9 +131,9 @@ def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Ca
 
 
 def upper_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
-    """As `root_case`, but that the target's deepest rows are uniform: only corrections see them.
+    """As `root_case`, but with uniform rows of the target at the leaves, which only decide the correction there.
 
-    depth: at least 1. It tells the depths that a verifier accepts if it goes from the top down.
+    depth: at least 1. Verifiers that go from the top down accept the same depths on it as on the full tables.
     """
     size, (target, draft) = pair.vocab_size, pair_tables(pair, warp, root, depth - 1)
     deepest = np.full((size**depth, size), 1 / size)
@@ -144,7 +144,7 @@ def upper_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> C
 
 
 def check_size(vocab_size: int, depth: int) -> None:
-    """Raises `TooLarge` for tables that would take too many passes, with the depth that does not."""
+    """Raises `TooLarge` for tables that would be too large; the message names the largest depth that fits."""
     check_table_size(vocab_size, depth, FLOAT64)
     if table_entries(vocab_size, depth) > MAX_TABLE_ENTRIES:
         fits = max((each for each in range(depth) if table_entries(vocab_size, each) <= MAX_TABLE_ENTRIES), default=0)
@@ -184,7 +184,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
 
 
 def _root_cache(pair: Pair, which: str, prefix: Any) -> Any:
-    """What the model remembers of the root; None where it has no ordinary cache."""
+    """The key-value cache of the model after the root; None where it has no ordinary one."""
     torch, _ = libraries()
     from transformers import DynamicCache
 

@@ -1,9 +1,9 @@
 """Draft trees after one root, drawn from rows of plain passes, each over its whole context.
 
-Neither caches nor tree attention take part, so what the loop does is held to them. A row is computed once.
-Delayed trees are parts of one tree that branches off its trunk everywhere, so that one drawing serves all shapes; on
-each part the law is that of the shape alone, though parts of one drawing are not independent. Other schemes are drawn
-by themselves and share the rows.
+No cache and no tree attention is used, so these trees are an independent reference for the loop. A row is computed
+once. All delayed trees are parts of one larger tree with branches at every depth of its trunk, so that one drawing
+serves all shapes. Each part has the law of its own shape; parts of one drawing are not independent. The trees of other
+schemes are drawn separately and share the rows.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme
 
-#: By trunk length the paths that go through the trunk so far and then apart; the first one is the trunk to its end.
+#: For every trunk length the paths that leave the trunk there; the first of them is the trunk itself.
 Grown: TypeAlias = dict[int, list[Context]]
 
 
 class RootTrees:
-    """Trees after the tokens of `root`, with the rows of both models. target, draft: the rows that are known."""
+    """Draws trees after the tokens of `root`. target, draft: the rows of both models computed so far."""
 
     def __init__(self, pair: Pair, warp: Sampling, root: Context) -> None:
         self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
         self._pair, self._warp, self._root = pair, warp, root
 
     def drawn(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
-        """So many trees of a scheme, drawn side by side; raises as `drawing`."""
+        """`count` trees of a scheme, drawn together so that their rows share passes; raises as `drawing`."""
         drawings = [drawing(scheme, self._pair.vocab_size, coin, self.draft.known) for _ in range(count)]
         drawn: dict[int, DraftTree] = {}
         while len(drawn) < count:
@@ -39,7 +39,7 @@ class RootTrees:
         return [drawn[number] for number in range(count)]
 
     def one_of_each(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
-        """The root of one tree of every scheme; all delayed ones are parts of one tree."""
+        """The root of one tree of every scheme; all delayed trees are parts of one larger tree."""
         shapes = [scheme for scheme in schemes if type(scheme) is Delayed]
         grown = self._grown(shapes, coin) if shapes else {}
         return self.roots(
@@ -47,12 +47,12 @@ class RootTrees:
         )
 
     def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:
-        """The root of each tree, with the target's rows of all their nodes."""
+        """The root of each tree, after the target's rows of all nodes are computed."""
         self._add("target", [node for tree in trees for node in ((), *nodes_of(tree))])
         return [tree.root(self.target, self.draft) for tree in trees]
 
     def _add(self, which: str, contexts: Iterable[Context]) -> None:
-        """Add the rows after these contexts that are missing, in one batch of passes for each length."""
+        """Compute the missing rows after these contexts, in one batch for each length."""
         known = {"target": self.target, "draft": self.draft}[which].known
         missing = set(contexts) - known.keys()
         for length in sorted({len(context) for context in missing}):
@@ -61,9 +61,9 @@ class RootTrees:
             known.update(zip(some, rows.cpu().numpy(), strict=True))
 
     def _grown(self, shapes: Sequence[Delayed], coin: Coin) -> Grown:
-        """A tree, level by level: a long trunk, and after each trunk length as many branches as any shape has there.
+        """Draw the larger tree, level by level: a long trunk, at each trunk length with all branches that shapes need.
 
-        The first branch after each length is the trunk itself: every shape finds its branches i.i.d. in the tree.
+        The first branch at each length is the trunk itself, so the branches of every shape are i.i.d.
         """
         ends = {scheme.L1: 0 for scheme in shapes}
         widths = dict.fromkeys(ends, 1)

@@ -1,21 +1,22 @@
-"""Tables of the most probable tokens alone, for vocabularies whose full tables would not fit, with bounds of the whole.
+"""Tables of the most probable tokens, for vocabularies whose full tables are too large, and bounds for all tokens.
 
-At every context the `m` tokens with the largest `(p + q) / 2` are kept, in falling order. Their meaning changes from
-context to context. The others, the rest `R`, become a few tokens, by how much of the target's mass the draft has. Two
-instances are made of the same rows:
+At every context the `m` tokens with the largest `(p + q) / 2` are kept, in falling order, so token `i` is another token
+of the vocabulary from context to context. The other tokens, the rest `R`, are merged into a few tokens, grouped by the
+ratio of `q` to `p`. Two instances are made of the same rows:
 
 `below` has four more tokens: `shared` with mass `sum min(p, q)` over `2 q >= p` in both models, `twice` with `2 q(G)`
-in the target and `q(G)` in the draft for the tokens `G` with `2 q < p`, `surplus` and `excess` with what the target
-and the draft have beyond that, each alone. After them the models have nothing in common: the target puts everything
-on token 0, the draft on `excess`.
+in the target and `q(G)` in the draft for the tokens `G` with `2 q < p`, `surplus` and `excess` with the
+remaining mass of the target and of the draft, which the other model does not have. After these four the models have
+nothing in common: the target puts all mass on token 0, the draft on `excess`.
 `above` has three more: the rest where `q >= p`, where `p > q >= p / 2`, and where `2 q < p`, each with its masses in
-both models. After them the models are one: both put everything on token 0.
+both models. After these three the models are equal: both put all mass on token 0.
 
 Claim: for delayed trees, with `V(I)` the optimum over all lossless verifiers of an instance `I`,
 
     V(below) <= V(whole) <= V(above),
 
-and every lossless verifier of `below` is one of the whole, with the same block efficiency ("behind the cut").
+and every lossless verifier on `below` gives a lossless verifier on the whole vocabulary with the same block efficiency
+(the verifier "behind the cut").
 
 Proof, below. Label each drafted token `y` of `R` path by path: `twice` in `G`; elsewhere `shared` with probability
 `min(p, q)(y) / q(y)`, else `excess`. A labelled path has the law of a path of `below`, and i.i.d. paths stay i.i.d.
@@ -30,9 +31,9 @@ of the mapped tree of the whole, so a verifier of `above` may draw a tree of the
 lossless verifier on it and map what comes back. Sums over groups of `D(c) p(y) = D(c, y) + e(c, y)` are the same
 equation for the groups, so that is lossless, and depths are not changed.
 
-Nothing is lost where `R` has no mass: then all three are one instance. More tokens kept never widen the interval, and
-on one path of one token it is a point. Numbers of a verifier on `below` are exact for the same verifier behind the
-cut; with all rows it may do better or worse.
+Where `R` has no mass the three instances are the same. Keeping more tokens never widens the interval, and on a tree of
+one token it is a point. Numbers of a verifier on `below` are exact for that verifier behind the cut; the verifier with
+all rows may accept more or fewer tokens.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.instances.sampling import Sampling
 
-#: Tokens of `below` that stand for what is not kept.
+#: The number of tokens of `below` that stand for the tokens that are not kept.
 REST = 4
-#: Numbers in truncated tables, which decides how many tokens they keep.
+#: The most numbers in truncated tables; it decides how many tokens are kept.
 TRUNCATED_ENTRIES = 60_000
 
 
 @dataclass(frozen=True)
 class Truncated:
-    """Target tables to depth `L`, draft tables to `L - 1`, and what stands outside them.
+    """Target tables to depth `L`, draft tables to `L - 1`, and the probability of leaving them.
 
     target, draft: `below`, `V = m + 4`. above: target and draft of `above`, `V = m + 3`.
-    tokens: for each depth the kept tokens of the whole vocabulary after kept ones, shape `(m**d, m)`.
+    tokens: for each depth the numbers of the kept tokens in the whole vocabulary, after kept tokens, shape `(m**d, m)`.
     outside_target, outside_draft: by depth `1..L`, the probability that one of the first `d` tokens drawn from the
     model was not kept.
     """
@@ -89,7 +90,7 @@ def truncated_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int
 
 
 def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
-    """Tables of the most probable tokens after each root; empty where no token is left out, or none could be kept."""
+    """Tables of the most probable tokens after each root; empty where all tokens fit, or not even one does."""
     kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - REST
     if not depth or not 1 <= kept < setting.pair.vocab_size:
         return []
@@ -99,8 +100,8 @@ def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
 def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, batch: int = 1024) -> Truncated:
     """The tables of any two processes, in the arithmetic of their rows.
 
-    rows: given "target" or "draft" and contexts, shape `(n, length)`, their rows, shape `(n, V)`, of at most `batch`
-    contexts. kept: at most `V`.
+    rows: computes the rows, shape `(n, V)`, of "target" or "draft" at up to `batch` contexts, shape `(n, length)`.
+    kept: at most `V`.
     """
     parts, tokens = [], []
     contexts = np.zeros((1, 0), dtype=np.int64)
@@ -124,10 +125,10 @@ def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, batch: in
 
 
 def _level(rows: Callable[[str, Any], Any], contexts: Any, kept: int) -> tuple[Any, Any]:
-    """What is kept of the rows of both models at contexts of one length, and which tokens those are.
+    """The cut rows of both models at contexts of one length, and the numbers of the kept tokens.
 
-    The first has shape `(2, n, m + 6)`: after the kept tokens for each group of the rest the mass that one token can
-    stand for in both models, and what the model has beyond it.
+    Cut rows have shape `(2, n, m + 6)`: the masses of the kept tokens, then for each group of the rest the mass of its
+    common token (`shared` or `twice`) and the remaining mass of the model.
     """
     p, q = (rows(which, contexts) for which in ("target", "draft"))
     ranked = np.argsort(-(p + q), axis=1, kind="stable")
@@ -140,19 +141,19 @@ def _level(rows: Callable[[str, Any], Any], contexts: Any, kept: int) -> tuple[A
 
 
 def _parts(own: Any, core: Any, groups: Sequence[Any], kept: int) -> Any:
-    """The kept entries of one model's rows, and of its rest in each group what `core` has of it and what is beyond."""
-    # Each is summed by itself: one minus the others would lose its digits, or fall below 0.
+    """The kept entries of one model's rows; then for each group of the rest its mass in `core` and what remains."""
+    # Each is summed separately: 1 minus the others would lose digits, or be negative.
     masses = [(part * group)[:, kept:].sum(axis=1) for group in groups for part in (core, own - core)]
     return np.column_stack([own[:, :kept], *masses])
 
 
 def _placed(parts: Sequence[Any], kept: int, rest: int, which: int) -> list[Any]:
-    """Tables of one model over the kept tokens and `rest` more, rows after those included."""
+    """Tables of one model over the kept tokens and `rest` more, with the rows after the latter."""
     size, tables, places = kept + rest, [], np.zeros(1, dtype=np.int64)
     for length, part in enumerate(parts):
         rows = _merged(part, kept, rest)[which]
         table = np.zeros((size**length, size), dtype=rows.dtype) + rows[0, 0] * 0
-        alone = rest == REST and which == 1  # below the rest, where nothing shall be accepted
+        alone = rest == REST and which == 1  # after a token of the rest, where nothing must be accepted
         table[:, size - 1 if alone else 0] += 1
         table[places] = rows / rows.sum(axis=1, keepdims=True)
         tables.append(table)
@@ -161,7 +162,7 @@ def _placed(parts: Sequence[Any], kept: int, rest: int, which: int) -> list[Any]
 
 
 def _merged(part: Any, kept: int, rest: int) -> Any:
-    """The rows of one instance, shape `(2, n, m + rest)`: of `below` where there are `REST` more, else of `above`."""
+    """The rows of one instance, shape `(2, n, m + rest)`: of `below` where `rest` is `REST`, else of `above`."""
     cores = [part[..., kept + 2 * group] for group in range(3)]
     beyond = [part[..., kept + 2 * group + 1] for group in range(3)]
     if rest == REST:
@@ -172,7 +173,7 @@ def _merged(part: Any, kept: int, rest: int) -> Any:
 
 
 def _outside(rows: Sequence[Any], kept: int) -> tuple[float, ...]:
-    """By depth, the probability that a token that is not kept was among the first tokens."""
+    """By depth, the probability that one of the first tokens is not kept."""
     alive, lost, found = np.ones(1), 0.0, []
     for part in rows:
         lost += float((alive * part[:, kept:].sum(axis=1)).sum())

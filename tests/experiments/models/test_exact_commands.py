@@ -14,7 +14,7 @@ import torch
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.problem import PairProblem, pair_problem
-from draftproof.experiments.models.expect.tables import Tables, cache_folder, kept_tables, pair_tables
+from draftproof.experiments.models.expect.tables import Tables, cache_folder, cached_tables, pair_tables
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
@@ -153,16 +153,16 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairPro
     def fail() -> Tables:
         raise AssertionError("computed again")
 
-    kept = kept_tables(key, fail)
+    kept = cached_tables(key, fail)
     assert any((tables.target[0] == kept.target[0]).all() for tables in problem.tables[1])
     data = bytearray(first.read_bytes())
     place = data.index(np.float64(kept.target[0][0, 0]).tobytes())
     data[place] ^= 1
     first.write_bytes(bytes(data))
     with pytest.raises(AssertionError, match="computed again"):
-        kept_tables(key, fail)
+        cached_tables(key, fail)
     first.write_bytes(b"no archive")
-    assert kept_tables(key, lambda: kept).outside.shape == (2, 0)
+    assert cached_tables(key, lambda: kept).outside.shape == (2, 0)
 
 
 def test_what_another_device_computes_has_tables_of_its_own(problem: PairProblem, tiny_recipe: Any) -> None:
@@ -177,18 +177,18 @@ def test_what_another_device_computes_has_tables_of_its_own(problem: PairProblem
 @pytest.mark.parametrize(("place", "bits"), [(6, 0x80), (8, 0x01), (10, 0x01)])  # version, encryption, compression
 def test_an_archive_with_a_damaged_directory_is_computed_again(place: int, bits: int) -> None:
     kept = Tables([np.ones((1, 2)) / 2], [np.ones((1, 2)) / 2], np.zeros((2, 0)))
-    kept_tables("key", lambda: kept)
+    cached_tables("key", lambda: kept)
     [path] = cache_folder().glob("tables-*.npz")
     whole = path.read_bytes()
     data = bytearray(whole)
     data[data.index(b"PK\x01\x02") + place] ^= bits
     path.write_bytes(bytes(data))
-    assert kept_tables("key", lambda: kept) is kept
+    assert cached_tables("key", lambda: kept) is kept
     assert path.read_bytes() == whole
     array = io.BytesIO()
     np.save(array, np.zeros(3))
     path.write_bytes(array.getvalue())
-    assert kept_tables("key", lambda: kept) is kept
+    assert cached_tables("key", lambda: kept) is kept
 
 
 def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
