@@ -220,6 +220,7 @@ def _pair_problem(given: Given, small: bool) -> Problem:
     where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
     wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
     warp = given.samplings
+    warp.refuse_masks()
     opened = load_wanted(wanted)
     size = fewest(opened.pair.vocab_size) if small and given.vocab is None else given.vocab
     return pair_problem(opened, warp, size, given.roots, given.root, given.denominator)

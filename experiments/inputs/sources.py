@@ -154,7 +154,8 @@ class TextProblem:
         else:
             contexts = self.pair.frequent_roots(self.count)
         made = [Case(self.pair.show(context), *self.pair.processes(context), weight) for context, weight in contexts]
-        return self.samplings.cases(made, depth, self.pair.denominator)
+        symbols = self.pair.show(tuple(range(self.pair.vocab_size)))
+        return self.samplings.cases(made, depth, self.pair.denominator, symbols)
 
     def __str__(self) -> str:
         return (

@@ -106,7 +106,9 @@ class SamplingOptions:
         """These options as the loop takes them; raises `InvalidInput` for values outside their ranges."""
         from draftproof.simulator.instances.sampling import Samplings
 
-        return Samplings.of_options(self.sampling, self.draft_sampling, prefix="--")
+        made = Samplings.of_options(self.sampling, self.draft_sampling, prefix="--")
+        made.refuse_masks()
+        return made
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How tokens are drawn from rows: penalty, temperature, top-k, top-p, min-p and typical mass, then rounding to bits.
+"""How tokens are drawn from rows: penalty, masks, temperature, top-k, top-p, min-p, typical mass, rounding to bits.
 
 The order and the rules are those of the logits processors of transformers; a given probability `p` has the logit
 `log p`. Equal probabilities: top-k keeps all that equal the last one kept, min-p and the typical mass treat them alike,
@@ -11,6 +11,7 @@ which tokens are typical is decided by logarithms in float64. `V` is the vocabul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -24,12 +25,15 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, pa
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.masks import LETTERS, Grammar, Masks
 from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate, telling
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.vectors import is_tensor
 
 #: How the settings are written.
 EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"
+#: How masks are written; a regular expression comes last.
+MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=01-!/1-0,regex=(01|1)*"
 #: Who may be sampled otherwise, and what is told of the draft.
 _ROLES = ("target", "draft", "told")
 #: Temperatures below it are powers in float64 even where `1/T` is whole.
@@ -45,7 +49,8 @@ class Sampling:
     share of the most probable one. typical_p: keeps the tokens with information closest to the entropy until they have
     this mass. repetition_penalty: divides positive logits of tokens in the text so far, multiplies negative ones.
     bits: probabilities in multiples of `2**-bits`, rounded down, the rest going to the most probable token. ties:
-    whether top-p keeps the `last` or the `first` of equal tokens. Raises `InvalidInput` for values out of range.
+    whether top-p keeps the `last` or the `first` of equal tokens. The others are masks, with tokens written as letters,
+    words of `stop_strings` between `|`; see `Masks` and `Grammar`. Raises `InvalidInput` for values out of range.
     """
 
     temperature: float = 1.0
@@ -56,6 +61,12 @@ class Sampling:
     repetition_penalty: float | None = None
     bits: int | None = None
     ties: str = "last"
+    no_repeat_ngram_size: int | None = None
+    eos: str | None = None
+    min_new_tokens: int = 0
+    stop_strings: str = ""
+    table: str | None = None
+    regex: str | None = None
 
     def __post_init__(self) -> None:
         if not (isfinite(self.temperature) and self.temperature >= 0):
@@ -75,15 +86,33 @@ class Sampling:
             raise InvalidInput(f"bits {self.bits} must be 1 to 40")
         if self.ties not in ("first", "last"):
             raise InvalidInput(f"ties {self.ties!r}: choose last (as transformers) or first")
+        self._check_masks()
+
+    def _check_masks(self) -> None:
+        if self.no_repeat_ngram_size is not None and self.no_repeat_ngram_size < 1:
+            raise InvalidInput(f"no_repeat_ngram_size {self.no_repeat_ngram_size} must be at least 1")
+        if self.min_new_tokens < 0:
+            raise InvalidInput(f"min_new_tokens {self.min_new_tokens} must be at least 0")
+        if self.eos is None and (self.min_new_tokens or self.stop_strings):
+            raise InvalidInput("min_new_tokens and stop_strings need the token that ends a text; add eos=TOKEN")
+        if self.table is not None and self.regex is not None:
+            raise InvalidInput("table and regex both give a grammar; leave one of them out")
+        if self.table is not None:
+            Grammar.of_table(self.table).without(None)
 
     @classmethod
     def parse(cls, text: str, flag: str = "sampling") -> Sampling:
         """`temperature=.7,top_p=.9` and the like, each at most once; raises `InvalidInput` with the flag."""
         given: dict[str, Any] = {}
-        for part in filter(None, text.split(",")):
-            name, _, value = (word.strip() for word in part.partition("="))
+        found = re.search(r"(?:^|,)\s*regex=", text)  # its commas are its own
+        if found:
+            given["regex"] = text[found.end() :]
+        for part in filter(None, text[: found.start() if found else None].split(",")):
+            name, _, value = part.partition("=")
+            name = name.strip()
+            value = value if name in ("eos", "stop_strings") else value.strip()
             if name not in _KINDS or name in given:
-                raise InvalidInput(f"{flag} {part!r}: write {EXAMPLE}, any of them, each at most once")
+                raise InvalidInput(f"{flag} {part!r}: write {EXAMPLE}, or masks as {MASKS}, each at most once")
             try:
                 given[name] = _KINDS[name](value)
             except (ValueError, InvalidInput):
@@ -101,6 +130,47 @@ class Sampling:
     def of(self, role: str) -> Sampling:
         """That of a role, of target or draft: both are sampled alike."""
         return self
+
+    @property
+    def masked(self) -> bool:
+        """Whether which tokens are allowed depends on the tokens before them."""
+        return any(each is not None for each in (self.no_repeat_ngram_size, self.eos, self.table, self.regex))
+
+    @property
+    def of_text(self) -> bool:
+        """Whether rows depend on the whole text."""
+        return self.masked or self.repetition_penalty is not None
+
+    def masks(self, vocab_size: int, text: Context = (), letters: str = LETTERS) -> Masks:
+        """Its masks; letters: of the tokens. Raises `InvalidInput` for what does not fit these."""
+        letters = letters[:vocab_size]
+        if (self.regex is not None or self.eos is not None) and len(letters) < vocab_size:
+            raise InvalidInput(f"regex and eos name tokens by the letters {letters}, too few for V = {vocab_size}")
+
+        def tokens(name: str, word: str) -> Context:
+            if not word or not {*word} <= {*letters}:
+                raise InvalidInput(f"{name} {word!r}: tokens are the letters {letters!r}")
+            return tuple(map(letters.index, word))
+
+        eos = None if self.eos is None else tokens("eos", self.eos)
+        if eos is not None and len(eos) > 1:
+            raise InvalidInput(f"eos {self.eos!r} must be one of the letters {letters!r}")
+        end = None if eos is None else eos[0]
+        words = tuple(tokens("stop_strings", word) for word in self.stop_strings.split("|") if self.stop_strings)
+        grammar = self._grammar(letters, vocab_size, end)
+        return Masks(vocab_size, grammar, end, self.min_new_tokens, words, self.no_repeat_ngram_size, text)
+
+    def _grammar(self, letters: str, vocab_size: int, eos: int | None) -> Grammar | None:
+        if self.table is None and self.regex is None:
+            return None
+        said = f"regex {self.regex!r}" if self.table is None else f"table {self.table}"
+        made = Grammar.of_regex(self.regex or "", letters) if self.table is None else Grammar.of_table(self.table)
+        if (size := len(made.moves[0])) != vocab_size:
+            raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
+        try:
+            return made.without(eos)
+        except InvalidInput as error:
+            raise InvalidInput(f"{said}: {error}, {letters!r}") from None
 
     @property
     def greedy(self) -> bool:
@@ -134,11 +204,14 @@ class Sampling:
 
     def __str__(self) -> str:
         numbers = {name: value for name, value in self.settings.items() if name != "ties"} or {"temperature": 1}
-        said = [f"{name.replace('_', '-')} {value:g}" for name, value in numbers.items()]
+        said = [
+            f"{name.replace('_', '-')} {value if isinstance(value, str) else format(value, 'g')}"
+            for name, value in numbers.items()
+        ]
         return ", ".join(said + ["the first of equal tokens kept"] * (self.ties == "first"))
 
     def rows(self, rows: Any, seen: Any = None) -> Any:
-        """The rows that tokens are drawn from, for exact or float64 rows of shape `(n, V)`.
+        """The rows that tokens are drawn from, for exact or float64 rows of shape `(n, V)`; masks come before.
 
         seen: which tokens are in the text so far, of the same shape, where there is a repetition penalty.
         """
@@ -159,6 +232,7 @@ class Sampling:
         dtype: a torch precision, float64 by default. texts: the tokens before each of `n` rows, shape `(n, length)`,
         where there is a repetition penalty.
         """
+        self.refuse_masks()
         scores = logits.double() if dtype is None else logits.to(dtype)
         if self.repetition_penalty is not None and texts is not None:
             penalised = scores.gather(-1, texts)
@@ -170,18 +244,29 @@ class Sampling:
         scores = (scores - scores.amax(dim=-1, keepdim=True)) / self.temperature
         return self._kept(scores.softmax(dim=-1))
 
-    def process(
-        self, given: TokenProcess, text: Context = (), denominator: int | None = None, depth: int | None = None
-    ) -> TokenProcess:
-        """A process with its rows sampled so; with a penalty its rows depend on all tokens since `text`.
+    def refuse_masks(self) -> None:
+        """Raises `InvalidInput` for masks, where rows are those of models."""
+        if any(self.of(role).masked for role in _ROLES):
+            raise InvalidInput(f"masks ({self}) are for families, texts and instance files; leave them out")
 
-        text: what stands before the root, of which a penalty knows. denominator: what rows are rounded to where the map
-        is not rational. depth: makes tables of a process with a penalty, to that depth.
+    def process(
+        self,
+        given: TokenProcess,
+        text: Context = (),
+        denominator: int | None = None,
+        depth: int | None = None,
+        letters: str = LETTERS,
+    ) -> TokenProcess:
+        """A process with its rows sampled so; with a penalty or masks they depend on all tokens since `text`.
+
+        text: what stands before the root, of which a penalty knows, and n-grams. denominator: what rows are rounded to
+        where the map is not rational. depth: makes tables of a process with a penalty or masks, to that depth.
+        letters: what tokens are called in masks.
         """
         if self.nothing:
             return given
-        if self.repetition_penalty is not None:
-            made = _Asked(self, given, text, denominator)
+        if self.of_text:
+            made = _Asked(self, given, text, denominator, letters)
             return made if depth is None else tabulate(made, depth, arithmetic_of(given.row(())), made.name)
         if isinstance(given, MarkovProcess):
             return MarkovProcess(self._rounded_rows(given.states, None, denominator), given.root, given.name)
@@ -280,15 +365,15 @@ class Samplings(Sampling):
         told = "" if self.told is None else f", told q at {self.told}"
         return f"target at {target}, draft at {self.of('draft')}{told}"
 
-    def cases(self, cases: Sequence[Case], depth: int, denominator: int | None) -> list[Case]:
-        """Cases sampled so, for trees of this depth; denominator: as in `Sampling.process`."""
+    def cases(self, cases: Sequence[Case], depth: int, denominator: int | None, letters: str = LETTERS) -> list[Case]:
+        """Cases sampled so, for trees of this depth; denominator, letters: as in `Sampling.process`."""
         if self.nothing:
             return list(cases)
         shared: dict[Any, MarkovProcess] = {}
 
         def made(sampling: Sampling, process: TokenProcess, text: Context, most: int) -> TokenProcess:
-            if not isinstance(process, MarkovProcess) or sampling.repetition_penalty is not None:
-                return sampling.process(process, text, denominator, most)
+            if not isinstance(process, MarkovProcess) or sampling.of_text:
+                return sampling.process(process, text, denominator, most, letters)
             key = sampling, id(process.states)  # roots of one text share their tables
             if key not in shared:
                 first = sampling.process(process, text, denominator)
@@ -316,18 +401,50 @@ class Samplings(Sampling):
 class _Asked:
     """A process whose rows are sampled when they are asked for, with the tokens so far known; rows are kept."""
 
-    def __init__(self, sampling: Sampling, given: TokenProcess, text: Context, denominator: int | None) -> None:
+    def __init__(
+        self, sampling: Sampling, given: TokenProcess, text: Context, denominator: int | None, letters: str = LETTERS
+    ) -> None:
         self.vocab_size, self.name = given.vocab_size, getattr(given, "name", "process")
         self._sampling, self._given, self._text, self._denominator = sampling, given, text, denominator
+        self._masks = sampling.masks(given.vocab_size, text, letters) if sampling.masked else None
         self._known: dict[Context, Vector] = {}
 
     def row(self, context: Context) -> Vector:
         if context not in self._known:
-            row = self._given.row(context)[None]
+            row = self._masked(self._given.row(context), context)[None]
             seen = np.zeros(row.shape, dtype=bool)
             seen[0, [*self._text, *context]] = True
             self._known[context] = self._sampling._rounded_rows(row, seen, self._denominator)[0]
         return self._known[context]
+
+    def _masked(self, row: Vector, context: Context) -> Vector:
+        if self._masks is None:
+            return row
+        try:
+            return masked_row(row, self._masks, context)
+        except InvalidInput as error:
+            if all(self.row(context[:place])[token] for place, token in enumerate(context)):
+                raise InvalidInput(f"{self.name}: {error}") from None
+            return row  # the context is never drawn
+
+
+def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
+    """A row given the tokens that are allowed after a context; one alone has all mass, whatever the row gives it.
+
+    Raises `InvalidInput` where the allowed tokens have no mass.
+    """
+    allowed = masks.allowed(context)
+    if allowed is None:
+        return row
+    kept = np.array(allowed)
+    if kept.sum() == 1:
+        return arithmetic_of(row).vector(kept.astype(int))
+    if (row * kept).any():
+        return _conditioned(row, kept)
+    after = ", ".join(map(str, context)) or "the root"
+    why = f"all mass is on tokens other than {np.flatnonzero(kept).tolist()}, which the masks allow"
+    way = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
+    raise InvalidInput(f"no token can follow {after}: {why if kept.any() else way}")
 
 
 _KINDS: dict[str, Any] = {
@@ -338,7 +455,13 @@ _KINDS: dict[str, Any] = {
     "typical_p": lambda text: float(parse_fraction(text)),
     "repetition_penalty": lambda text: float(parse_fraction(text)),
     "bits": int,
-    "ties": str,
+    "ties": str.strip,
+    "no_repeat_ngram_size": int,
+    "eos": str,
+    "min_new_tokens": int,
+    "stop_strings": str,
+    "table": str.strip,
+    "regex": str,
 }
 
 

@@ -48,6 +48,7 @@ class RowsOf:
 
     def __post_init__(self) -> None:
         check_vectors(self.kind)
+        self.warp.refuse_masks()
         if self.warp.repetition_penalty is not None:
             raise InvalidInput(
                 "repetition_penalty depends on the whole text, which the loop does not keep; leave it out"

@@ -1,0 +1,45 @@
+"""Grammars and other masks on the command line: on the target, on the draft, on both."""
+
+from fractions import Fraction
+
+import pytest
+
+from draftproof.experiments.inputs.given import Given, choose_problem
+from draftproof.simulator.arithmetic import RATIONAL
+
+TABLE = {3: "table=01-/-10", 4: "table=01-1/-10-"}
+WHERE = [("--sampling", "{}"), ("--sampling", "{}", "--draft-sampling", ""), ("--draft-sampling", "{}")]
+
+
+@pytest.mark.parametrize(("where", "size"), [(WHERE[0], 3), (WHERE[1], 4), (WHERE[2], 3)])
+def test_commands_take_masks_on_target_draft_and_both(draftproof, where, size):
+    at = ("--vocab", size, "--K", 2, "--L2", 1, *(text.format(TABLE[size]) for text in where))
+    assert [draftproof("check", name, *at).code for name in ("naive", "traversal", "naive_from_target")] == [0, 0, 1]
+    rows = draftproof("compare", "naive", "traversal", *at, "--arithmetic", "rational", "--json", "-").json["rows"]
+    assert [row["lossless"] for row in rows] == [True, True]
+    attained = draftproof("bound", *at, "--json", "-").json
+    assert all(1 <= Fraction(row["block_efficiency"]) <= Fraction(attained["upper"]) for row in rows)
+
+
+def test_letters_of_a_text_are_its_symbols():
+    given = Given(text="topics", vocab=4, root="the", sampling="eos=t,stop_strings=· ,no_repeat_ngram_size=2")
+    [case] = choose_problem(given).roots(2, RATIONAL)
+    plain = choose_problem(Given(text="topics", vocab=4, root="the")).pair
+    assert plain.show((0, 1, 2, 3)) == " et·"
+    assert [str(value) for value in case.target.row((3, 0))] == ["0", "0", "1", "0"]
+
+
+def test_a_regular_expression_is_written_last_with_its_commas(draftproof):
+    pytest.importorskip("interegular")
+    made = draftproof("check", "block", "--K", 1, "--sampling", "top_k=2,regex=(01){1,2}|2*", "--json", "-").json
+    assert made["lossless"]
+    refused = draftproof("check", "block", "--sampling", "regex=((")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "regex '((' cannot be read: missing )" in refused.err
+
+
+@pytest.mark.parametrize("command", [("check", "naive"), ("validate", "naive"), ("choose",)])
+def test_models_take_no_masks(draftproof, command, tmp_path):
+    refused = draftproof(*command, "--pair", tmp_path, "--sampling", "no_repeat_ngram_size=2")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "masks (no-repeat-ngram-size 2) are for families, texts and instance files" in refused.err

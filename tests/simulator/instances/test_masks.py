@@ -1,0 +1,183 @@
+"""Masks: a grammar allows what its texts have, and rows given these tokens are exact in every engine."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import family_named
+from draftproof.simulator.instances.masks import Grammar, Masks
+from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import REGISTRY, make
+from tests.quick import quick
+
+ROW = ["1/8", "3/8", "4/8"]
+
+
+def contexts(size, depth):
+    return [context for length in range(depth + 1) for context in product(range(size), repeat=length)]
+
+
+def word(context):
+    return "".join(map(str, context))
+
+
+def row_of(process, *context):
+    return [str(value) for value in process.row(context)]
+
+
+def sampled(text, depth=3):
+    return Sampling.parse(text).process(MarkovProcess([ROW]), depth=depth)
+
+
+@pytest.mark.parametrize("regex", ["(01|2)*", "0{1,2}|1[^1]", "0?(12)*0", ".1.", "", "(0|1)+2?"])
+def test_a_regular_expression_allows_what_begins_one_of_its_texts(regex):
+    pytest.importorskip("interegular")
+    texts = {word(context) for context in contexts(3, 7) if re.fullmatch(regex, word(context))}
+    for eos in ("", "eos=3,"):
+        masks = Sampling.parse(f"{eos}regex={regex}").masks(3 + bool(eos))
+        for context in contexts(3, 3):
+            begun = word(context)
+            if any(text.startswith(begun) for text in texts):
+                expected = tuple(any(text.startswith(f"{begun}{token}") for text in texts) for token in range(3))
+                assert masks.allowed(context) == expected + ((begun in texts,) if eos else ())
+            else:
+                assert masks.allowed(context) is None
+
+
+def test_a_table_is_an_automaton():
+    masks = Sampling.parse("table=01-/-10").masks(3)
+    assert masks.allowed((0, 1, 1)) == (False, True, True)
+    assert masks.allowed((0, 1, 2)) == (True, True, False)
+    assert masks.allowed((0, 2)) is None
+    assert Grammar.of_table("11/2-!/--").without(None).moves == ((1, 1), (None, None), (None, None))
+
+
+def test_rows_are_those_given_the_allowed_tokens():
+    process = sampled("table=01-/-10")
+    assert row_of(process, 0) == ["1/4", "3/4", "0"]
+    assert row_of(process, 1) == ["0", "3/7", "4/7"]
+    assert row_of(process, 2) == ["1/8", "3/8", "1/2"]  # never drawn
+
+
+def test_an_ended_text_stays_at_its_end():
+    process = sampled("eos=2,min_new_tokens=1,stop_strings=01|11")
+    assert row_of(process) == ["1/4", "3/4", "0"]
+    for ended in ((0, 2), (0, 2, 2), (0, 1), (1, 1), (0, 1, 2)):
+        assert row_of(process, *ended) == ["0", "0", "1"]
+    assert row_of(process, 1, 0) == ["1/8", "3/8", "1/2"]
+
+
+def test_masks_come_before_the_other_steps():
+    assert row_of(sampled("top_k=2,table=0-0")) == ["1/5", "0", "4/5"]
+    assert row_of(sampled("temperature=0,table=00-")) == ["0", "1", "0"]
+    assert row_of(sampled("temperature=.5,table=00-")) == ["1/10", "9/10", "0"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_ngrams_and_shortest_lengths_are_those_of_transformers(size):
+    torch = pytest.importorskip("torch")
+    processors = pytest.importorskip("transformers.generation.logits_process")
+    text, scores = (1, 0), torch.zeros(1, 4)
+    ngrams = processors.NoRepeatNGramLogitsProcessor(size)
+    shortest = processors.MinNewTokensLengthLogitsProcessor(len(text), size, 3, device="cpu")
+    repeats, short = Masks(4, no_repeat_ngram_size=size, text=text), Masks(4, eos=3, min_new_tokens=size)
+    for context in contexts(3, 4):
+        ids = torch.tensor([[*text, *context]])
+        for masks, step in ((repeats, ngrams), (short, shortest)):
+            allowed = masks.allowed(context)
+            assert allowed in (None, tuple((step(ids, scores) == 0)[0].tolist()))
+            assert allowed is not None or masks is repeats
+
+
+MASKS = [
+    "table=01-/-10",
+    "table=-1-/1-0",
+    "no_repeat_ngram_size=2",
+    "eos=2,min_new_tokens=1",
+    "eos=1,stop_strings=20|0",
+]
+WHERE = {"both": lambda mask: (mask, None), "target": lambda mask: (mask, ""), "draft": lambda mask: ("", mask)}
+CASES = list(product(WHERE, MASKS, ("dirichlet", "ties"), (Delayed(1, 0, 2), Delayed(2, 0, 1), Delayed(2, 1, 1))))
+
+
+@pytest.mark.parametrize(
+    "case",
+    quick(CASES, lambda case: case[1:3] == (MASKS[1], "ties") and case[3] == Delayed(2, 0, 1)),
+)
+def test_every_engine_agrees_with_enumeration_and_verifiers_stay_lossless(case):
+    where, mask, family, scheme = case
+    raw = family_named(family).instance(3, scheme.depth, np.random.default_rng(3), 12)
+    options = WHERE[where](mask)
+    [case] = Samplings.of_options(*options).cases([Case("given", raw.target, raw.draft)], scheme.depth, None)
+    compared = 0
+    for name, kind in REGISTRY.items():
+        if scheme.name not in lossless_for(kind.card) and not kind.card.control:
+            continue
+        results = []
+        for engine in ("structured", "enumerate"):
+            try:
+                results.append(check(make(name), case.target, case.draft, scheme, engine=engine))
+            except InvalidInput:
+                continue  # no such engine for it
+        assert len({(each.lossless, each.block_efficiency) for each in results}) <= 1
+        assert all(each.lossless for each in results) or kind.card.control or kind.card.needs is None
+        compared += len(results) == 2
+    assert compared >= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("table=01", "write the next state of every token"),
+        ("table=0-/1", "write the next state of every token"),
+        ("table=---/000!", "accepts no text"),
+        ("no_repeat_ngram_size=0", "must be at least 1"),
+        ("min_new_tokens=-1", "must be at least 0"),
+        ("stop_strings=01", "add eos=TOKEN"),
+        ("table=000,regex=0", "leave one of them out"),
+    ],
+)
+def test_wrong_settings_are_named(text, words):
+    with pytest.raises(InvalidInput, match=words):
+        Sampling.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("table=00", "2 tokens to each state, V is 3"),
+        ("eos=7", "tokens are the letters '012'"),
+        ("eos=12", "must be one of the letters"),
+        ("eos=2,stop_strings=0||1", "stop_strings ''"),
+        ("table=1--/---", "no token can follow 0: the masks allow none; add eos=TOKEN"),
+        ("no_repeat_ngram_size=1", "no token can follow 0, 1, 2"),
+    ],
+)
+def test_what_does_not_fit_the_tokens_is_named(text, words):
+    with pytest.raises(InvalidInput, match=words):
+        sampled(text)
+
+
+@pytest.mark.parametrize(
+    ("regex", "words"), [("((", "cannot be read: missing"), ("x+", "accepts no text of these"), (r"(0)\1", "Group")]
+)
+def test_wrong_regular_expressions_are_named(regex, words):
+    pytest.importorskip("interegular")
+    with pytest.raises(InvalidInput, match=words):
+        sampled(f"regex={regex}")
+
+
+def test_tokens_without_mass_are_named_where_the_context_is_drawn():
+    given = MarkovProcess([["1", "0", "0"], ["0", "1/2", "1/2"], ["1/3", "1/3", "1/3"]], (0,), "target")
+    made = Sampling.parse("table=-00").process(given)
+    with pytest.raises(InvalidInput, match=r"target: no token can follow the root: all mass is on tokens other than"):
+        made.row(())
+    after = Sampling.parse("table=001/-00").process(MarkovProcess([["1/2", "1/2", "0"]] * 2 + [["1", "0", "0"]], (0,)))
+    assert row_of(after, 2) == ["1", "0", "0"]  # token 2 has no mass before
