@@ -132,7 +132,12 @@ ContextLength = Annotated[
         rich_help_panel=_PAIR,
     ),
 ]
-_DRAWN = f"How tokens are drawn from both: any of {SAMPLING}"
+#: How masks are written there.
+_MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=01-!/1-0 or, at the end, regex=(01|2)*"
+_DRAWN = (
+    f"How tokens are drawn from both: any of {SAMPLING}; of a family, text or file also masks: {_MASKS}, where tokens "
+    "are the symbols of the text, else their numbers (10 is a, 11 is b, ..)"
+)
 Sampling = Annotated[str | None, typer.Option(help=f"{_DRAWN}; temperature=0 is greedy.")]
 DraftSampling = Annotated[
     str | None,

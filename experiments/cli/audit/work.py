@@ -23,11 +23,12 @@ from draftproof.simulator.audit import (
 )
 from draftproof.simulator.audit.verdict import CaseCost, Record, Request, conclude, explain, judge, survey
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError, NoFunction
+from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.simulator.verdicts.lossless import Check, Evaluator
 from draftproof.simulator.verdicts.witness import Witness
 
 
@@ -185,16 +186,15 @@ def find_witness(report: Report) -> Witness | None:
         return unshrunk
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
+    def judged(instance: Instance, scheme: DraftScheme) -> Check:
+        if audit.processing.masked and instance.vocab_size < finding.instance.vocab_size:
+            raise InvalidInput("the masks of fewer tokens are others")
+        return audit.judge(instance, scheme).check
+
     remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
     try:
         with quiet():
-            return shrink(
-                audit.audited,
-                finding.instance,
-                finding.scheme,
-                EXAMPLES,
-                lambda instance, scheme: audit.judge(instance, scheme).check,
-            )
+            return shrink(audit.audited, finding.instance, finding.scheme, EXAMPLES, judged)
     except NoFunction:
         raise
     except (DraftproofError, KeyboardInterrupt):

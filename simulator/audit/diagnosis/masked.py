@@ -18,10 +18,11 @@ from draftproof.simulator.instances.sampling import masked_row
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict, Verifier
 from draftproof.simulator.vectors import acceptance, residual
 
-#: Where the mask of a row is taken from, in words: the context whose mask it is, None for no mask.
-_FROM: dict[str, Callable[[Context], Context]] = {
-    "one position earlier": lambda context: context[:-1],
-    "the first position": lambda _: (),
+#: From a context and the depth of the drafts to the context whose mask its row has, None for no mask.
+_Where = Callable[[Context, int], Context | None]
+_FROM: dict[str, _Where] = {
+    "one position earlier": lambda context, _: context[:-1],
+    "the first position": lambda *_: (),
 }
 
 
@@ -31,7 +32,8 @@ class _Moved:
 
     given: TableProcess
     masks: Masks
-    where: Callable[[Context], Context | None]
+    where: _Where
+    depth: int
     name: str = "process"
 
     @property
@@ -39,7 +41,7 @@ class _Moved:
         return self.given.vocab_size
 
     def row(self, context: Context) -> Vector:
-        other = self.where(context)
+        other = self.where(context, self.depth)
         return self.given.row(context) if other is None else masked_row(self.given.row(context), self.masks, other)
 
 
@@ -108,8 +110,7 @@ def wrong_row(evidence: Evidence) -> str | None:
 
 def bonus_unmasked(evidence: Evidence) -> str | None:
     """Token-by-token verification whose bonus token has no mask."""
-    depth = evidence.finding.scheme.depth
-    if _explains(evidence, ("target",), lambda context: None if len(context) == depth else context):
+    if _explains(evidence, ("target",), lambda context, depth: None if len(context) == depth else context):
         return _law("token-by-token verification that draws the token after the last draft from p without its mask")
     return None
 
@@ -141,12 +142,12 @@ def _masked(evidence: Evidence) -> bool:
     return evidence.audit.processing.masked and evidence.audit.batch == 1
 
 
-def _explains(evidence: Evidence, names: tuple[str, ...], where: Callable[[Context], Context | None]) -> bool:
+def _explains(evidence: Evidence, names: tuple[str, ...], where: _Where) -> bool:
     def suspect(finding: Finding) -> Verifier:
         raw, masks = _raw(evidence, finding), _masks(evidence, finding)
 
         def moved(side: TableProcess, name: str) -> TableProcess:
-            made = _Moved(side, masks, where if name in names else lambda context: context)
+            made = _Moved(side, masks, where if name in names else lambda context, _: context, finding.scheme.depth)
             return tabulate(made, side.depth, side.arithmetic, name)
 
         shown = Instance(moved(raw.target, "target"), moved(raw.draft, "draft"))

@@ -1,12 +1,14 @@
 """Grammars and other masks on the command line: on the target, on the draft, on both."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from draftproof.experiments.inputs.given import Given, choose_problem
 from draftproof.simulator.arithmetic import RATIONAL
 
+AUDITED = Path(__file__).parents[2] / "data" / "audited"
 TABLE = {3: "table=01-/-10", 4: "table=01-1/-10-"}
 WHERE = [("--sampling", "{}"), ("--sampling", "{}", "--draft-sampling", ""), ("--draft-sampling", "{}")]
 
@@ -43,3 +45,21 @@ def test_models_take_no_masks(draftproof, command, tmp_path):
     refused = draftproof(*command, "--pair", tmp_path, "--sampling", "no_repeat_ngram_size=2")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "masks (no-repeat-ngram-size 2) are for families, texts and instance files" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("name", "masks", "words"),
+    [
+        ("bonus", "table=01-/-10", "the token after the last draft has no mask"),
+        ("late", "regex=(0*11*2)*0*", "a mask is put on the row of another position"),
+    ],
+)
+def test_an_audit_names_a_wrong_mask_on_a_witness_with_the_same_tokens(draftproof, name, masks, words):
+    if masks.startswith("regex"):
+        pytest.importorskip("interegular")
+    at = ("--interface", "chain", "--library", "python", "--arithmetic", "rational", "--family", "dirichlet")
+    ran = draftproof("audit", f"{AUDITED}/masked.py:{name}", *at, "--processing", masks)
+    assert ran.code == 1
+    assert f"hypothesis: {words}" in ran.out
+    assert "witness (shrunk from what was found): V = 3" in ran.out
+    assert draftproof("audit", f"{AUDITED}/masked.py:right", *at, "--processing", masks).code == 0
