@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.grid.groups import ALL, NONE
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.pair.corpus import Corpus, sample
 from draftproof.experiments.models.pair.devices import check_room, room_of
@@ -47,7 +48,7 @@ class Roots:
 
     def __str__(self) -> str:
         counts = Counter(self.groups)
-        named = ", ".join(f"{group} {count}" for group, count in counts.items())
+        named = ", ".join(f"{group or NONE} {count}" for group, count in counts.items())
         return f"{len(self.contexts)} {self.of}" + (f" ({named})" if len(counts) > 1 else "")
 
 
@@ -100,7 +101,7 @@ class Prompts:
 
 def read_prompts(path: str) -> Prompts:
     """The prompts of a JSONL file; raises `InvalidInput` that names file and line."""
-    text, found = read_text(path, "prompts"), []
+    text, found = read_text(path, "prompts").removeprefix("\ufeff"), []
     for number, line in enumerate(text.split("\n"), start=1):
         where = f"{cut(path)}, line {number}"
         if line.strip():
@@ -127,6 +128,8 @@ def _prompt(fields: Any, where: str, number: int) -> Prompt:
         raise InvalidInput(f"{where}: {given[0]} is {cut(repr(content))}, no text")
     if isinstance(group, bool) or not isinstance(group, (str, int)):
         raise InvalidInput(f"{where}: group is {cut(repr(group))}; give a name")
+    if group == ALL:
+        raise InvalidInput(f"{where}: group is {ALL!r}, which stands for all prompts; give another name")
     return Prompt(number, content, str(group))
 
 

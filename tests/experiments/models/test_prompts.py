@@ -105,6 +105,8 @@ def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(
     assert len(contexts(pair, *lines)) == PROMPTS
     every = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines[:3]))).roots(None, 1)
     assert str(every) == "3 prompts of prompts.jsonl (chat 2, code 1)"
+    mixed = Opened(pair, CORPUS, prompts=read_prompts(file_of({"text": "t"}, lines[0]))).roots(None, 1)
+    assert str(mixed) == "2 prompts of prompts.jsonl ((no group) 1, chat 1)"
     with pytest.raises(InvalidInput, match=r"--roots 21: prompts.jsonl has 20 prompts; ask for fewer"):
         contexts(pair, *lines, count=21)
 
@@ -131,9 +133,11 @@ GOOD = '{"text": "the"}'
         ('{"messages": "hello"}', "p.jsonl, line 1: messages are a list like"),
         ('{"messages": []}', "p.jsonl, line 1: messages are a list like"),
         ('{"text": "a", "group": null}', "p.jsonl, line 1: group is None; give a name"),
+        ('{"text": "a", "group": "all"}', "p.jsonl, line 1: group is 'all', which stands for all prompts"),
         (f'{GOOD}\n{{"text": ""}}', "p.jsonl, line 2: the text has no token"),
         (f'{GOOD}\n{{"messages": [{{"role": "system", "content": "a"}}]}}', "line 2: the chat template does not take"),
         ('{"text": "<s>the"}', ""),
+        (f"\ufeff{GOOD}", ""),  # as some editors begin a file
     ],
 )
 def test_bad_prompts_are_refused_in_a_line_with_file_and_line(
