@@ -1,11 +1,12 @@
-"""Which scheme and verifier for a pair: what each could bring at best, and which are therefore worth measuring.
+"""`draftproof choose`: which scheme and verifier are fastest for a pair of models.
 
-The baseline is `generate` of transformers: `writers` says what is timed, `estimate` how candidates are ranked. Before,
-each is judged by `E / T` tokens a second: `E` is its block efficiency after contexts of texts, `T` the seconds of a
-block in the loop, from a pilot run. At best it brings the upper end of `E`, or where `E` is not known what no lossless
-verifier exceeds (`most_tokens`), over blocks as quick as the quickest quarter. That is a rule for what to measure, no
-proof: times are those of few texts, and the best prediction is one of many. `E` is computed for verifiers whose
-verification is short beside the passes; of the others for those that could still be the fastest.
+The baseline is `generate` of transformers; `writers` says what is timed, `estimate` how candidates are ranked. Before
+any timed round, a candidate is predicted to write `E / T` tokens a second: `E` is its block efficiency after contexts
+of texts, `T` the seconds of a block in the loop, from a pilot run. Its best case is the upper end of the interval of
+`E` (or, where `E` is not computed, the bound `most_tokens` of all lossless verifiers) over the lower quartile of `T`.
+Candidates whose best case is below the best prediction are not measured. This is a heuristic, not a proof: the times
+come from few texts. `E` is computed for verifiers whose verification is short beside the passes, and for those of the
+others that could still be the fastest.
 """
 
 from __future__ import annotations
@@ -59,21 +60,21 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.estimator import closed_form
 from draftproof.simulator.protocol import Context, DraftScheme
 
-#: Contexts from each root after which block efficiency is asked for, each the end of a text of its own.
+#: Contexts from each root after which block efficiency is computed; each ends a separate text.
 STARTS = 4
-#: Times are noisy: only what is this far below the best prediction is left out.
+#: Times are noisy: a candidate is left out only where its best case is below this share of the best prediction.
 ROOM = 0.95
-#: Verification that takes at most this share of the rest of a block is short.
+#: Verification is short where it takes at most this share of the rest of a block.
 SHORT = 0.25
-#: For estimates of the work: the share of the drafts that could be accepted which are accepted.
-USUAL = 0.8
+#: For estimates of the work: the assumed ratio of accepted tokens to their upper bound.
+TYPICAL_SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A verifier on a scheme. cap: tokens a block that none exceeds; expected: None where it was not worth computing.
+    """A verifier on a scheme. cap: upper bound on the tokens of a block; expected: None where it was not computed.
 
-    block, quick: seconds of a block, on average and in the quickest quarter; shared: of the former, all but verifying.
+    block, quick: seconds of a block, mean and lower quartile; shared: the mean without verification.
     """
 
     named: NamedVerifier
@@ -91,7 +92,7 @@ class Candidate:
 
     @property
     def tokens(self) -> float:
-        """Of a block, at most; of an estimate its upper end."""
+        """The most tokens a block may have: the upper end of the estimate, or the bound."""
         return self.cap if self.expected is None else min(self.cap, self.expected.high)
 
     @property
@@ -100,18 +101,18 @@ class Candidate:
 
     @property
     def predicted(self) -> float:
-        """Tokens a second; 0 where nobody knows."""
+        """Predicted tokens a second; 0 where `E` is not computed."""
         return 0.0 if self.expected is None else self.expected.mean / self.block
 
     @property
     def guessed(self) -> float:
-        """The same before `E` is known: for estimates of the work."""
+        """A guess of the same before `E` is computed, for estimates of the work."""
         return self.usual / self.block
 
     @property
     def usual(self) -> float:
-        """Tokens of a block, guessed."""
-        return 1 + USUAL * (self.cap - 1)
+        """A guess of the tokens of a block."""
+        return 1 + TYPICAL_SHARE * (self.cap - 1)
 
     @property
     def short(self) -> bool:
@@ -129,10 +130,10 @@ def pilot_runs(
     progress: Tick | None = None,
     late: Callable[[], bool] = lambda: False,
 ) -> list[PilotRun]:
-    """One for every scheme that a verifier is for, by its card and by its answer, after its first text.
+    """A pilot run, with its first text written, for every scheme that some verifier declares and accepts.
 
-    late: whether no more are begun; one there is in any case. Raises `InvalidInput` where there is none, and what
-    verifiers raise.
+    late: whether time is over, so that no further run is begun (one is always made). Raises `InvalidInput` where no
+    verifier accepts any scheme, and what verifiers raise.
     """
     pilots, tested = list[PilotRun](), under_test(verifiers, {})
     for scheme in schemes:
@@ -153,9 +154,9 @@ def pilot_runs(
 
 
 def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
-    """Raises `InvalidInput` for those of the list that claim to be lossless on no drafts at all.
+    """Raises `InvalidInput` for verifiers of the library that are declared lossless on no scheme.
 
-    What a file holds need not claim anything: it is found out on the tables.
+    A verifier of a user's file need not declare anything: its exact law on the tables decides.
     """
     lossy = [each.label for each in verifiers if not each.from_file and not lossless_for(each.verifier.card)]
     if lossy:
@@ -166,9 +167,9 @@ def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
 
 
 def in_time(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[NamedVerifier], list[NamedVerifier]]:
-    """Those whose cards say that one call takes under a second at this `V`, and the others.
+    """The verifiers whose cards say that one call takes under a second at this `V`, and the slower ones.
 
-    Raises `InvalidInput` where there are only others.
+    Raises `InvalidInput` where all are slower.
     """
     late = [each for each in verifiers if (each.verifier.card.max_vocab or vocab_size) < vocab_size]
     if len(late) == len(verifiers):
@@ -180,7 +181,7 @@ def in_time(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[N
 
 
 def contexts_of(setting: Setting, tokens: int) -> list[Context]:
-    """Where blocks may begin: within texts of the target after the roots, the same for all candidates."""
+    """Contexts at which blocks may begin: within texts of the target after the roots, the same for all candidates."""
     found = []
     for number, root in enumerate(setting.roots):
         for place in range(STARTS):
@@ -191,8 +192,8 @@ def contexts_of(setting: Setting, tokens: int) -> list[Context]:
     return found
 
 
-def unweighed(pilots: Sequence[PilotRun], expectations: SharedTrees) -> list[Candidate]:
-    """All candidates without their block efficiency."""
+def without_expectations(pilots: Sequence[PilotRun], expectations: SharedTrees) -> list[Candidate]:
+    """All candidates, with times and bounds but no block efficiency yet."""
     found = []
     for each in pilots:
         cap = expectations.most(each.scheme)
@@ -202,7 +203,7 @@ def unweighed(pilots: Sequence[PilotRun], expectations: SharedTrees) -> list[Can
     return found
 
 
-def weighed(
+def with_expectations(
     candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None = None
 ) -> list[Candidate]:
     """The candidates, with their block efficiency where they could be the fastest."""
@@ -215,12 +216,12 @@ def weighed(
 
 
 def could_win(candidate: Candidate, best: float) -> bool:
-    """Whether it may bring more than what brings `best` tokens a second as predicted."""
+    """Whether the best case of the candidate reaches the best prediction, `best` tokens a second."""
     return candidate.most >= ROOM * best
 
 
 def split(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    """Those worth measuring, the best prediction first, and those left out."""
+    """The candidates to measure, the best prediction first, and those left out."""
     best = max(each.predicted for each in candidates)
     worth = [each for each in candidates if each.expected is not None and could_win(each, best)]
     return sorted(worth, key=lambda each: -each.predicted), [each for each in candidates if each not in worth]
@@ -231,19 +232,19 @@ def _asked(candidates: Sequence[Candidate], expectations: SharedTrees, progress:
     return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]
 
 
-#: Before `E` is known: guesses this far below the best one are expected in the halving, too.
+#: For estimates of the work: candidates whose guess is above this share of the best one are assumed to be measured.
 NEAR = 0.8
 
 
 def pilot_seconds(candidates: Sequence[Candidate]) -> float:
-    """The other texts of every scheme, each verifier on every tree."""
+    """Estimated seconds of the remaining pilot texts of every scheme."""
     shared = sum({each.scheme: each.shared for each in candidates}.values())
     verifying = sum(each.block - each.shared for each in candidates)
     return TEXTS / 2 * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
 def expecting_seconds(candidates: Sequence[Candidate], expectations: SharedTrees) -> float:
-    """The block efficiencies of those that could be the fastest."""
+    """Estimated seconds of computing the block efficiencies of the candidates that could be the fastest."""
     best = max(each.guessed for each in candidates)
     wanted = [each for each in candidates if each.short or each.most >= ROOM * best]
     seconds = {each: expectations.seconds(each.named, each.scheme) for each in wanted}
@@ -258,7 +259,7 @@ def expecting_seconds(candidates: Sequence[Candidate], expectations: SharedTrees
 
 
 def runs_of(candidate: Candidate) -> float:
-    """How often a verifier runs on one tree for its mean over the coin, roughly: once where nothing is left to it."""
+    """About how many runs of a verifier the mean over its coin takes on one tree; 1 where no coin is used."""
     verifier, scheme = candidate.combination[0].verifier, candidate.scheme
     return 1.0 if closed_form(verifier) or nests(verifier, scheme) else 1.0 + scheme.depth
 
@@ -266,7 +267,10 @@ def runs_of(candidate: Candidate) -> float:
 def rounds_seconds(
     candidates: Sequence[Candidate], plain: Mapping[str, float], amount: Amount, overhead: float = 0.0
 ) -> float:
-    """All rounds of these candidates; plain: seconds of a text of each way beside them; overhead: of one of theirs."""
+    """Estimated seconds of all rounds of these candidates.
+
+    plain: seconds of a text of each plain way. overhead: further seconds of a text of a candidate.
+    """
     texts = [ceil(amount.tokens / each.usual) * each.block + overhead for each in candidates]
     others = sum(seconds for way, seconds in plain.items() if way != GENERATE)
     each_round = [
@@ -278,17 +282,17 @@ def rounds_seconds(
 
 __all__ = ["Amount", "choose", "open_pair"]
 
-#: Of `--seconds`, what may have passed when the first texts, the pilot texts and the expectations end.
+#: The shares of `--seconds` by which the first texts, the pilot texts and the expectations must end.
 FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
-#: Of `--seconds`, what rows for sums may take.
+#: The share of `--seconds` that computing rows for sums may take.
 READING = 0.1
-#: A forecast is corrected where the new one is so many times as long, or as short, and differs by so many seconds.
+#: A new forecast is printed where it differs from the last by at least this factor and this number of seconds.
 CORRECTED, NOTED = 1.25, 2.0
 
 
 @dataclass
 class Forecast:
-    """How long all of it takes. said: after how many seconds which total was announced."""
+    """The forecast of the total time. said: for each announcement the seconds passed and the total announced."""
 
     limit: float | None = None
     started: float = field(default_factory=perf_counter)
@@ -299,11 +303,11 @@ class Forecast:
         return perf_counter() - self.started
 
     def late(self, share: float = 1.0, more: float = 0.0) -> bool:
-        """Whether this share of the limit is over, or will be after so many seconds more."""
+        """Whether this share of the limit is over, or will be after `more` further seconds."""
         return self.limit is not None and self.passed + more > share * self.limit
 
     def rest(self, seconds: float, about: str = "") -> None:
-        """So many seconds are left, as far as is known now: said at first, and where that corrects what was said."""
+        """Take note that about `seconds` are left; printed the first time, and when the forecast changes enough."""
         passed = self.passed
         if self.limit is not None:
             seconds = min(seconds, max(self.limit - passed, 0.0))
@@ -317,10 +321,10 @@ class Forecast:
         self.said.append((round(passed, 1), round(total, 1)))
 
     def on_the_way(self, tick: Tick, most: int, expected: float, after: float, parts: str) -> Tick:
-        """What is told of the parts of a stage, `most` of them at the most, and corrects its time as they come.
+        """A progress callback for a stage of at most `most` parts, which updates the forecast as parts finish.
 
-        expected: seconds of the stage; after: of what follows; parts: their name. The quick parts come first: at least
-        as much is left as was expected, and what the parts still to come take at the pace of those that came.
+        expected: seconds of the stage; after: seconds of later stages; parts: what the parts are called. Quick parts
+        come first, so the time left is the larger of the expected rest and the rest at the pace so far.
         """
         began, last, done = self.passed, self.passed, 0
 
@@ -339,9 +343,9 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What came out. worth: candidates that were measured, by their numbers there; left_out: the others.
+    """The result. worth: the measured candidates, in the order of their numbers in `rounds`; left_out: the others.
 
-    plain: tokens a second of the loop without drafts in the pilot run.
+    plain: tokens a second of plain generation in its pilot run.
     """
 
     worth: list[Candidate]
@@ -357,11 +361,11 @@ def setting_of(opened: Opened, warp: Sampling, roots: int, seed: int, vectors: s
 
 
 def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:
-    """The schemes, each once, with a tree for those that are planned from a measurement, and in words from which."""
+    """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned."""
     made = [planned_scheme(scheme, where) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
-        path = isinstance(scheme, Delayed) and scheme.K == 1  # wherever it is said to branch
+        path = isinstance(scheme, Delayed) and scheme.K == 1  # for one path L1 does not matter
         different.setdefault(Delayed(1, 0, scheme.depth) if path else scheme, scheme)
     return list(different.values()), [said for _, said in made if said]
 
@@ -421,7 +425,7 @@ def choose(
 
 
 class Search:
-    """The whole way, with remarks; the longer parts have bars. What is measured is kept in a store as it comes."""
+    """All stages of the search, with progress messages; every measurement is stored as soon as it is done."""
 
     def __init__(
         self,
@@ -432,7 +436,7 @@ class Search:
         clock: str = "wall",
         store: Store | None = None,
     ) -> None:
-        """Raises `InvalidInput` for verifiers that are lossy by their cards, and where all are too slow."""
+        """Raises `InvalidInput` for verifiers whose cards say that they are lossy, and where all are too slow."""
         self.forecast = Forecast(amount.seconds)
         assert_declared(named)
         self.setting, self.amount, self.clock = where, amount, clock
@@ -480,7 +484,7 @@ class Search:
         }
 
     def _kept(self, kind: str, about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """A row of the store; made now where it is not there."""
+        """A row of the store; computed and stored if it is not there yet."""
         name = self.setting.key(kind=kind, about=about)
         if name not in self._store:
             self._store.add({"strong_id": name, "kind": kind, **make()})
@@ -503,7 +507,7 @@ class Search:
         if forecast.late(FIRST) and len(pilots) < len(self.schemes):
             notes.append(f"for want of time only the first {len(pilots)} schemes were tried, of {len(self.schemes)}")
         self._taken = [each.scheme for each in pilots]
-        candidates = unweighed(pilots, self._expectations)
+        candidates = without_expectations(pilots, self._expectations)
         after = expecting_seconds(candidates, self._expectations) + self._rounds_seconds(near(candidates))
         forecast.rest(pilot_seconds(candidates) + after, f"{len(candidates)} candidates")
         plain = PlainPilotRun(where)
@@ -517,7 +521,7 @@ class Search:
                 forecast.rest((perf_counter() - began) / done * (TEXTS - done) + after, f"pilot text {done} of {TEXTS}")
         if done < TEXTS:
             notes.append(f"for want of time there were {done} pilot texts of each scheme, not {TEXTS}")
-        candidates = unweighed(pilots, self._expectations)
+        candidates = without_expectations(pilots, self._expectations)
         return {
             "schemes": [self.schemes.index(each) for each in self._taken],
             "candidates": [
@@ -533,14 +537,16 @@ class Search:
         }
 
     def _expected(self, candidates: Sequence[Candidate]) -> dict[str, Any]:
-        """Tokens a block of those that could be the fastest, and who is therefore measured."""
+        """Expected tokens of the candidates that could be the fastest, and which candidates are measured."""
         forecast, notes = self.forecast, list[str]()
         some = sorted(candidates, key=lambda each: -each.guessed)
         if forecast.limit is not None:
             while len(some) > 1 and forecast.late(EXPECTED, expecting_seconds(some, self._expectations)):
                 some = some[: (len(some) + 1) // 2]
             if len(some) < len(candidates):
-                notes.append(f"for want of time {len(some)} of {len(candidates)} candidates were weighed, by a guess")
+                notes.append(
+                    f"for want of time tokens were predicted for {len(some)} of {len(candidates)} candidates only"
+                )
         after = self._rounds_seconds(near(some))
         expecting, contexts = expecting_seconds(some, self._expectations), len(self._expectations.contexts)
         forecast.rest(expecting + after, "after the pilot texts")
@@ -554,7 +560,7 @@ class Search:
         most = len(some) * contexts
         with bar("tokens a block (contexts, at most)", most) as tick:
             told = forecast.on_the_way(tick, most, expecting, after, "expectations")
-            known = {each.combination: each for each in weighed(some, self._expectations, progress=told)}
+            known = {each.combination: each for each in with_expectations(some, self._expectations, progress=told)}
         candidates = [known.get(each.combination, each) for each in candidates]
         worth, _ = split(candidates)
         fewest = replace(self.amount, rounds=2)
@@ -580,11 +586,11 @@ class Search:
         return rounds_seconds(candidates, self.plain, amount, overhead)
 
     def _rounds(self, worth: Sequence[Candidate]) -> Rounds:
-        """Those that are worth it against each other."""
+        """The timed rounds of the candidates that are measured."""
         sizes = sizes_of(len(worth), self.amount.rounds)
         plain = [GENERATE, *(each for each in (ASSISTED, LOOP) if each in self.plain)]
         turns = [size + baselines(size) + len(plain) - 1 for size in sizes]
-        seconds = list[float]()  # of a turn, in the rounds that are measured now
+        seconds = list[float]()  # of a turn, in the rounds that are run now and not loaded
 
         def step(about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
             def measured() -> dict[str, Any]:
@@ -617,13 +623,13 @@ class Search:
 
 
 def near(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that are expected to be measured, before `E` is known."""
+    """The candidates that are assumed to be measured, before `E` is computed."""
     best = max(each.guessed for each in candidates)
     return [each for each in candidates if each.guessed >= NEAR * best]
 
 
 def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
-    """One line: what to use, what it brings over `generate`, and what is as good."""
+    """One line: what to use, its speed-up over `generate`, and which candidates are not distinguishable from it."""
     said: dict[int | str, str] = {number: str(worth[number]) for number in rounds.order}
     if ASSISTED in rounds.texts:
         said[ASSISTED] = f"{ASSISTED} of transformers"
@@ -641,31 +647,31 @@ def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
     return f"{said[first]}: {interval}{sure}{also}"
 
 
-#: Standard errors beyond which blocks had other tokens than were expected of them.
-MISFIT = 5.0
+#: A measured block efficiency this many standard errors from the estimate is reported.
+MISFIT_ERRORS = 5.0
 
 
 def misfits(rounds: Rounds, worth: Sequence[Candidate]) -> list[str]:
-    """Candidates whose blocks had other tokens than the estimate says, by more than chance."""
+    """Lines about candidates whose measured block efficiency differs from the estimate by more than chance."""
     far = {number: rounds.block_tokens(number).misfit for number in rounds.order}
     return [
         f"{worth[number]}: {_measured(rounds, number):.2f} tokens a block measured, "
         f"{rounds.block_tokens(number).mean:.2f} estimated ({errors:+.1f} standard errors); ask `draftproof validate`"
         for number, errors in far.items()
-        if abs(errors) > MISFIT
+        if abs(errors) > MISFIT_ERRORS
     ]
 
 
 def best_of(rounds: Rounds) -> int | str:
-    """The fastest of those in all rounds, assisted generation of transformers among them."""
+    """The fastest of the candidates in all rounds and assisted generation of transformers."""
     contenders: list[int | str] = [*rounds.order, *([ASSISTED] if ASSISTED in rounds.texts else [])]
     return max(contenders, key=lambda who: rounds.ratio(who).mean)
 
 
 def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) -> list[dict[str, Any]]:
-    """What the best of all prompts brings after those of each group, and which is the best there; none of a text.
+    """For each group of prompts the speed-up of the overall best, and the best there; empty without groups.
 
-    distinguishable: whether that is faster there than the best of all.
+    distinguishable: whether the best of the group is distinguishably faster there than the overall best.
     """
     first, found = best_of(rounds), []
     for group, roots in positions_by_group(groups).items() if groups else ():
@@ -684,7 +690,7 @@ def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) 
 
 
 def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Sampling) -> str:
-    """The call that writes with the best."""
+    """The call of `generate` that uses the best candidate."""
     first = best_of(rounds)
     asked = ", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())
     given = [asked]
@@ -713,9 +719,9 @@ def _ends(name: str, interval: Interval) -> dict[str, float]:
 
 
 def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
-    """level: how many times as quick as in the pilot run plain generation was when this was measured.
+    """The fields of a candidate. level: speed of plain generation in the rounds over that in its pilot run.
 
-    So a prediction is how many times the speed of plain generation is expected: that of the machine cancels.
+    Predictions are scaled by it, so that a change of the machine's speed between the two does not matter.
     """
     expected = candidate.expected
     return {
@@ -735,7 +741,7 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
 
 
 def _rows(rounds: Rounds, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
-    """Those of all rounds in their order, then the others that were measured, the fastest first."""
+    """The rows of measured candidates: those of all rounds in their order, then the others, the fastest first."""
     level, order = rounds.rate(LOOP) / plain, rounds.order
     others = sorted(
         (number for number in range(len(worth)) if number not in order), key=lambda each: -rounds.ratio(each).mean

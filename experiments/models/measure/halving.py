@@ -1,12 +1,13 @@
 """Successive halving of candidates by tokens a second, after pilot runs.
 
-Pilot runs: passes do not depend on the verifier, so they are timed once for all verifiers of a scheme; verification is
-timed for each on the same trees. In one text every verifier runs on each tree and is timed by itself, and the text goes
-on with the verdict of the fastest. That one alone writes the next text, in which passes are timed: after the work of
-many verifiers they take up to half as long again.
+Pilot runs measure the seconds of a block. Passes of the models do not depend on the verifier, so they are timed once
+for all verifiers of a scheme; verification is timed for each verifier on the same trees. Two kinds of pilot texts take
+turns. In the first every verifier runs on each tree and is timed, and the text continues with the verdict of the
+fastest. In the second only the fastest verifier runs, and the passes are timed: right after many verifiers have run, a
+pass takes up to half as long again.
 
-Then rounds from the same roots, every text as `writers` has it: after every round the slower half of the candidates, by
-the estimate of `estimate`, is dropped, down to `KEPT`, which run in all rounds.
+Then the candidates write texts (`writers`) after the same roots, in rounds. After every round the slower half of them,
+by the estimate of `estimate`, is dropped, until `KEPT` candidates are left, which run in all rounds.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Ve
 T = TypeVar("T")
 Fields: TypeAlias = dict[str, Any]
 
-#: Blocks of a pilot text with all verifiers, and of one with the quickest alone.
+#: Blocks of a pilot text with all verifiers, and of one with only the fastest.
 BLOCKS, ALONE = 4, 8
-#: Pilot texts of a scheme, half of them of either kind, beside the first two, which warm up.
+#: Pilot texts of a scheme, half of each kind; two more come first to warm up.
 TEXTS = 16
-#: Tokens of a text without drafts.
+#: Tokens of a pilot text of plain generation.
 TOKENS = 32
-#: A verifier slower than the rest of a block is no longer timed after so many calls.
-ENOUGH = 8
+#: After so many calls a verifier that takes longer than the rest of a block is not timed any more.
+CALLS_TIMED = 8
 #: How many candidates run in every round.
 KEPT = 6
-#: The part of the seed that the first round has: after those of contexts and pilot runs.
+#: The number of the first round for `part_seed`; smaller ones belong to contexts and pilot runs.
 FIRST_ROUND = 2
-#: `generate` alone runs before each so many candidates: all are compared with it.
-PLAIN_EVERY = 12
+#: `generate`, the baseline, runs once before every so many candidates of a round.
+BASELINE_EVERY = 12
 
 
 @dataclass(frozen=True)
 class Amount:
-    """roots: contexts of the text. tokens: of a text. rounds: of successive halving. seconds: what all may take."""
+    """How much is run: number of root contexts, tokens of a text, rounds of successive halving, limit of seconds."""
 
     roots: int = 8
     tokens: int = 32
@@ -62,14 +63,14 @@ class Amount:
 
 
 class VerifierBatch:
-    """Verifies with several verifiers, the quickest first; the verdict is that of the first.
+    """Runs several verifiers on each tree, the fastest first, and returns the verdict of the first one.
 
-    Which one is first does not depend on the tree, so it is lossless if all are. A verifier that does not take the
-    trees is left out for good. seconds: of each call, by label.
+    The order does not depend on the tree, so the batch is lossless if all verifiers are. A verifier that refuses a tree
+    is removed. stopped: labels of slow verifiers that run no more. seconds: of each call, by label.
     """
 
     def __init__(self, verifiers: Sequence[NamedVerifier], watch: Stopwatch) -> None:
-        self.verifiers, self.resting = list(verifiers), set[str]()
+        self.verifiers, self.stopped = list(verifiers), set[str]()
         self.seconds: dict[str, list[float]] = {each.label: [] for each in verifiers}
         self._watch = watch
 
@@ -78,9 +79,9 @@ class VerifierBatch:
         return self.verifiers[0].verifier.card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier`; raises `UnsupportedTree` where none takes the tree."""
+        """See `Verifier`; raises `UnsupportedTree` where every verifier refuses the tree."""
         verdict = None
-        for each in [each for each in self.verifiers if each.label not in self.resting]:
+        for each in [each for each in self.verifiers if each.label not in self.stopped]:
             run = guarded(each.verifier, root)
             began = self._watch.now()
             try:
@@ -96,39 +97,39 @@ class VerifierBatch:
         return verdict
 
     def sort(self, most: float) -> None:
-        """Put the fastest first; others with `ENOUGH` calls and more than `most` seconds a call run no more."""
+        """Put the fastest first; others with `CALLS_TIMED` calls of more than `most` seconds on average run no more."""
         self.verifiers.sort(key=lambda each: self.mean(each.label))
-        known = [each.label for each in self.verifiers[1:] if len(self.seconds[each.label]) >= ENOUGH]
-        self.resting |= {label for label in known if self.mean(label) > most}
+        known = [each.label for each in self.verifiers[1:] if len(self.seconds[each.label]) >= CALLS_TIMED]
+        self.stopped |= {label for label in known if self.mean(label) > most}
 
     def mean(self, label: str) -> float:
-        """Seconds of a call, the first one left out where there are others."""
+        """Mean seconds of a call, without the first call if there are others."""
         times = self.seconds[label]
         return float(np.mean(times[1:] or times or [0.0]))
 
     def quick(self, label: str) -> float:
-        """Likewise of the quickest quarter."""
+        """The lower quartile of the seconds of a call."""
         times = self.seconds[label]
         return float(np.quantile(times[1:] or times, 0.25))
 
 
 class PilotRun:
-    """What blocks of one scheme take, text after text."""
+    """Measures the seconds of blocks on one scheme, text after text."""
 
     def __init__(self, setting: Setting, scheme: DraftScheme, verifiers: Sequence[NamedVerifier]) -> None:
         self.scheme = scheme
         self._setting, self._batch = setting, VerifierBatch(verifiers, Stopwatch(setting.pair.device))
         self._named, self._alone = tuple(verifiers), False
-        self._blocks: list[float] = []  # seconds of a block but verification, text by text
+        self._blocks: list[float] = []  # seconds of a block without verification, text by text
         self._passes: list[tuple[int, int]] = []  # draft passes and blocks
 
     @property
     def verifiers(self) -> list[NamedVerifier]:
-        """Those that take the trees, in the order in which they were given."""
+        """The verifiers that accept the trees, in the order given."""
         return [each for each in self._named if each in self._batch.verifiers]
 
     def write(self) -> None:
-        """One more text, of either kind in turn and at first of both; raises what verifiers raise."""
+        """Write one more text, the two kinds in turn (at first one of each); raises what verifiers raise."""
         first = not self._blocks
         if first or not self._alone:
             self._written(self._batch, BLOCKS)
@@ -149,7 +150,7 @@ class PilotRun:
 
     @property
     def shared(self) -> float:
-        """Seconds of a block but verification: of the median text, which single interruptions do not change."""
+        """Seconds of a block without verification, in the median text, which ignores single interruptions."""
         return float(np.median(self._blocks[1:] or self._blocks))
 
     @property
@@ -161,12 +162,12 @@ class PilotRun:
         return self.shared + self._batch.mean(named.label)
 
     def quick(self, named: NamedVerifier) -> float:
-        """Seconds of a block where all goes as quickly as in the quickest quarter of the texts and of the calls."""
+        """Seconds of a block from the lower quartiles of the texts and of the verifier's calls."""
         return float(np.quantile(self._blocks[1:] or self._blocks, 0.25)) + self._batch.quick(named.label)
 
 
 class PlainPilotRun:
-    """The same for plain generation, where a block is a token."""
+    """The same as `PilotRun` for plain generation, where a block is one token."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self._blocks = setting, list[float]()
@@ -183,7 +184,7 @@ class PlainPilotRun:
 
 
 def run_pilots(pilots: Sequence[PilotRun | PlainPilotRun], texts: int, progress: Tick | None = None) -> None:
-    """So many texts of each more, in turn; progress: of texts."""
+    """Write `texts` more texts of each pilot run, in turn; progress: called with numbers of finished texts."""
     turns = [partial(_pilot_text, pilot) for pilot in pilots]
     timed_rounds(turns, texts, backwards=lambda text: text // 2 % 2 == 1, progress=progress)
 
@@ -202,10 +203,10 @@ def successive_halving(
     done: Callable[[Rounds, int], bool] = lambda rounds, left: False,
     progress: Tick | None = None,
 ) -> Rounds:
-    """All rounds, each of texts of so many tokens after every root; progress: told of every text.
+    """Run all rounds; in each every candidate writes a text after every root. progress: called with 1 for every text.
 
-    plain: ways of writing beside the candidates, `generate` first. step: makes a round, or has it from before. done:
-    asked after every round, with how many candidates are left: whether it was the last one.
+    plain: the ways of writing that are no candidates, `generate` first. step: runs a round, or loads it from a store.
+    done: called after every round with the number of candidates left; whether to stop.
     """
     rounds = Rounds(expected, [scheme for _, scheme in candidates])
     left = list(range(len(candidates)))
@@ -233,7 +234,7 @@ def successive_halving(
                 for who in ways
             }
         )
-        left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: going_on(len(left))]
+        left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: kept_after_round(len(left))]
         if done(rounds, len(left)):
             break
     return rounds
@@ -248,15 +249,15 @@ def _is_odd(first: int, text: int) -> bool:
 
 
 def beside_plain(candidates: Sequence[T], plain: Sequence[str]) -> list[T | str]:
-    """The candidates with the first of these ways before each `PLAIN_EVERY` of them, and the others before them all."""
+    """The order of a round: `plain[0]` before every `BASELINE_EVERY` candidates, the other plain ways at the start."""
     order: list[T | str] = [*plain[1:]]
-    for at in range(0, max(len(candidates), 1), PLAIN_EVERY):
-        order += [plain[0], *candidates[at : at + PLAIN_EVERY]]
+    for at in range(0, max(len(candidates), 1), BASELINE_EVERY):
+        order += [plain[0], *candidates[at : at + BASELINE_EVERY]]
     return order
 
 
-def going_on(candidates: int) -> int:
-    """How many of so many go on after a round."""
+def kept_after_round(candidates: int) -> int:
+    """How many candidates are kept after a round."""
     return min(candidates, max(KEPT, -(-candidates // 2)))
 
 
@@ -264,10 +265,10 @@ def sizes_of(candidates: int, rounds: int) -> list[int]:
     """How many candidates each round has."""
     sizes = [candidates]
     while len(sizes) < rounds:
-        sizes.append(going_on(sizes[-1]))
+        sizes.append(kept_after_round(sizes[-1]))
     return sizes[:rounds]
 
 
 def baselines(candidates: int) -> int:
-    """How often `generate` alone runs in a round of so many candidates, for each root."""
+    """How often the baseline `generate` runs in a round of so many candidates, for each root."""
     return len(beside_plain(range(candidates), [GENERATE])) - candidates

@@ -1,7 +1,7 @@
 """How long a pass takes: `T(x, a)` for `a` tokens after `x` remembered ones, measured and fitted.
 
-`T(x, a) = c0 + c1 x + c2 a + c3 x a`, by least squares on measured passes of one model: a start, what loading the cache
-costs, what each token costs, and its look at the cache. The draft's fit gives trunk passes (`a = 1`) and branch
+`T(x, a) = c0 + c1 x + c2 a + c3 x a`, by least squares on measured passes of one model: a constant, the loading of the
+cache, the work of each token, and its attention to the cache. The draft's fit gives trunk passes (`a = 1`) and branch
 passes (`a = K`), the target's fit the pass over a tree (`a = 1 + L1 + K L2`, the root included).
 """
 
@@ -38,7 +38,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassTimes:
-    """The fit of one model. error: root mean square of what it misses, over the mean time; worst: the largest share."""
+    """The fit of one model. error: root mean square residual over mean time; worst: largest relative residual."""
 
     coefficients: tuple[float, float, float, float]
     error: float
@@ -52,7 +52,7 @@ class PassTimes:
             raise InvalidInput("a fit of T(x, a) needs at least two contexts and two numbers of tokens")
         x, a, seconds = np.array([[each.context, each.read, each.seconds] for each in passes], dtype=np.float64).T
         terms = np.stack([np.ones_like(x), x, a, x * a], 1)
-        scale = terms.max(0)  # so that no term drowns another
+        scale = terms.max(0)  # for a well-conditioned system
         found = np.linalg.lstsq(terms / scale, seconds, rcond=None)[0] / scale
         missed = terms @ found - seconds
         return cls(
@@ -70,7 +70,7 @@ class PassTimes:
 
 @dataclass(frozen=True)
 class Latency:
-    """Both models of a pair."""
+    """The fits of both models of a pair."""
 
     draft: PassTimes
     target: PassTimes
@@ -93,7 +93,7 @@ class Latency:
         )
 
     def times(self, context: int) -> TimeModel:
-        """Times at one context, as far as passes were measured; what it saves, `compare --cost FILE` reads."""
+        """Times at one context length, up to the largest measured passes, for `compare --cost FILE`."""
         paths, tokens = (max(each.read for each in fit.passes) for fit in (self.draft, self.target))
         return TimeModel(
             {count: self.branch(context, count) for count in range(1, paths + 1)},
@@ -111,7 +111,7 @@ def fit_latency(
 ) -> Latency:
     """Measure passes of both models at every pair of context and number of tokens, and fit them.
 
-    contexts: how many tokens are remembered. Raises `InvalidInput` where the models have no positions for that many.
+    contexts: numbers of tokens in the cache. Raises `InvalidInput` where the models have too few positions.
     """
     draft = measure_passes(pair, pair.draft, contexts, draft_tokens, repetitions)
     target = measure_passes(pair, pair.target, contexts, target_tokens, repetitions)
@@ -119,7 +119,7 @@ def fit_latency(
 
 
 def measured_times(pair: Pair, context: int, schemes: Sequence[DraftScheme], repetitions: int = 10) -> TimeModel:
-    """Times of passes after so many remembered tokens, for these schemes at least."""
+    """Times of passes with `context` tokens in the cache, for the sizes that these schemes need and some others."""
     draft = {1, 2, 4, 8, *(scheme.K for scheme in schemes if isinstance(scheme, Delayed))}
     target = {1, 4, 8, 16, 32, *(scheme.nodes + 1 for scheme in schemes)}
     contexts = sorted({max(context // 2, 1), context, context + (context < 2)})
@@ -130,7 +130,7 @@ def measured_times(pair: Pair, context: int, schemes: Sequence[DraftScheme], rep
 def measure_passes(
     pair: Pair, model: Any, contexts: Sequence[int], counts: Sequence[int], repetitions: int
 ) -> list[Pass]:
-    """Passes over siblings at every pair of context and number, in turn after a round to warm up; the least counts."""
+    """The least times of passes over sibling tokens, for every context and count, in turns after a warm-up."""
     check_prompt(pair, [0] * max(contexts), 1)
     watch = Stopwatch(pair.device)
     with within_memory("measuring passes", pair.device):

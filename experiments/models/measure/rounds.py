@@ -1,4 +1,4 @@
-"""The stopwatch: candidates take turns in rounds, so that a slow round is slow for all, and ratios of their rates."""
+"""Timing of candidates in turns, so that a slow period affects all of them, and ratios of their rates."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NORMAL = 1.96
 
 @dataclass(frozen=True)
 class Turn:
-    """What a candidate wrote in one turn: tokens of whole blocks, blocks, and seconds without prompts.
+    """What a candidate wrote in one turn. seconds: without those of the prompt.
 
-    Of a text that ends inside a block the whole block counts: a long text would have used it. parts: seconds by part.
-    written: tokens of the text, where it was cut.
+    tokens: of all blocks, also of the part of the last block that is beyond the end of the text, as a longer text would
+    use it. written: tokens of the text itself. parts: seconds by part.
     """
 
     tokens: int
@@ -65,10 +65,10 @@ def timed_rounds(
     backwards: Callable[[int], bool] = lambda number: number % 2 == 1,
     progress: Tick | None = None,
 ) -> list[list[T]]:
-    """What every candidate makes of each round, given its number: one list a candidate.
+    """Call every candidate with the number of each round; for every candidate the list of its results.
 
-    warm_up: rounds before the first one, with numbers below 0, that are not kept. backwards: in which rounds the last
-    candidate is the first. progress: told of every turn.
+    warm_up: rounds before the first one, with negative numbers, whose results are dropped. backwards: whether the
+    candidates run in reverse order in a round. progress: called with 1 after every turn.
     """
     turns: list[list[T]] = [[] for _ in candidates]
     for number in range(-warm_up, rounds):
@@ -83,9 +83,9 @@ def timed_rounds(
 
 
 def ratio(rates: Any, to: Any = 1.0, error: float = 0.0) -> tuple[float, float, float]:
-    """How many times the other rates these are, with the 95 % interval; at least two rounds, in the same order.
+    """The ratio of these rates to the others with its 95 % interval, from at least two paired rounds.
 
-    error: standard error of the logarithm that all rounds share.
+    error: a further standard error of the logarithm, common to all rounds.
     """
     logs = np.log(rates) - np.log(to)
     own = float(t.ppf(0.975, len(logs) - 1)) * float(np.std(logs, ddof=1)) / sqrt(len(logs))

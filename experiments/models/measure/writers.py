@@ -1,8 +1,8 @@
-"""Ways of writing a text that are timed as a caller times them: `generate` of transformers, from call to return.
+"""The ways of writing a text that `choose` compares, timed from call to return of `generate` of transformers.
 
-`generate` alone is the baseline. Beside it stand its assisted generation with the draft model, and every verifier on
-its scheme, called as `generate_with` is called. All write after the same roots, with the same sampling, caches on, and
-as many tokens as asked for: no stop token ends a text.
+Plain `generate` is the baseline. It is compared with its assisted generation with the draft model, and with every
+verifier on its scheme, called through `generate_with`. All write after the same roots, with the same sampling, with
+caches, and exactly as many tokens as asked for: stop tokens are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
-#: Ways of writing that are no candidates of ours.
+#: The ways of writing without a verifier of this project.
 GENERATE, ASSISTED, LOOP = "generate", "assisted generation", "plain generation in the loop"
 #: A way of writing: one of these, or a verifier on a scheme.
 Way: TypeAlias = str | Combination
@@ -37,7 +37,7 @@ Way: TypeAlias = str | Combination
 
 @contextmanager
 def same_settings(setting: Setting) -> Iterator[None]:
-    """While the body runs, `generate` of the target has no settings but what it is given: no stop token, no penalty."""
+    """While the body runs, the target's own generation settings are ignored: no stop token, no penalty."""
     _, transformers = libraries()
     target = setting.pair.target
     before, said = target.generation_config, transformers.logging.get_verbosity()
@@ -51,7 +51,7 @@ def same_settings(setting: Setting) -> Iterator[None]:
 
 
 def sampling_of(warp: Sampling) -> dict[str, Any]:
-    """What `generate` is given for this sampling, nothing left to its defaults."""
+    """The arguments of `generate` for this sampling; none is left to its default."""
     if warp.bits is not None or warp.ties != "last":
         raise InvalidInput(
             f"generate of transformers, the baseline, does not sample with {warp}; leave out bits and ties"
@@ -64,7 +64,7 @@ def sampling_of(warp: Sampling) -> dict[str, Any]:
 
 
 def written(setting: Setting, way: Way, tokens: int, seed: int, number: int) -> Turn:
-    """One text after the root of this number; seed: of the round. A block of what has no blocks is a token."""
+    """Write one text after root `number` and time it; seed: of the round. Plain ways count each token as a block."""
     root, own = setting.roots[number], text_seed(seed, number)
     if isinstance(way, str):
         return _plain(setting, way, root, tokens, own)
@@ -74,7 +74,7 @@ def written(setting: Setting, way: Way, tokens: int, seed: int, number: int) -> 
         ours = Generating(
             named.verifier, scheme, own, setting.vectors, pieces.append, None, draft_sampling=setting.warp.of("draft")
         )
-        seconds = _generated(setting, root, tokens, own, assistant_model=_assistant(setting), custom_generate=ours)
+        seconds = _timed_generate(setting, root, tokens, own, assistant_model=_assistant(setting), custom_generate=ours)
         whole = sum(piece.block.depth + 1 for piece in pieces)
         return Turn(whole, len(pieces), seconds, written=tokens)
 
@@ -84,11 +84,11 @@ def _plain(setting: Setting, way: str, root: Context, tokens: int, seed: int) ->
         text = autoregressive(setting.pair, root, setting.warp, setting.coin(seed), tokens, vectors=setting.vectors)
         return Turn(tokens, tokens, text.elapsed, written=tokens)
     more = {"assistant_model": _assistant(setting)} if way == ASSISTED else {}
-    return Turn(tokens, tokens, _generated(setting, root, tokens, seed, **more), written=tokens)
+    return Turn(tokens, tokens, _timed_generate(setting, root, tokens, seed, **more), written=tokens)
 
 
-def _generated(setting: Setting, root: Context, tokens: int, seed: int, **more: Any) -> float:
-    """Seconds from call to return."""
+def _timed_generate(setting: Setting, root: Context, tokens: int, seed: int, **more: Any) -> float:
+    """The seconds of a call of `generate`."""
     pair, watch = setting.pair, Stopwatch(setting.pair.device)
     ids = torch.tensor([root], device=pair.device)
     asked = {"max_new_tokens": tokens, "use_cache": True, **sampling_of(setting.warp), **more}
@@ -107,9 +107,9 @@ def _assistant(setting: Setting) -> Any:
 
 
 def plain_ways(setting: Setting, tokens: int) -> tuple[dict[str, float], str]:
-    """The ways beside candidates that this pair has, with the seconds of a text of each; and why one is not there.
+    """The plain ways that work for this pair, with the seconds of a text of each; and in words why one is missing.
 
-    Each writes two texts: the first calls import and prepare what is kept.
+    Each writes two texts, since the first call also imports and initialises.
     """
     seconds, why = {}, ""
     for way in (GENERATE, LOOP, ASSISTED):

@@ -1,7 +1,7 @@
-"""The policies that are compared, by name: what each knows, and how it is made for a Markov pair.
+"""The baseline policies, by name: what each knows, and how it is fitted to a Markov pair.
 
-Learners are scikit-learn's: a shallow tree, a linear rule, boosted trees. Each tells the worth of all actions; its
-error is weighed by how often blocks start in a state, and the action is the arg-max of what is told.
+Learners are scikit-learn's: a shallow tree, a linear rule, boosted trees. Each predicts the values of all actions in a
+state and the policy takes the action with the largest one; errors are weighted by how often blocks start in the state.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,59 +22,61 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.markov_pair import Tables
 from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, policy_iteration
 
-#: Depth of the one tree, and of each boosted one; number and step of those.
+#: Depth of the single tree; depth, number and learning rate of the boosted trees.
 DEPTH, BOOSTED_DEPTH, TREES, RATE = 3, 3, 60, 0.2
-#: Weight of the linear rule's penalty, for numbers of variance 1.
+#: Weight of the penalty of the ridge regression, for features of variance 1.
 RIDGE = 1e-3
-#: A leaf holds at least this share of the blocks.
+#: Least share of the blocks in a leaf.
 LEAF = 0.01
 
 
 def shallow_tree(X: Any, worth: Any, weights: Any) -> Callable[[Any], Any]:
-    """One tree of eight leaves at most."""
+    """One decision tree with at most eight leaves."""
     tree = _tree(DEPTH).fit(X, worth, sample_weight=weights)
-    return lambda numbers: _wide(tree.predict(numbers), worth)
+    return lambda numbers: _two_dimensional(tree.predict(numbers), worth)
 
 
 def linear(X: Any, worth: Any, weights: Any) -> Callable[[Any], Any]:
-    """Ridge regression on numbers of mean 0 and variance 1."""
-    _installed()
+    """Ridge regression on features of mean 0 and variance 1."""
+    _require_sklearn()
     from sklearn.linear_model import Ridge
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(X, sample_weight=weights)
     model = Ridge(alpha=RIDGE).fit(scaler.transform(X), worth, sample_weight=weights / weights.mean())
-    return lambda numbers: _wide(model.predict(scaler.transform(numbers)), worth)
+    return lambda numbers: _two_dimensional(model.predict(scaler.transform(numbers)), worth)
 
 
 def boosting(X: Any, worth: Any, weights: Any) -> Callable[[Any], Any]:
-    """Gradient boosting of the squared error: each tree is fitted to what the ones before it leave of all actions."""
+    """Gradient boosting of the squared error: each tree is fitted to the residuals of all actions."""
     trees: list[Any] = []
     start = np.average(worth, axis=0, weights=weights)
 
-    def told(numbers: Any) -> Any:
-        return start + sum((RATE * _wide(tree.predict(numbers), worth) for tree in trees), np.zeros((len(numbers), 1)))
+    def predict(numbers: Any) -> Any:
+        return start + sum(
+            (RATE * _two_dimensional(tree.predict(numbers), worth) for tree in trees), np.zeros((len(numbers), 1))
+        )
 
-    left = worth - start
+    residual = worth - start
     for _ in range(TREES):
-        trees.append(_tree(BOOSTED_DEPTH).fit(X, left, sample_weight=weights))
-        left = left - RATE * _wide(trees[-1].predict(X), worth)
-    return told
+        trees.append(_tree(BOOSTED_DEPTH).fit(X, residual, sample_weight=weights))
+        residual = residual - RATE * _two_dimensional(trees[-1].predict(X), worth)
+    return predict
 
 
 def _tree(depth: int) -> Any:
-    _installed()
+    _require_sklearn()
     from sklearn.tree import DecisionTreeRegressor
 
     return DecisionTreeRegressor(max_depth=depth, min_weight_fraction_leaf=LEAF, random_state=0)
 
 
-def _wide(told: Any, worth: Any) -> Any:
-    """Shape `(n, A)` where there is one action, too."""
-    return np.asarray(told).reshape(-1, worth.shape[1])
+def _two_dimensional(predicted: Any, worth: Any) -> Any:
+    """Predictions of shape `(n, A)`; scikit-learn drops the last axis for one action."""
+    return np.asarray(predicted).reshape(-1, worth.shape[1])
 
 
-def _installed() -> None:
+def _require_sklearn() -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError:
@@ -84,13 +86,16 @@ def _installed() -> None:
         ) from None
 
 
-#: Ranges of the entropy rule.
+#: Number of ranges of the entropy rule.
 STEPS = 4
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A way to choose. knows: what it looks at. choose: from tables to a choice, `(S,)`; or a learner."""
+    """A way to choose actions. knows: what it depends on.
+
+    It has either choose, from tables to the action of every state, shape `(S,)`, or a learner.
+    """
 
     name: str
     title: str
@@ -127,9 +132,9 @@ BASELINES: Mapping[str, Baseline] = MappingProxyType(
 
 
 def choices(baseline: Baseline, tables: Tables, X: Any | None = None) -> tuple[Any, Any | None]:
-    """The baseline's choice at every state, and, where it learns, that of learners which have not seen the state.
+    """The baseline's choice at every state, and for learners the choice of models fitted without that state.
 
-    tables: in float64 where it learns. X: `state_scalars` of the world.
+    tables: in float64 for learners. X: `state_scalars` of the Markov pair.
     """
     if baseline.choose is not None:
         return baseline.choose(tables), None

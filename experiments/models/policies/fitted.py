@@ -1,7 +1,8 @@
-"""Policies that know less than the state, fitted to what a step away from the present one brings, until none helps.
+"""Policies that see only a few numbers of the state, fitted by approximate policy iteration.
 
-As in policy iteration, but where the best action of a state would be taken, a learner says what it can tell from a few
-numbers. `X` has shape `(S, F)`: the scalars of what is known at every state.
+A step of policy iteration computes the value of every action in every state under the present policy. A learner is then
+fitted to these values, and the next policy takes the action with the largest prediction. `X` has shape `(S, F)`: the
+features of every state.
 """
 
 from collections.abc import Callable
@@ -14,26 +15,26 @@ from draftproof.simulator.policies.optimal import best_static, outlook
 from draftproof.simulator.policies.policy import scalars
 from draftproof.simulator.policies.value import value
 
-#: From features `(n, F)`, values of the actions `(n, A)` and weights `(n,)` to a function from features to values.
+#: Fits features `(n, F)` to values of the actions `(n, A)` with weights `(n,)`; returns the prediction function.
 Learner: TypeAlias = Callable[[Any, Any, Any], Callable[[Any], Any]]
-#: Rounds of fitting; a few are enough, since one step of policy iteration does most.
+#: Rounds of fitting; the first step of policy iteration gains most.
 ROUNDS = 4
-#: Folds of cross-validation: the states are divided by history.
+#: Folds of cross-validation; all states with one history are in the same fold.
 FOLDS = 5
 
 
 def state_scalars(world: MarkovPair) -> Any:
-    """`X`: the numbers of `draftproof.simulator.policies.policy.SCALARS` at every state."""
+    """`X`: the features `draftproof.simulator.policies.policy.SCALARS` of every state."""
     return np.array([scalars(world.known(state)) for state in range(world.states)])
 
 
 def fitted_choice(tables: Tables, X: Any, learner: Learner) -> Any:
-    """The best choice of all rounds of fitting to all states, `(S,)`."""
+    """The best policy among all rounds of fitting to all states, shape `(S,)`."""
     best = best_static(tables)
     rate, choice = value(tables, best).rate, best
     for _ in range(ROUNDS):
         step = outlook(tables, choice)
-        choice = _taken(learner(X, step.worth.T, step.starts)(X))
+        choice = _best_actions(learner(X, step.worth.T, step.starts)(X))
         found = value(tables, choice).rate
         if found > rate:
             best, rate = choice, found
@@ -43,7 +44,7 @@ def fitted_choice(tables: Tables, X: Any, learner: Learner) -> Any:
 
 
 def held_out_choice(tables: Tables, X: Any, learner: Learner) -> Any:
-    """The choice at every state by a learner that has not seen its history, `(S,)`; that of the last round."""
+    """The choice at every state by a learner fitted without its history, in the last round, shape `(S,)`."""
     choice = best_static(tables)
     states, histories = tables.pair.states, tables.pair.histories
     parts = np.random.default_rng(0).permutation(histories)[np.arange(states) % histories] % min(FOLDS, histories)
@@ -54,13 +55,13 @@ def held_out_choice(tables: Tables, X: Any, learner: Learner) -> Any:
             seen = parts != part
             weights = step.starts[seen] if step.starts[seen].any() else np.ones(seen.sum())  # no block starts there
             predicted = learner(X[seen], step.worth.T[seen], weights)(X[~seen])
-            following[~seen] = _taken(predicted)
+            following[~seen] = _best_actions(predicted)
         choice = following
     return choice
 
 
 def steps_of_entropy(bins: int) -> Learner:
-    """One action for each of `bins` ranges of the entropy of the draft's root row, equally likely ranges."""
+    """One action for each of `bins` equally likely ranges of the entropy of the draft's root row."""
 
     def learn(X: Any, worth: Any, weights: Any) -> Callable[[Any], Any]:
         bounds = quantiles(X[:, 0], weights, bins)
@@ -72,12 +73,12 @@ def steps_of_entropy(bins: int) -> Learner:
 
 
 def quantiles(numbers: Any, weights: Any, bins: int) -> Any:
-    """`bins - 1` bounds between which the weight is the same, as nearly as the numbers allow."""
+    """`bins - 1` bounds that split the weight into parts that are as equal as the numbers allow."""
     order = np.argsort(numbers, kind="stable")
     reached = np.cumsum(weights[order]) / weights.sum()
     places = np.searchsorted(reached, np.arange(1, bins) / bins)
     return numbers[order][np.minimum(places + 1, len(numbers) - 1)]
 
 
-def _taken(predicted: Any) -> Any:
+def _best_actions(predicted: Any) -> Any:
     return np.asarray(predicted).argmax(1)

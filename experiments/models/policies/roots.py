@@ -1,7 +1,7 @@
-"""Policies at weighted roots: a block after each, and what a choice of action at every root brings.
+"""Policies at weighted roots: one block after each root, with an action for every root.
 
-`R` roots, `A` actions; numbers are fractions or floats, as they come. Tokens per time of a choice is the mean of its
-tokens over the mean of its times.
+`R` roots, `A` actions; numbers are fractions or floats, as given. Tokens per time of a choice is the mean of its tokens
+divided by the mean of its times.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 
 from draftproof.simulator.policies.value import best_position
 
-#: In floats a rate must grow by so much of itself; rounding alone could go on for ever.
+#: In floats a step must increase the rate by at least this share, or rounding could make the loop endless.
 STEP = 1e-12
 
 
 @dataclass(frozen=True)
 class AtRoots:
-    """weights: of the roots, `(R,)`, sum 1. tokens: mean of a block, `(A, R)`. times: of the actions, `(A,)`."""
+    """weights: of the roots, `(R,)`, sum 1. tokens: block efficiencies, `(A, R)`. times: of the actions, `(A,)`."""
 
     weights: Sequence[Any]
     tokens: Sequence[Sequence[Any]]
@@ -28,11 +28,10 @@ class AtRoots:
 
     @property
     def roots(self) -> range:
-        """Their positions."""
         return range(len(self.weights))
 
     def time(self, choice: Choice) -> Any:
-        """Mean time of a block; choice: the action at every root."""
+        """The mean time of a block; choice: the action at every root."""
         return sum(weight * self.times[action] for weight, action in zip(self.weights, choice, strict=True))
 
     def rate(self, choice: Choice) -> Any:
@@ -40,10 +39,10 @@ class AtRoots:
         tokens = sum(weight * self.tokens[choice[root]][root] for root, weight in enumerate(self.weights))
         return tokens / self.time(choice)
 
-    def best_at(self, going: Any) -> Choice:
-        """At every root the action of the largest `tokens - going * time`, the first among equals."""
+    def best_at(self, rate: Any) -> Choice:
+        """At every root the action with the largest `tokens - rate * time`, the first among equals."""
         return [
-            best_position(row[root] - going * time for row, time in zip(self.tokens, self.times, strict=True))
+            best_position(row[root] - rate * time for row, time in zip(self.tokens, self.times, strict=True))
             for root in self.roots
         ]
 
@@ -53,13 +52,13 @@ Choice: TypeAlias = Sequence[int]
 
 
 def best_static(given: AtRoots) -> Choice:
-    """The one action that is best at all roots together."""
+    """The single action with the best tokens per time over all roots."""
     every = [[action] * len(given.weights) for action in range(len(given.times))]
     return every[best_position(given.rate(choice) for choice in every)]
 
 
 def best_ratio(given: AtRoots) -> Choice:
-    """At every root the most tokens per time."""
+    """At every root the action with the most tokens per time there."""
     return [
         best_position(row[root] / time for row, time in zip(given.tokens, given.times, strict=True))
         for root in given.roots
@@ -70,15 +69,15 @@ def best_together(given: AtRoots) -> Choice:
     """The choice of the largest rate, by Dinkelbach's steps from the best static action; exact in fractions."""
     choice = best_static(given)
     while True:
-        going = given.rate(choice)
-        following = given.best_at(going)
-        least = going if isinstance(going, Fraction) else going * (1 + STEP)
+        rate = given.rate(choice)
+        following = given.best_at(rate)
+        least = rate if isinstance(rate, Fraction) else rate * (1 + STEP)
         if not given.rate(following) > least:
             return choice
         choice = following
 
 
-#: Those of `baselines` that mean something where no block is the next one's beginning.
+#: The baselines that are defined for separate blocks, where no block continues another.
 AT_ROOTS: Mapping[str, Callable[[AtRoots], Choice]] = MappingProxyType(
     {"static": best_static, "ratio": best_ratio, "greedy": best_together}
 )

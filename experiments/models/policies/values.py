@@ -25,7 +25,7 @@ from draftproof.simulator.protocol import DraftScheme, Progress
 def tables_of(
     world: MarkovPair, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
 ) -> Tables:
-    """What each verifier does on each shape; raises `InvalidInput` for one that does not claim to be lossless there."""
+    """The tables of every verifier on every shape; raises `InvalidInput` where one does not declare it is lossless."""
     actions = []
     for each, scheme in product(named, schemes):
         card = each.verifier.card
@@ -40,46 +40,50 @@ def tables_of(
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A policy in a world. found: None for one that is refuted. held_out: the rate where no state was seen in fitting.
+class ValuedPolicy:
+    """A policy and its exact value on a Markov pair.
 
-    checked: its first blocks.
+    value: None for a policy that is not lossless. held_out: the rate where each state's action comes from a fit without
+    the state. checked: the exact check of its first blocks.
     """
 
     name: str
-    found: Value | None
+    value: Value | None
     choice: Any
     held_out: float | None = None
     checked: SeveralBlocks | None = None
 
 
-def judged(tables: Tables, policies: Sequence[Baseline | UserPolicy], overhead: float, blocks: int) -> list[Judged]:
-    """Every policy, valued exactly. overhead: time a block for all that look at anything. blocks: that are checked.
+def valued_policies(
+    tables: Tables, policies: Sequence[Baseline | UserPolicy], overhead: float, blocks: int
+) -> list[ValuedPolicy]:
+    """Every policy with its exact value.
 
-    A policy of one's own that takes other actions than those given cannot be valued; it is checked first.
+    overhead: time a block of choosing, for all policies but the static one. blocks: how many first blocks are checked.
+    A user-defined policy is checked before it is valued, since one that is not lossless has no value.
     """
     X = state_scalars(tables.pair) if any(isinstance(each, Baseline) and each.learner for each in policies) else None
-    return [_judged(tables, each, X, overhead, blocks) for each in policies]
+    return [_valued_policy(tables, each, X, overhead, blocks) for each in policies]
 
 
-def _judged(tables: Tables, policy: Baseline | UserPolicy, X: Any, overhead: float, blocks: int) -> Judged:
+def _valued_policy(tables: Tables, policy: Baseline | UserPolicy, X: Any, overhead: float, blocks: int) -> ValuedPolicy:
     world = tables.pair
     spent = 0 if policy.name == "static" else Fraction(repr(overhead))
     if isinstance(policy, UserPolicy):
         checked = first_blocks(world, policy.bound(tables.actions), blocks)
         if checked is not None and not checked.lossless:
-            return Judged(policy.name, None, (), None, checked)
+            return ValuedPolicy(policy.name, None, (), None, checked)
         choice = world.choices(policy.bound(tables.actions), tables.actions)
-        return Judged(policy.name, value(tables, choice, policy.name, spent), choice, None, checked)
+        return ValuedPolicy(policy.name, value(tables, choice, policy.name, spent), choice, None, checked)
     choice, unseen = choices(policy, tables, X)
     held_out = None if unseen is None else float(value(tables, unseen, policy.name, spent).rate)
     table = ByState(tables.actions, tuple(map(int, choice)), world.vocab_size, world.window, policy.name)
     checked = first_blocks(world, table, blocks)
-    return Judged(policy.name, value(tables, choice, policy.name, spent), choice, held_out, checked)
+    return ValuedPolicy(policy.name, value(tables, choice, policy.name, spent), choice, held_out, checked)
 
 
 def first_blocks(world: MarkovPair, policy: Policy, blocks: int) -> SeveralBlocks | None:
-    """The first blocks from the world's first state, exactly in its arithmetic; None where none are asked for."""
+    """The exact law of the first blocks from the first state of the pair; None for `blocks` = 0."""
     if blocks == 0:
         return None
     target, draft = world.processes(0)
@@ -87,9 +91,9 @@ def first_blocks(world: MarkovPair, policy: Policy, blocks: int) -> SeveralBlock
     return several_blocks(policy, target, draft, blocks, world.arithmetic.name, start=before)
 
 
-def row(name: str, tables: Tables, each: Judged, static: Any, best: Any) -> dict[str, Any]:
-    """A policy as programs read it: rates, what it gains over the best static action and loses to the best policy."""
-    found, checked = each.found, each.checked
+def row(name: str, tables: Tables, each: ValuedPolicy, static: Any, best: Any) -> dict[str, Any]:
+    """A policy as a row: rates, gain over the best static action, regret against the best policy."""
+    found, checked = each.value, each.checked
     return {
         "verifier": name,
         "policy": each.name,
@@ -109,7 +113,7 @@ def row(name: str, tables: Tables, each: Judged, static: Any, best: Any) -> dict
 
 
 def _shares(tables: Tables, choice: Any, found: Value) -> dict[str, float]:
-    """The share of the blocks that each action takes, the largest first."""
+    """The share of blocks with each action, the largest first."""
     shares: dict[str, float] = {}
     for state, position in enumerate(choice):
         action = str(tables.actions[position])
@@ -120,6 +124,6 @@ def _shares(tables: Tables, choice: Any, found: Value) -> dict[str, float]:
 def valued_rows(
     name: str, tables: Tables, policies: Sequence[Baseline | UserPolicy], overhead: float = 0.0, blocks: int = 0
 ) -> list[dict[str, Any]]:
-    """One row a policy."""
+    """One row for every policy."""
     static, best = value(tables, best_static(tables)).rate, value(tables, policy_iteration(tables).choice).rate
-    return [row(name, tables, each, static, best) for each in judged(tables, policies, overhead, blocks)]
+    return [row(name, tables, each, static, best) for each in valued_policies(tables, policies, overhead, blocks)]

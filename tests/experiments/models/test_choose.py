@@ -20,10 +20,10 @@ from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.measure import choose
-from draftproof.experiments.models.measure.choose import Candidate, in_time, planned, split, weighed
+from draftproof.experiments.models.measure.choose import Candidate, in_time, planned, split, with_expectations
 from draftproof.experiments.models.measure.halving import (
     BLOCKS,
-    ENOUGH,
+    CALLS_TIMED,
     PilotRun,
     PlainPilotRun,
     VerifierBatch,
@@ -239,15 +239,15 @@ def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Se
     batch = VerifierBatch(combinations, Stopwatch("cpu", clock=lambda: now[0]))
     loop = Loop(where.pair, batch, Delayed(2, 0, 2), where.warp)
     state, coin = loop.start(CONTEXTS[0], 100), coin_for("numpy", 0)
-    for _ in range(ENOUGH):
+    for _ in range(CALLS_TIMED):
         _, state = loop.step(state, coin)
     assert [each.label for each in batch.verifiers] == ["block", "naive"]  # spechub takes two drafts alone
-    assert batch.seconds == {"block": [3.0] * ENOUGH, "naive": [1.0] * ENOUGH, "spechub": []}
+    assert batch.seconds == {"block": [3.0] * CALLS_TIMED, "naive": [1.0] * CALLS_TIMED, "spechub": []}
     batch.sort(2.0)
     assert [each.label for each in batch.verifiers] == ["naive", "block"]
     loop.step(state, coin)
-    assert len(batch.seconds["block"]) == ENOUGH
-    assert len(batch.seconds["naive"]) == ENOUGH + 1
+    assert len(batch.seconds["block"]) == CALLS_TIMED
+    assert len(batch.seconds["naive"]) == CALLS_TIMED + 1
     assert batch.mean("block") == batch.quick("block") == 3.0
 
 
@@ -275,7 +275,7 @@ def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:
     quick, slow = candidate(None, 1.0, 4.0), candidate(None, 1.1, 4.0, verifying=5.0)
     open_, known = candidate(None, 1.2, 4.0, verifying=0.4), Known(2.0)
     assert [each.short for each in (quick, slow, open_)] == [True, False, False]
-    found = weighed([slow, quick, open_], known)  # type: ignore[arg-type]
+    found = with_expectations([slow, quick, open_], known)  # type: ignore[arg-type]
     # the quick one brings 2 a second; 4 / 6.1 are hopeless, 4 / 1.6 are not
     assert known.asked == [quick.scheme, open_.scheme]
     assert {each.scheme for each in found if each.expected is None} == {slow.scheme}
@@ -295,7 +295,7 @@ def test_an_estimate_counts_with_its_upper_end() -> None:
 def test_the_estimate_counts_texts_and_turns() -> None:
     two = [candidate(None, 1.0, 3.5), candidate(None, 1.2, 3.5)]
     assert choose.pilot_seconds(two) == pytest.approx(8 * (4 + 8) * 2.2)
-    usual = 1 + choose.USUAL * 2.5
+    usual = 1 + choose.TYPICAL_SHARE * 2.5
     assert usual == 3
     texts = (3 * 1.0 + 3 * 1.2) / 2 + 0.5  # three blocks of three tokens, their seconds, and what is around them
     plain, amount = {"generate": 7.0, "loop": 5.0}, choose.Amount(4, 9, 5)

@@ -22,11 +22,11 @@ from draftproof.experiments.models.measure.choose import (
 )
 from draftproof.experiments.models.measure.estimate import BlockTokens, Rounds, median_interval
 from draftproof.experiments.models.measure.halving import (
-    PLAIN_EVERY,
+    BASELINE_EVERY,
     Amount,
     baselines,
     beside_plain,
-    going_on,
+    kept_after_round,
     sizes_of,
     successive_halving,
 )
@@ -42,7 +42,7 @@ NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
 
 
 def test_after_a_round_the_slower_half_is_out() -> None:
-    assert [going_on(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
+    assert [kept_after_round(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
     assert sizes_of(20, 3) == [20, 10, 6]
     assert [baselines(size) for size in sizes_of(20, 3)] == [2, 1, 1]
 
@@ -50,7 +50,7 @@ def test_after_a_round_the_slower_half_is_out() -> None:
 def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) -> None:
     assert beside_plain("abc", [GENERATE, LOOP]) == [LOOP, GENERATE, *"abc"]
     assert beside_plain(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
-    combinations = [(NAIVE, ONE)] * (PLAIN_EVERY + 1)
+    combinations = [(NAIVE, ONE)] * (BASELINE_EVERY + 1)
     where = setting(exact_pair, Sampling(), [(0,), (1,)], 0)
     with same_settings(where):
         found = successive_halving(
@@ -59,7 +59,9 @@ def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) 
     # a text of three tokens after either root, twice at first
     assert [[each.tokens for each in texts] for texts in found.texts[GENERATE]] == [[6, 6], [3, 3]]
     assert [[each.tokens for each in texts] for texts in found.texts[LOOP]] == [[3, 3], [3, 3]]
-    assert [len(found.texts[number]) for number in range(len(combinations))].count(2) == going_on(len(combinations))
+    assert [len(found.texts[number]) for number in range(len(combinations))].count(2) == kept_after_round(
+        len(combinations)
+    )
     both = Turn.joined([Turn(1, 2, 3.0, {"draft": 4.0, "verify": 5.0}), Turn(10, 20, 30.0, {"draft": 40.0}, 7)])
     assert both == Turn(11, 22, 33.0, {"draft": 44.0, "verify": 5.0}, 7)
 
