@@ -168,9 +168,12 @@ class Sampling:
         if (size := len(made.moves[0])) != vocab_size:
             raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
         try:
-            return made.without(eos)
+            kept = made.without(eos)
         except InvalidInput as error:
             raise InvalidInput(f"{said}: {error}, {letters!r}") from None
+        if eos is None and {*kept.moves[0]} == {None}:
+            raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {letters!r}")
+        return kept
 
     @property
     def greedy(self) -> bool:
@@ -442,9 +445,10 @@ def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
     if (row * kept).any():
         return _conditioned(row, kept)
     after = ", ".join(map(str, context)) or "the root"
-    why = f"all mass is on tokens other than {np.flatnonzero(kept).tolist()}, which the masks allow"
-    way = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
-    raise InvalidInput(f"no token can follow {after}: {why if kept.any() else way}")
+    why = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
+    if kept.any():
+        why = f"the masks allow {np.flatnonzero(kept).tolist()}, which have no mass; use a finer denominator"
+    raise InvalidInput(f"no token can follow {after}: {why}")
 
 
 _KINDS: dict[str, Any] = {
