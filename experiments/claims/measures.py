@@ -13,7 +13,7 @@ import numpy as np
 
 from draftproof.experiments.claims.claim import Figures
 from draftproof.experiments.claims.statements import verifier
-from draftproof.experiments.grid.depths import distances, trees
+from draftproof.experiments.grid.depths import mean_distances, trees
 from draftproof.experiments.inputs.text import TOPICS, read_counted
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.drafts import Delayed
@@ -62,8 +62,7 @@ def acceptance_by_depth(falling: bool, times: int) -> Figures:
 def distance_by_depth(rising: bool, times: int) -> Figures:
     """The mean L1 distance of p and q over contexts drawn from the draft, by depth, exact."""
     chosen = roots(ROOTS * times)
-    by_root = [(float(root.weight), distances(root, LONG)) for root in chosen]
-    totals = [sum(weight * float(means[depth]) for weight, means in by_root) for depth in range(LONG)]
+    totals = [float(mean) for mean in mean_distances(chosen, LONG) if mean is not None]
     shown = totals == sorted(totals, reverse=not rising)
     return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {_list(totals)}", len(chosen), ("text topics",))
 

@@ -10,8 +10,7 @@ from rich.table import Table
 
 from draftproof.experiments.cli.compare import planning, work
 from draftproof.experiments.cli.compare.tables import verdict_text
-from draftproof.experiments.grid.depths import depth_rows, depths_figure, distances, trees
-from draftproof.experiments.grid.rows import mixture
+from draftproof.experiments.grid.depths import depth_rows, depths_figure, mean_distances, trees
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
@@ -44,13 +43,11 @@ def computed(
     laws = {(cell.verifier.spec, cell.scheme): kept[cell.strong_id] for cell in cells if cell.verifier is not None}
     numbers = arithmetic_named(settings.arithmetic)
     roots = [root.converted(numbers, length) for root in problem.roots(length, numbers)]
-    by_root = [distances(root, length) for root in roots]
-    weights = [root.weight for root in roots]
-    means = [mixture(weights, [each[at] for each in by_root]) for at in range(length)]
+    means, met = (mean_distances(roots, length, accepted) for accepted in (False, True))
     rows = []
     for named in chosen:
         one, other = ([laws[named.spec, scheme] for scheme in side] for side in (fewer, more))
-        rows += depth_rows(one, other, means)
+        rows += depth_rows(one, other, means, met)
     return rows
 
 
@@ -62,7 +59,8 @@ def table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         view.add_column(heading)
     for heading in (
         "depth d",
-        "L1(p, q)",
+        "L1(p, q)\ndrafted",
+        "\naccepted",
         f"accepted\nK = {branches - 1}",
         f"\nK = {branches}",
         f"P(tau ≥ d)\nK = {branches - 1}",
@@ -71,7 +69,16 @@ def table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         "gain\na token",
     ):
         view.add_column(heading, justify="right")
-    names = ("distance", "accepted_fewer", "accepted", "reached_fewer", "reached", "gain", "gain_per_token")
+    names = (
+        "distance",
+        "distance_accepted",
+        "accepted_fewer",
+        "accepted",
+        "reached_fewer",
+        "reached",
+        "gain",
+        "gain_per_token",
+    )
     for row in rows:
         first = row["depth"] == 1
         if first and row is not rows[0]:
@@ -84,7 +91,8 @@ def table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             *("-" if number is None else short(number, 4) for number in numbers),
         )
     view.caption = (
-        "L1(p, q): mean of sum |p - q| for the token of depth d, over contexts drawn from the draft.\n"
+        "L1(p, q): mean of sum |p - q| for the token of depth d, over contexts drawn from the draft, and over those\n"
+        "of them that token-by-token verification of one path accepts.\n"
         "accepted: P(tau ≥ d | tau ≥ d - 1) on K paths that branch at the root.\n"
         f"gain: E[tau+1] of K = {branches} minus that of K = {branches - 1}, both with a trunk of d - 1 tokens; "
         "a token: per added token."

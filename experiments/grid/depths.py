@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
+from draftproof.experiments.grid.rows import mixture
 from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed
@@ -17,29 +18,45 @@ from draftproof.simulator.instances.processes import MarkovProcess
 
 #: The panels of the picture: field, title, what is on the horizontal axis.
 _PANELS = (
-    ("distance", "mean L1(p, q)", "depth d of the drafted token"),
-    ("accepted", "P(tau ≥ d | tau ≥ d - 1)", "depth d of the drafted token"),
+    ("distance", "mean L1(p, q), faint: accepted contexts", "depth d of the drafted token"),
+    ("accepted", "P(tau ≥ d | tau ≥ d - 1), faint: K - 1", "depth d of the drafted token"),
     ("gain", "gain in E[tau + 1] of one more branch", "depth d at which it begins"),
     ("gain_per_token", "gain per added token", "depth d at which it begins"),
 )
+#: What a faint line beside it shows.
+_FAINT = {"distance": "distance_accepted", "accepted": "accepted_fewer"}
 
 
-def distances(case: Case, depth: int) -> list[Fraction | float]:
-    """The mean of `sum |p - q|` for the tokens of depth `1..depth`, over contexts drawn from the draft.
+def mean_distances(roots: Sequence[Case], depth: int, accepted: bool = False) -> list[Fraction | float | None]:
+    """The mean of `sum |p - q|` for the tokens of depth `1..depth`, over weighted roots and contexts below them.
 
-    case: tables to that depth or Markov processes; the means are exact where its rows are.
+    roots: with tables to that depth or Markov processes; the means are exact where the rows are. accepted: contexts are
+    those that token-by-token verification of one path accepts, rather than all that the draft draws. None where there
+    are none.
     """
+    by_root = [_distances(root, depth, accepted) for root in roots]
+    weights = [root.weight for root in roots]
+    means = []
+    for at in range(depth):
+        mass, total = (mixture(weights, [sums[at][side] for sums in by_root]) for side in range(2))
+        means.append(total / mass if mass else None)
+    return means
+
+
+def _distances(case: Case, depth: int, accepted: bool) -> list[tuple[Fraction | float, Fraction | float]]:
+    """For each length the probability of the contexts, and the sum of probability times distance over them."""
     sides = case.target, case.draft
     size, order = case.target.vocab_size, max(getattr(each, "order", depth) for each in sides)
-    mass, means = case.draft.row(())[:1] * 0 + 1, []
+    mass, sums = case.draft.row(())[:1] * 0 + 1, []
     for length in range(depth):
         known = min(length, order)  # the rows of Markov processes depend on no more tokens
         p, q = (each.table(known) if isinstance(each, MarkovProcess) else each.tables[known] for each in sides)  # type: ignore[attr-defined]
-        means.append(as_python((mass * abs(p - q).sum(axis=1)).sum()))
-        mass = (mass[:, None] * q).reshape(-1)
+        gaps = abs(p - q)
+        sums.append((as_python(mass.sum()), as_python((mass * gaps.sum(axis=1)).sum())))
+        mass = (mass[:, None] * ((p + q - gaps) / 2 if accepted else q)).reshape(-1)
         if known == order:
             mass = mass.reshape(size, -1).sum(axis=0)
-    return means
+    return sums
 
 
 def trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
@@ -49,9 +66,9 @@ def trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
 
 
 def depth_rows(
-    fewer: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], means: Sequence[Fraction | float]
+    fewer: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], means: Sequence[Any], met: Sequence[Any]
 ) -> list[dict[str, Any]]:
-    """A row for each depth, from the rows of one verifier on `trees` and the mean distances."""
+    """A row for each depth, from the rows of one verifier on `trees` and `mean_distances`; met: over accepted ones."""
     rows = []
     below, above = _reached(fewer[0]), _reached(more[0])
     for at, distance in enumerate(means):
@@ -59,6 +76,7 @@ def depth_rows(
         laws = fewer[0], more[0], fewer[at], more[at]
         numbers = {
             "distance": distance,
+            "distance_accepted": met[at],
             "accepted_fewer": below[at + 1] / below[at] if below[at] else None,
             "accepted": above[at + 1] / above[at] if above[at] else None,
             "reached_fewer": below[at + 1],
@@ -97,7 +115,6 @@ def depths_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     """A PNG: a line of panels for each verifier, in each panel a line for each way of sampling."""
     pyplot = matplotlib_pyplot()
     names = list(dict.fromkeys(row["verifier"] for row in rows))
-    branches = rows[0]["K"]
     samplings = list(dict.fromkeys(row["sampling"] for row in rows))
     size = (3.3 * len(_PANELS), 0.9 + 2.5 * len(names))
     figure, grid = pyplot.subplots(
@@ -110,8 +127,8 @@ def depths_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
                 points = [row for row in drawn if row["sampling"] == sampling]
                 depths, style = [row["depth"] for row in points], line_style(number)
                 axes.plot(depths, [row[f"{field}_float"] for row in points], **style, markersize=5, label=sampling)
-                if field == "accepted":
-                    values = [row["accepted_fewer_float"] for row in points]
+                if field in _FAINT:
+                    values = [row[f"{_FAINT[field]}_float"] for row in points]
                     axes.plot(depths, values, color=style["color"], alpha=0.35, linewidth=1)
             axes.set_xticks(depths)
             axes.tick_params(labelsize=8)
@@ -123,9 +140,7 @@ def depths_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
         last = grid[-1 if place else 0][place]
         last.set_xlabel(across, fontsize=8)
         last.tick_params(labelbottom=True)
-    figure.suptitle(
-        "\n".join(wrap(f"{caption}; K = {branches}, faint: K = {branches - 1}", 160)), x=0.01, ha="left", fontsize=9
-    )
+    figure.suptitle("\n".join(wrap(f"{caption}, K = {rows[0]['K']}", 160)), x=0.01, ha="left", fontsize=9)
     if len(samplings) > 1:
         figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     return as_png(figure, 120)

@@ -87,6 +87,7 @@ COMMANDS = {
     "compare, 2 processes": f"compare nss naive specinfer traversal spectr block_by_weights {SHAPES} --jobs 2 "
     "--resume r --json a.json",
     "bound": "bound --certificate b.json --plot b.png --json a.json",
+    "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "policies": "policies naive --policy best --vocab 2 --K 1 --json a.json",
     "matrix": "matrix naive --instances 1 --resume r --json a.json",
     "precision": f"precision naive {SMALL} --resume r --json a.json",

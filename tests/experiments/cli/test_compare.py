@@ -13,7 +13,7 @@ from draftproof.experiments.cli.compare.planning import law_cells
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
 from draftproof.experiments.cli.compare.work import RowBuilder
 from draftproof.experiments.grid import figures as picture
-from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, telling
+from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, highlighted
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.inputs.sources import FamilyProblem
 from draftproof.experiments.inputs.verifiers import Settings, find_verifier
@@ -163,8 +163,8 @@ def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeyp
     monkeypatch.setattr(Figure, "suptitle", lambda _, text, **__: said.append(text))
     few = {name: [(0, height, ""), (2, height + 0.5, "")] for name, height in (("a", 1.0), ("b", 1.01), ("c", 0.4))}
     many = {**few, "d": [(0, 0.7, ""), (2, 1.2, "")]}
-    assert sorted(telling(few, 3)) == ["a", "b", "c"]
-    assert "a" not in telling(many, 3)
+    assert sorted(highlighted(few, 3)) == ["a", "b", "c"]
+    assert "a" not in highlighted(many, 3)
     assert delay_figure(rows, "caption")
     monkeypatch.setattr(picture, "NAMED", 1)
     assert delay_figure(rows, "caption")

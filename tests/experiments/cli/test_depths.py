@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.grid.depths import distances
+from draftproof.experiments.grid.depths import mean_distances
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, read_counted
 from draftproof.simulator.arithmetic import RATIONAL
@@ -31,9 +31,10 @@ def problem():
     return TextProblem(TOPICS, TextPair(read_counted(TOPICS), 3, 3, 1, 2**16), count=2)
 
 
-@pytest.mark.parametrize("name", ["specinfer", "traversal"])
-def test_every_number_is_exactly_what_the_laws_and_the_rows_of_the_roots_say(draftproof, name):
-    rows = by_depth(draftproof("depths", name, *TEXT, *EXACT, "--L", 2, "--json", "-"), name)
+@pytest.mark.parametrize(("name", "branches"), [("specinfer", 2), ("traversal", 2), ("specinfer", 3)])
+def test_every_number_is_exactly_what_the_laws_of_the_roots_say(draftproof, name, branches):
+    given = ("--K", branches, "--L", 2, "--json", "-")
+    rows = by_depth(draftproof("depths", name, *TEXT, *EXACT, *given), name)
     roots = problem().roots(2, RATIONAL)
 
     def law(k, trunk):
@@ -41,16 +42,16 @@ def test_every_number_is_exactly_what_the_laws_and_the_rows_of_the_roots_say(dra
         masses = [sum(w * c.metrics.depth_distribution[d] for w, c in checks) for d in range(3)]
         return sum(w * c.block_efficiency for w, c in checks), [sum(masses[d:]) for d in range(3)]
 
+    fewer, more = (law(k, 0)[1] for k in (branches - 1, branches))
     for row in rows:
-        depth, ((one, path), (two, tree)) = row["depth"], (law(1, 0), law(2, 0))
-        assert Fraction(row["reached_fewer"]) == path[depth]
-        assert Fraction(row["reached"]) == tree[depth]
-        assert Fraction(row["accepted_fewer"]) == path[depth] / path[depth - 1]
-        assert Fraction(row["accepted"]) == tree[depth] / tree[depth - 1]
-        gain = law(2, depth - 1)[0] - one
+        depth = row["depth"]
+        assert [Fraction(row[key]) for key in ("reached_fewer", "reached")] == [fewer[depth], more[depth]]
+        assert Fraction(row["accepted_fewer"]) == fewer[depth] / fewer[depth - 1]
+        assert Fraction(row["accepted"]) == more[depth] / more[depth - 1]
+        gain = law(branches, depth - 1)[0] - law(branches - 1, depth - 1)[0]
         assert (Fraction(row["gain"]), Fraction(row["gain_per_token"])) == (gain, gain / (3 - depth))
         assert row["lossless"] is True
-        assert two > one
+        assert gain > 0
 
 
 def test_the_mean_distance_is_the_sum_over_all_contexts_beyond_the_order_of_the_text_too():
@@ -65,15 +66,17 @@ def test_the_mean_distance_is_the_sum_over_all_contexts_beyond_the_order_of_the_
                 gap = sum(abs(root.target.row(context) - root.draft.row(context)))
                 total += mass * Fraction(str(gap))
             expected.append(total)
-        assert distances(root, 5) == expected
-        assert distances(root.converted(RATIONAL, 5), 5) == expected
+        assert mean_distances([root], 5) == expected
+        assert mean_distances([root.converted(RATIONAL, 5)], 5) == expected
         rows = root.rows(5)
-        assert distances(type(root)("tables", rows.target, rows.draft), 5) == expected
+        assert mean_distances([type(root)("tables", rows.target, rows.draft)], 5) == expected
 
 
-def test_the_first_token_of_a_path_is_accepted_but_for_half_the_distance(draftproof):
-    (row, *_) = by_depth(draftproof("depths", "specinfer", *TEXT, *EXACT, "--L", 2, "--json", "-"))
-    assert Fraction(row["accepted_fewer"]) == 1 - Fraction(row["distance"]) / 2
+def test_one_path_accepts_what_half_the_distance_at_accepted_contexts_leaves(draftproof):
+    rows = by_depth(draftproof("depths", "specinfer", *TEXT, *EXACT, "--L", 5, "--json", "-"))
+    for row in rows:
+        assert Fraction(row["accepted_fewer"]) == 1 - Fraction(row["distance_accepted"]) / 2
+    assert rows[0]["distance"] == rows[0]["distance_accepted"]
 
 
 def test_every_sampling_has_its_table_its_rows_and_its_line(draftproof, tmp_path):
