@@ -642,7 +642,7 @@ def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
         unless = f"; open, whether faster than generate: {', '.join(open_)}" if open_ else ""
         return f"no speculation: the best, {said[first]}, has {interval}{unless}"
     level = [said[who] for who in rest if rounds.ratio(who, first).high >= 1]
-    also = f"; not told apart from it: {', '.join(level)}" if level else ""
+    also = f"; not told apart from it: {', '.join(level)}; the best of {len(level) + 1} reads high" if level else ""
     sure = "" if found.low > 1 else "; whether it is faster than generate is open"
     return f"{said[first]}: {interval}{sure}{also}"
 

@@ -287,6 +287,7 @@ def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() ->
     )
     level = rounds_of(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1])
     assert "not told apart from it: naive on" in recommendation(level, WORTH)
+    assert recommendation(level, WORTH).endswith("; the best of 2 reads high")
     unsure = recommendation(rounds_of(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0], roots=1), WORTH)
     assert unsure.endswith(f"; open, whether faster than generate: naive on {WORTH[0].scheme}")
     open_ = rounds_of(plain, [9.0, 12.0, 10.5])
