@@ -1,4 +1,4 @@
-"""The trees and the instances, for every scheme, on which a verifier that declares it is judged."""
+"""For every scheme the trees and instances on which a verifier that declares it is checked."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from draftproof.simulator.protocol import DraftScheme
 #: A vocabulary size and a scheme.
 SizedScheme: TypeAlias = tuple[int, DraftScheme]
 
-#: For every scheme the trees, with their vocabulary, on which a verifier that is lossless there is judged.
+#: For every scheme the vocabulary sizes and trees on which a verifier that declares it is checked.
 CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType({name: kind.cases() for name, kind in SCHEMES.items()})
 #: Random and corner-case rows have probabilities in multiples of 1/20, which keeps exact sums short.
 DENOMINATOR = 20
@@ -23,7 +23,7 @@ _RANDOM = ("dirichlet", "perturbed", "dirichlet", "temperature")
 
 
 def shape_of(case: SizedScheme) -> tuple[int, ...]:
-    """(V, K, L1, L2) of a case, from which its instances are drawn; trees without branches stand as one path."""
+    """(V, K, L1, L2) of a case, for drawing its instances; schemes without these fields count as one path."""
     size, scheme = case
     fields = scheme.as_dict()
     return (size, fields["K"], fields["L1"], fields["L2"]) if "K" in fields else (size, 1, 0, scheme.depth)
@@ -39,7 +39,7 @@ def corner_instances(shape: Sequence[int]) -> Iterator[Instance]:
     return (_member(name, number, tuple(shape)) for number, name in enumerate(CORNER_CASES))
 
 
-@functools.lru_cache(maxsize=1024)  # all verifiers share them
+@functools.lru_cache(maxsize=1024)  # shared by all verifiers
 def _member(family: str, seed: int, shape: tuple[int, ...]) -> Instance:
     size, _, trunk, length = shape
     return FAMILIES[family].instance(size, trunk + length, np.random.default_rng((seed, *shape)), DENOMINATOR)

@@ -15,8 +15,9 @@ from draftproof.simulator.verdicts.witness import Witness
 class Cell:
     """One verifier on one scheme.
 
-    instances: how many it was proved lossless on. witness: the first failure, if any. undefined: how many cases
-    the verifier refused, or broke its contract on. error: what it did on the first of the latter, `broken`.
+    instances: on how many it was proved lossless. witness: the first instance that refutes it, if any. undefined: how
+    many cases the verifier refused, or broke the protocol on. broken: the first instance on which it broke the
+    protocol; error: in which way.
     """
 
     verifier: str
@@ -43,10 +44,10 @@ def compatibility(
     cases: Sequence[SizedScheme] | None = None,
     given: Callable[[SizedScheme], Iterable[Instance]] | None = None,
 ) -> Cell:
-    """One cell of the matrix: all conformance instances of the scheme, until one refutes the verifier.
+    """One cell of the matrix: checks all conformance instances of the scheme, until one refutes the verifier.
 
-    scheme: its name. count: random instances for each case, beside the corner cases. progress: called with 1 after each
-    case. cases: of a scheme that has none in `CASES`. given: the instances of a case, in place of the conformance ones.
+    scheme: its name. count: random instances for each case, besides the corner cases. progress: called with 1 after
+    each case. cases: for a scheme that has none in `CASES`. given: makes other instances of a case.
     """
     proved = undefined = 0
     witness = error = broken = None

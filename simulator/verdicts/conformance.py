@@ -55,8 +55,8 @@ class ConformanceCheck:
 def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
     """All checks that apply to `verifier`, from what its card declares.
 
-    count: random instances for each case. Losslessness is checked on every scheme that declares what the card needs,
-    the rest on delayed trees, or on the first of those schemes if delayed trees are not among them.
+    count: random instances for each case. Losslessness is checked on every scheme that the card
+    declares; the other checks run on delayed trees if declared, else on the first declared scheme.
     """
     declared = lossless_for(verifier.card)
     checks = []
@@ -134,7 +134,7 @@ def _sums_to_one(laws: _Laws, case: SizedScheme) -> None:
 
 
 def _is_function(verifier: Verifier, case: SizedScheme) -> None:
-    """Trees visited forwards, then backwards, give the same verdicts: calls share no state."""
+    """The verdicts do not depend on the order of the trees: calls share no state."""
     cases = list(_sample_cases(case))
     forwards = [_verdicts(verifier, tree, instance) for instance, tree in cases]
     backwards = [_verdicts(verifier, tree, instance) for instance, tree in reversed(cases)]
@@ -157,7 +157,7 @@ def _structure_agrees(laws: _Laws, case: SizedScheme) -> None:
 
 
 def _order_ignored(branch: Branch, case: SizedScheme) -> None:
-    """All arrangements of the drafts at the root have the same law of the next token."""
+    """The law of the next token does not depend on the order of the drafts at the root."""
     drafts = case[1].as_dict().get("K", 2)
     for instance in case_instances(case, 2):
         p, q = instance.target.row(()), instance.draft.row(())

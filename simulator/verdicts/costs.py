@@ -1,6 +1,7 @@
-"""The cost of a check, estimated before it runs: draft trees and runs, or contexts and bytes; too much is refused.
+"""Estimates of the cost of a check before it runs; a check that would be too large is refused.
 
-Seconds are estimated from trials on small shapes, by the clock of the caller.
+An enumeration costs draft trees and runs of `verify`, a structured engine contexts and bytes. Seconds are estimated
+from trials on small shapes, with the clock of the caller.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,16 +25,16 @@ from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import offered
 from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
 
-#: Enumerations of more runs are refused unless more are allowed.
+#: Enumerations of more runs are refused unless the caller allows more.
 MOST_RUNS = 20_000_000
 #: From so many runs on, messages say that a structured engine would be faster.
 LONG = 10_000
-#: Steps of trial evaluations; the larger ones run where the smaller were quick.
+#: Steps of trial evaluations; the larger trial runs only if the smaller one was quick.
 TRIAL_STEPS = (300, 20_000)
-#: In trials shorter than this the calls take longer than the steps.
+#: Trials shorter than this many seconds measure the overhead of calls rather than the steps.
 QUICK = 0.02
 
-#: The key in `known` of the seconds of a check on the smallest shape.
+#: The key in `known` for the seconds of a check on the smallest shape.
 _CALL = "call"
 
 Clock: TypeAlias = Callable[[], float]
@@ -45,7 +46,7 @@ Pair: TypeAlias = tuple[TokenProcess, TokenProcess]
 class Cost:
     """The mean cost of one instance. steps: runs of `verify`, or steps of a structured engine.
 
-    trees: draft trees of an enumeration. work: how a structured engine goes about it.
+    trees: draft trees of an enumeration. work: the plan of a structured engine.
     """
 
     engine: str
@@ -57,11 +58,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Costing:
-    """Costs of checks by one evaluator.
+    """Estimates the costs of checks by one evaluator.
 
     name: the verifier's name in errors. clock: in seconds. user_defined: whether the verifier is user-defined; then it
     is checked for state, and errors say what would make it fast. most_runs: of an enumeration. known: seconds of the
-    trials so far, for the shapes of one problem.
+    trials so far, by shape, shared by the shapes of one problem.
     """
 
     evaluator: Evaluator
@@ -79,7 +80,7 @@ class Costing:
     def cost(self, scheme: DraftScheme, samples: Sequence[Pair]) -> Cost:
         """The mean cost of instances like `samples`.
 
-        Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for a user-defined verifier that is no function
+        Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for a user-defined verifier that keeps state
         or contradicts its structure.
         """
         if choose_engine(self.verifier, scheme, self.evaluator.engine, samples[0][1]) == "enumerate":
@@ -103,7 +104,7 @@ class Costing:
                 sized(1, 1)  # the first runs also load and compile
             times = [self.clock()]
             sizes = []
-            for _ in range(2):  # what a verifier keeps of an instance is computed once
+            for _ in range(2):  # the second run uses what the verifier caches of the instance
                 sizes.append(sized(tries))
                 times.append(self.clock())
             first, again = (end - start for start, end in pairwise(times))
@@ -144,7 +145,7 @@ class Costing:
         return self.clock() - started
 
     def _check_user_code(self, scheme: Delayed, sample: Pair) -> None:
-        """Raise `InvalidVerifier` for a user-defined verifier that is no function or contradicts its structure."""
+        """Raise `InvalidVerifier` for a user-defined verifier that keeps state or contradicts its structure."""
         _refuse_state(self.evaluator, self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0]), sample)
         assert_structure_agrees(self.verifier, *sample, scheme, arithmetic_named(self.evaluator.arithmetic))
 
@@ -163,7 +164,7 @@ class Costing:
 def assert_affordable(
     evaluator: Evaluator, scheme: DraftScheme, pair: Pair, most_runs: float, name: str, user_defined: bool = False
 ) -> None:
-    """Raises `TooLarge` for an enumeration of more runs than that; structured engines check their limits themselves."""
+    """Raises `TooLarge` for an enumeration of more than `most_runs` runs; structured engines check their own limits."""
     if choose_engine(evaluator.verifier, scheme, evaluator.engine, pair[1]) == "enumerate":
         _refuse_state(evaluator, scheme, pair)
         instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
@@ -173,7 +174,7 @@ def assert_affordable(
 
 
 def _refuse_state(evaluator: Evaluator, scheme: DraftScheme, pair: Pair) -> None:
-    """Raise `InvalidVerifier` for a user-defined verifier that is no function; called before it has run on any tree."""
+    """Raise `InvalidVerifier` for a user-defined verifier that keeps state; called before it has run on any tree."""
     if not is_library(evaluator.verifier):
         instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
         assert_function(evaluator.verifier, instance.target, instance.draft, scheme, np.random.default_rng(0))

@@ -55,7 +55,7 @@ def grid_sample(size: int, depth: int, denominator: int, random: Random) -> Inst
 def grid(size: int, depth: int, denominator: int, step: int = 1) -> Iterator[Instance]:
     """Every instance for trees of this depth whose probabilities are multiples of `1/denominator`.
 
-    step: only the first of so many, evenly over the grid.
+    step: take only every `step`-th instance.
 
     The target after the last drafted token, where every verifier draws from `p` itself, is one generic row, the same
     for all contexts. Raises as `grid_size` does.
@@ -76,7 +76,7 @@ def _grid_rows(size: int, denominator: int) -> list[list[fmpq]]:
 
 
 def generic_row(size: int) -> list[fmpq]:
-    """A row without ties and zeros: 1, 2, 3, .. over their sum."""
+    """A row without ties or zeros: 1, 2, 3, .. divided by their sum."""
     total = size * (size + 1) // 2
     return [fmpq(token + 1, total) for token in range(size)]
 

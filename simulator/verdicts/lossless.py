@@ -45,9 +45,9 @@ class Check:
 
     In rational arithmetic it is a proof for the instance; in float64 `lossless` only says that no
     deviation exceeds the rounding tolerance.
-    tolerance: in place of that of the arithmetic, where the verifier computes in another precision.
-    assumed: whether it assumes the structure of a user-defined verifier: then it says nothing about `verify`, which was
-    not run on every instance.
+    tolerance: replaces that of the arithmetic where the verifier computes in another precision.
+    assumed: whether the verdict assumes the structure that a user-defined verifier declares; it then says nothing about
+    `verify`, which did not run on every instance.
     rounding_decides: whether the accepted depth depends on how float64 ranks tokens whose `p/q` (nearly) tie.
     """
 
@@ -102,7 +102,7 @@ class Check:
         return fields_html(f"{self.verifier} on {self.scheme}", self.to_dict())
 
 
-#: What checks one exact instance on a scheme.
+#: A function that checks one exact instance on a scheme.
 Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
 
 
@@ -112,7 +112,7 @@ def choose_engine(
     """The engine that will run: `enumerate`, or `structured` with the structure it uses.
 
     "auto" enumerates user-defined verifiers, since their structure proves nothing about their `verify`; "structured"
-    has to be asked for. A draft that is told otherwise than tokens are drawn from it is enumerated, too. Raises
+    must be requested. Drafts that give verifiers another q than tokens are drawn from are enumerated too. Raises
     `InvalidInput` for an unknown engine, or where the verifier has no structure for this scheme.
     """
     check_verifier(verifier)
@@ -120,9 +120,9 @@ def choose_engine(
     if engine not in ENGINES:
         raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
     enumerated = engine == "enumerate" or (engine == "auto" and not is_library(verifier))
-    otherwise = draft is not None and told_of(draft) is not None
-    structure = None if enumerated or otherwise else structure_of(verifier, scheme)
-    if engine == "structured" and otherwise:
+    other_q = draft is not None and told_of(draft) is not None
+    structure = None if enumerated or other_q else structure_of(verifier, scheme)
+    if engine == "structured" and other_q:
         raise InvalidInput("verifiers are told another q than tokens are drawn from; use the engine enumerate")
     if engine == "structured" and structure is None:
         raise InvalidInput(
@@ -155,7 +155,7 @@ def block_law(
 
 @dataclass(frozen=True)
 class Evaluator:
-    """One verifier, to be checked on many instances and shapes with the same means.
+    """Checks one verifier on many instances and shapes with the same arithmetic and engine.
 
     arithmetic: "rational" or "float64". engine: "auto", "enumerate" or "structured". device: a torch device for
     structured engines, None for numpy. memory: bytes that they may take. ties_tested: whether the verifier is known to
@@ -170,7 +170,7 @@ class Evaluator:
     memory: float = MEMORY
     ties_tested: bool = False
     _collapsed: dict[Any, CollapsedTopDown] = field(default_factory=dict, repr=False)
-    _held: list[Any] = field(default_factory=list, repr=False)
+    _kept_alive: list[Any] = field(default_factory=list, repr=False)
 
     def check(
         self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
@@ -180,7 +180,7 @@ class Evaluator:
         In float64 also whether rounding decides how many tokens are accepted, see `draftproof.simulator.verdicts.ties`.
         Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
         """
-        checked = self._found(target, draft, scheme, progress)
+        checked = self._evaluate(target, draft, scheme, progress)
         if arithmetic_named(self.arithmetic).exact:
             if checked.engine == "enumerate" and checked.lossless:
                 assert_holds_in_floats(self.verifier, target, draft, scheme)
@@ -192,13 +192,13 @@ class Evaluator:
             pair = instance.target, instance.draft
 
         def depths(other: TokenProcess) -> list[Fraction | float]:
-            apart = replace(self, _collapsed={}, _held=[])
-            return apart._found(other, pair[1], scheme).metrics.depth_distribution
+            apart = replace(self, _collapsed={}, _kept_alive=[])
+            return apart._evaluate(other, pair[1], scheme).metrics.depth_distribution
 
         decides = rounding_decides(checked.metrics.depth_distribution, depths, *pair, self.ties_tested)
         return replace(checked, rounding_decides=decides)
 
-    def _found(
+    def _evaluate(
         self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
     ) -> Check:
         """One evaluation: the engine, the metrics and whether a structure was assumed.
@@ -246,14 +246,16 @@ class Evaluator:
         return Check(self.verifier.card.name, scheme, self.arithmetic, engine, metrics, assumed=assumed)
 
     def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:
-        """The collapsed law from these roots, kept for other shapes."""
+        """The collapsed law from these roots, stored for other shapes."""
         tables = id(target.states), id(draft.states)
         _, start = common_state(target, draft)
         if (*tables, start) not in self._collapsed:
             if tables not in self._collapsed:
                 rows = MarkovRows(target, draft, device=self.device)
                 self._collapsed[tables] = CollapsedTopDown(self.verifier, rows)
-                self._held.append((target.states, draft.states))  # so that no other table gets the same id
+                self._kept_alive.append(
+                    (target.states, draft.states)
+                )  # keeps these tables alive, so that no other table gets the same id
             self._collapsed[*tables, start] = self._collapsed[tables].starting_at(start)
         return self._collapsed[*tables, start]
 
@@ -261,7 +263,8 @@ class Evaluator:
 def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> None:
     """Raise `InvalidVerifier` where user code that is lossless in rationals is not lossless on the same floats.
 
-    Such code asks what kind of numbers it has. Code of the project is not looked at, nor code that takes no floats.
+    Such code behaves differently for floats and rationals. Verifiers of the library are not tested, nor is code that
+    refuses floats.
     """
     if is_library(verifier) and not isinstance(verifier, OtherProcessVerifier) and not isinstance(scheme, UserScheme):
         return

@@ -1,4 +1,4 @@
-"""Shrinking what refutes a verifier to a minimal witness, by Hypothesis, which takes a while to import."""
+"""Shrinks an instance that refutes a verifier to a minimal witness, by Hypothesis, which is slow to import."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,9 +23,9 @@ from draftproof.simulator.verdicts.grids import DENOMINATOR, assemble, inner_con
 from draftproof.simulator.verdicts.lossless import Check, Judge, check
 from draftproof.simulator.verdicts.witness import Witness
 
-#: Random examples tried on each shape smaller than that of the known violation.
+#: Random examples tried on each shape.
 SEARCH_EXAMPLES = 200
-#: Shapes of at most so many draft trees are enumerated, larger ones checked by the engine "auto".
+#: Shapes with at most so many draft trees are enumerated; larger ones use the engine "auto".
 ENUMERATED = 20_000
 
 
@@ -34,7 +34,7 @@ _TWICE = (
     "without state, time or other randomness"
 )
 
-#: Whether something is false of an exact instance and a scheme.
+#: Whether a property fails on an exact instance with a scheme.
 Fails: TypeAlias = Callable[[Instance, DraftScheme], bool]
 
 
@@ -49,10 +49,10 @@ def shrink(
 
     Shapes are tried from the smallest up (fewest tokens, then shallowest tree, then fewest drafted
     tokens); on the first shape with a violation Hypothesis shrinks the fractions. The same verifier and
-    shape give the same witness every time, whatever instance failed first; only where no shape shows a violation
-    at random are the rows of `known` simplified instead. Small shapes are enumerated, so that a witness does not depend
-    on the structure of a verifier.
-    judge: checks an instance in place of `check`, such as an audit.
+    shape give the same witness every time, whatever instance failed first. Only where random examples find no
+    violation on any shape, the rows of `known` are simplified instead. Small shapes are enumerated, so that a witness
+    does not depend on the structure of a verifier.
+    judge: used in place of `check`, for example an audit.
     Raises `NoFunction` for a verifier that fails on an instance, but not in a second run on it.
     """
     judge = judge or partial(_judge, verifier)
@@ -66,7 +66,7 @@ def shrink(
 def smallest(
     fails: Fails, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES
 ) -> tuple[Instance, DraftScheme]:
-    """The smallest instance found on which something fails, with its scheme, in the order of `shrink`.
+    """The smallest instance found on which a property fails, with its scheme, in the order of `shrink`.
 
     known: an exact instance on which it fails on `scheme`.
     """
@@ -91,7 +91,7 @@ def _violates(judge: Judge, instance: Instance, scheme: DraftScheme) -> bool:
 
 
 def _simplify(fails: Fails, instance: Instance, scheme: DraftScheme) -> Instance:
-    """Replace row after row by the one with the smallest denominator with which the violation stays."""
+    """Round one row after the other to the smallest denominator for which the property still fails."""
     for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
         for depth in range(depths):
             for row in range(instance.vocab_size**depth):

@@ -1,9 +1,10 @@
-"""The standard check: the instances of a verifier where none is named.
+"""The standard check: the instances on which a verifier is checked where the user names none.
 
-On every scheme that the verifier declares (a control, or one that declares none: also on delayed trees), or on a scheme
-that is given: small shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape
-the corner cases, random rational instances, and at V = 2 the grid in thirds. The cheapest come first, and the same
-instances every time. In between, what the card and the structure declare is compared with `verify`.
+The schemes are those that the verifier declares (and delayed trees for a control, or a verifier that declares none), or
+one scheme that is given. Each has small shapes with V of 2 to 4, K of 1 to 3 (some with `V >= K + 2`) and trunks of 0
+and 1. Each shape has the corner cases, random rational instances, and for V = 2 the grid of multiples of 1/3. The
+instances are always the same, the cheapest first. After the core instances, what the card and the structure declare is
+compared with `verify`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,16 +31,16 @@ from draftproof.simulator.verdicts.conformance import checks_for
 from draftproof.simulator.verdicts.grids import grid, grid_size
 from draftproof.simulator.verdicts.lossless import Check, Judge, check
 
-#: The sizes on which every scheme with K, L1 and L2 is judged.
+#: The sizes on which every scheme with K, L1 and L2 is checked.
 VOCABULARIES, BRANCHES, TRUNKS, LENGTHS = (2, 3, 4), (1, 2, 3), (0, 1), (1, 2)
-#: Shapes of more draft trees are left out; those of more than the smaller number come after the core.
+#: Shapes with more than `MOST_TREES` draft trees are left out; the core has shapes with at most `CORE_TREES`.
 MOST_TREES, CORE_TREES = 1_000, 70
-#: Random instances a shape, beside the corner cases: those of the core, and all.
+#: Random instances of a shape: all, and those in the core.
 RANDOM, CORE_RANDOM = 8, 3
 CORE = len(CORNER_CASES) + CORE_RANDOM
-#: At V = 2: the instances in multiples of 1/3, or an even sample of so many where there are more.
+#: For V = 2: the denominator of the grid, and its most instances; a larger grid is sampled evenly.
 THIRDS, MOST_GRID = 3, 64
-#: Instances in the facts that a card declares.
+#: Instances on which the facts that a card declares are checked.
 FACTS = 2
 #: Instances of at most so many draft trees are enumerated, larger ones checked by the engine "auto".
 ENUMERATED = 300
@@ -50,9 +51,9 @@ class Standard:
     """The state of the standard check.
 
     declared: the schemes to check. covered: shapes that were checked, with the number of instances of each. refused:
-    schemes whose trees the verifier does not accept. complete: whether the core, the instances that a verdict needs, is
-    done. left: instances that were not checked for lack of time. failed: the first instance on which the verifier is
-    not lossless. assumed: whether any check assumes a structure that was not compared with `verify` there.
+    schemes whose trees the verifier refuses. complete: whether the core, the instances that a verdict needs, is
+    done. left: how many instances were not checked for lack of time. failed: the first instance on which the verifier
+    is not lossless. assumed: whether any check assumes a structure that was not compared with `verify` there.
     """
 
     verifier: str
@@ -82,7 +83,7 @@ class Standard:
 
     @property
     def words(self) -> str:
-        """The instances, schemes, shapes and vocabularies that were checked, in a line."""
+        """One line with the numbers of instances, schemes, shapes and vocabularies that were checked."""
         shapes = len({str(scheme) for _, scheme in self.covered})
         sizes = sorted({size for size, _ in self.covered})
         names = ", ".join(self.schemes)
@@ -124,17 +125,17 @@ def standard_check(
     scheme: DraftScheme | None = None,
     jobs: Sequence[_Job] | None = None,
 ) -> Standard:
-    """Check `verifier` on the standard set until it fails, the set is done, or it is late.
+    """Check `verifier` on the standard set until it fails, the set is done, or time is over.
 
-    judge: checks an instance in place of `check`. late: whether the time is over, asked before every instance.
+    judge: used in place of `check`. late: whether time is over, called before every instance.
     progress: called with 1 after each instance. facts: whether the facts on the card are checked, too.
-    scheme: the only one, in place of those that the card declares; it must have at most 1,000 draft trees.
-    jobs: `standard_jobs(scheme)`, where they are listed already.
+    scheme: replaces those that the card declares; it must have at most 1,000 draft trees.
+    jobs: `standard_jobs(scheme)`, if the caller has them.
     Raises `InvalidVerifier` where `verify` breaks the protocol or contradicts its card or its structure, `InvalidInput`
     for a verifier that accepts the trees of no scheme.
     """
     card = verifier.card
-    declared = lossless_for(card)  # as it stands before any call
+    declared = lossless_for(card)  # before any call, which could change the card
     wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
     names = tuple(name for name in SCHEMES if name in wanted) if scheme is None else (scheme.name,)
     known = standard_jobs(scheme) if jobs is None else jobs
@@ -223,7 +224,7 @@ def _all_jobs() -> tuple[_Job, ...]:
 
 
 def with_vocabularies(scheme: DraftScheme) -> list[SizedScheme]:
-    """The vocabularies at which one scheme is judged; raises `TooLarge` where even the smallest has too many trees."""
+    """The vocabularies for which a scheme is checked; raises `TooLarge` where even the smallest has too many trees."""
     cases = [(size, scheme) for size in VOCABULARIES]
     few = [case for case in cases if _trees(case) <= MOST_TREES]
     if not few:
@@ -246,7 +247,7 @@ def jobs_of(cases: Sequence[SizedScheme]) -> tuple[_Job, ...]:
 
 
 def shapes_of(scheme: str) -> list[SizedScheme]:
-    """The vocabularies and trees on which the standard check judges a scheme."""
+    """The vocabularies and trees of a scheme in the standard check."""
     if "K" in SCHEMES[scheme]().as_dict() and not issubclass(SCHEMES[scheme], Adaptive):
         sizes = product(VOCABULARIES, BRANCHES, TRUNKS, LENGTHS)
         shapes = [(V, SCHEMES[scheme](K, L1, L2)) for V, K, L1, L2 in sizes if K > 1 or L1 == 0]
@@ -266,7 +267,7 @@ def _trees(case: SizedScheme) -> int:
 
 
 def _count(case: SizedScheme) -> int:
-    return CORE + RANDOM - CORE_RANDOM + len(range(0, _grid_of(case), _stride(case)))
+    return CORE + RANDOM - CORE_RANDOM + len(range(0, _grid_instances(case), _stride(case)))
 
 
 def instances_of(case: SizedScheme) -> Iterator[Instance]:
@@ -274,12 +275,12 @@ def instances_of(case: SizedScheme) -> Iterator[Instance]:
     shape, chosen = shape_of(case), conformance_instances(shape_of(case), RANDOM)
     yield from corner_instances(shape)
     yield from islice(chosen, CORE_RANDOM)
-    if _grid_of(case):
+    if _grid_instances(case):
         yield from grid(case[0], case[1].depth, THIRDS, _stride(case))
     yield from chosen
 
 
-def _grid_of(case: SizedScheme) -> int:
+def _grid_instances(case: SizedScheme) -> int:
     """Instances in multiples of 1/3, for V = 2 where they are few enough."""
     size, scheme = case
     count = grid_size(size, scheme.depth, THIRDS) if size == 2 else 0
@@ -287,4 +288,4 @@ def _grid_of(case: SizedScheme) -> int:
 
 
 def _stride(case: SizedScheme) -> int:
-    return max(1, -(-_grid_of(case) // MOST_GRID))
+    return max(1, -(-_grid_instances(case) // MOST_GRID))

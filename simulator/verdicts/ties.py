@@ -1,8 +1,8 @@
 """Whether a float64 result depends on rounding: a verifier that ranks tokens by `p/q` is discontinuous at ties.
 
-Where some tokens nearly tie, the target is changed by a little, so that they rank one way and then the other: if the
-distribution of accepted depths changes by more than the rows, rounding may have decided it. Equal tokens, and tokens
-with `p = q`, tie in floats whenever they do in rationals; they are left out.
+Where some tokens nearly tie, the target is perturbed slightly in two directions, so that they rank one way and then the
+other. If the distribution of accepted depths changes by more than the rows, rounding may have decided it. Tokens with
+equal rows, and tokens with `p = q`, tie in floats whenever they tie in rationals, so they are left out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
 from draftproof.simulator.protocol import TokenProcess
 
-#: Quotients nearly tie where one differs from the next by no more of its size.
+#: Quotients nearly tie where their relative difference is at most this.
 NEAR = 2.0**-32
-#: Quotients of float rows that differ by no more than this share may be a tie of exact ones; exact rows need no margin.
+#: Quotients of float rows with at most this relative difference may be equal in rationals.
 ROUNDED = 2.0**-48
-#: Rows that are sorted together.
+#: Rows that are sorted in one call.
 _CHUNK = 2**16
 
 #: Probabilities of the accepted depths.
@@ -46,7 +46,7 @@ def rounding_decides(
         return False
     step = 2 * (NEAR if any(near) else ROUNDED)
     laws = tau_law, depths(_moved(target, step)), depths(_moved(target, -step))
-    # Without a jump the law moves as the rows do, at every depth by no more than some ten times as much.
+    # Without a jump the distribution changes about as much as the rows, at every depth by at most some ten times.
     allowed = FLOAT64.tolerance + 10 * len(tau_law) ** 2 * target.vocab_size * step
     return any(max(masses) - min(masses) > allowed for masses in zip(*laws, strict=True))
 
@@ -66,7 +66,7 @@ def _scaled(table: Any, factors: Any) -> Any:
 
 
 def _rows(target: TokenProcess, draft: TokenProcess) -> Iterator[tuple[Any, Any, Any]]:
-    """Rows of target and draft, shape `(n, V)`, and both as exact rows, None where these are not known."""
+    """Rows of target and draft, shape `(n, V)`, and the exact rows of both, or None where there are none."""
     if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess):
         states = np.arange(target.vocab_size ** max(target.order, draft.order))
         p, q = (process.states[states % len(process.states)] for process in (target, draft))
@@ -83,7 +83,7 @@ def _rows(target: TokenProcess, draft: TokenProcess) -> Iterator[tuple[Any, Any,
 
 
 def _some_differ(p: Any, q: Any, exact: Any) -> bool | None:
-    """Whether some nearly tied quotients differ; None where none nearly tie."""
+    """Whether some nearly tied quotients are different numbers; None where no quotients nearly tie."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where((p > 0) & (q > 0), p / q, np.nan)
     order = ratio.argsort(axis=1)

@@ -1,4 +1,4 @@
-"""A witness that a verifier is not lossless: an instance, its scheme and the violation."""
+"""Witnesses: instances that refute a verifier."""
 
 from __future__ import annotations
 

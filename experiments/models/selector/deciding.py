@@ -1,9 +1,9 @@
 """Generation where a policy chooses the tree of every block, and what policies choose after contexts of a text.
 
-The state between two blocks does not depend on the scheme: so there is one `Loop` for each action, all over the same
-states. Nothing is read for the choice alone: the draft's pass over what it has not read comes first in every block
-that drafts, and the other hidden states were computed by passes of the block before. Only a block without drafts has
-one pass of the draft more than it would have had.
+The state between two blocks does not depend on the scheme, so there is one `Loop` for each action, and all work on the
+same states. The choice costs no extra pass of a model: the draft's pass over its unread tokens comes first in every
+block that drafts, and the other hidden states were computed in the block before. Only a block without drafts has one
+more pass of the draft.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from draftproof.experiments.models.selector.features import (
     view_from,
     views_of,
 )
-from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
+from draftproof.experiments.models.selector.network import NumpyNetwork, SelectorNetwork
 from draftproof.experiments.models.selector.saved import Saved, load_selector
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -44,21 +44,21 @@ from draftproof.simulator.protocol import Coin, Context, Verifier
 
 
 class Chooser(Protocol):
-    """From what is known before a block to the position of an action."""
+    """Maps what is known before a block to the position of an action."""
 
     def __call__(self, view: View) -> int: ...
 
 
 @dataclass(frozen=True)
 class BySelector:
-    """The most probable action of a network."""
+    """Chooses the most probable action of a network."""
 
     network: SelectorNetwork
     warp: Sampling
-    ready: Ready = field(init=False)
+    ready: NumpyNetwork = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ready", Ready(self.network))
+        object.__setattr__(self, "ready", NumpyNetwork(self.network))
 
     def __call__(self, view: View) -> int:
         return int(self.ready.logits(view, self.warp).argmax())
@@ -66,7 +66,7 @@ class BySelector:
 
 @dataclass(frozen=True)
 class ByFunction:
-    """A policy of one's own, with its actions; raises `InvalidInput` for one that chooses another."""
+    """A user-defined policy; raises `InvalidInput` where it chooses none of the given actions."""
 
     policy: UserPolicy
     actions: tuple[Action, ...]
@@ -81,11 +81,11 @@ class ByFunction:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Between two blocks. context: all tokens so far, the root's last.
+class BetweenBlocks:
+    """A sequence between two blocks. context: all tokens so far; the last one is the root.
 
-    target_before, draft_before: at the token before the root; None where there is none, and for the draft where it has
-    not read that token yet.
+    target_before, draft_before: what each model computed at the token before the root; None where there is no such
+    token, or where the draft has not read it yet.
     """
 
     state: State
@@ -95,8 +95,8 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """One block. context: the text before it; action: its position."""
+class PolicyBlock:
+    """A block and how it was chosen. context: the tokens before it; action: the position of its action."""
 
     context: Context
     action: int
@@ -104,7 +104,7 @@ class Decided:
 
 
 class PolicyLoop:
-    """See the module; made by `deciding`, which looks at the passes of both models."""
+    """Generation with a policy; `deciding` makes it, since the passes of both models must be recorded."""
 
     def __init__(
         self, loops: Sequence[Loop], chooser: Chooser, times: TimeModel, target: Passes, draft: Passes
@@ -114,7 +114,7 @@ class PolicyLoop:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """By part of a block; `choose` is the policy's, `passes` what the models take within other parts."""
+        """Seconds by part of a block; `choose` is the policy, `passes` the models' passes within other parts."""
         found: dict[str, float] = {"choose": 0.0, "passes": self._target.seconds + self._draft.seconds}
         for watch in (self._own, *(loop.watch for loop in self._loops)):
             for part, seconds in watch.seconds.items():
@@ -125,23 +125,23 @@ class PolicyLoop:
         return self._own.now()
 
     @torch.inference_mode()
-    def start(self, prompt: Sequence[int], more: int) -> Standing:
+    def start(self, prompt: Sequence[int], more: int) -> BetweenBlocks:
         self._target.forget()
         self._draft.forget()
         deepest = max(self._loops, key=lambda loop: loop.scheme.depth)
         before_it = self._target.seconds, self._draft.seconds
         state, several = deepest.start(prompt, more), len(prompt) > 1
-        self._target.seconds, self._draft.seconds = before_it  # of blocks alone
+        self._target.seconds, self._draft.seconds = before_it  # without the prompt
         before = (
             (self._seen("target", self._target.at(-1)), self._seen("draft", self._draft.at(-1)))
             if several
             else (None, None)
         )
-        return Standing(state, tuple(map(int, prompt)), *before)
+        return BetweenBlocks(state, tuple(map(int, prompt)), *before)
 
     @torch.inference_mode()
-    def step(self, standing: Standing, coin: Coin) -> tuple[Decided, Standing]:
-        """One block, and where the sequence stands after it."""
+    def step(self, standing: BetweenBlocks, coin: Coin) -> tuple[PolicyBlock, BetweenBlocks]:
+        """One block, and the sequence after it."""
         self._draft.forget()
         self._target.forget()
         state, pair, rows_of = standing.state, self._loops[0].pair, self._loops[0].draft_rows_of
@@ -155,27 +155,27 @@ class PolicyLoop:
             loop = self._loops[action]
             made = loop.made(state, coin, replace(begun, passes=1))
             after, (block,) = loop.after(made), loop.described(made)
-            standing = Standing(
+            standing = BetweenBlocks(
                 after,
                 (*standing.context, *block.tokens),
                 self._left(self._target, made.reading, made.rows[0], block.accepted),
                 self._left(self._draft, made.drafted.reading, made.drafted.rows[0], block.accepted),
             )
-        return Decided(standing.context[: -len(block.tokens)], action, block), standing
+        return PolicyBlock(standing.context[: -len(block.tokens)], action, block), standing
 
-    def _view(self, standing: Standing, slots: Sequence[int], row: Any) -> View:
-        """slots: of the tokens that the draft has just read, the root's last; row: that at the root."""
+    def _view(self, standing: BetweenBlocks, slots: Sequence[int], row: Any) -> View:
+        """slots: of the tokens that the draft has just read, the root's last; row: the draft's row at the root."""
         before = standing.draft_before
         if before is None and len(slots) > 1:
             before = self._seen("draft", self._draft.at(slots[-2]))
         root = SeenToken(self._draft.at(slots[-1]).hidden, _array(row))
         return view_from(standing.context, standing.target_before, before, root, self._times)
 
-    def _seen(self, role: str, glimpse: TokenState) -> SeenToken:
-        return seen(glimpse, self._loops[0].warp.of(role), self._loops[0].pair.vocab_size)
+    def _seen(self, role: str, token_state: TokenState) -> SeenToken:
+        return seen(token_state, self._loops[0].warp.of(role), self._loops[0].pair.vocab_size)
 
     def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> SeenToken | None:
-        """What the block has left behind at the accepted node; None where the model has not read it."""
+        """What the model computed at the accepted node in this block; None where it has not read that node."""
         read = reading.sight[0].get(accepted)
         return None if read is None else SeenToken(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
 
@@ -198,7 +198,7 @@ def deciding(
     times: TimeModel,
     vectors: str = "numpy",
 ) -> Iterator[PolicyLoop]:
-    """The loop of a policy; raises as `Loop` does."""
+    """A generation loop with a policy; raises as `Loop` does."""
     if reads_features(pair.draft):
         raise InvalidInput("an EAGLE head reads the target's features; policies take drafts that read tokens alone")
     loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
@@ -207,7 +207,7 @@ def deciding(
         yield PolicyLoop(loops, chooser, times, target, draft)
 
 
-#: Where nobody says what passes take.
+#: Times of passes where the caller gives none.
 NO_TIMES = TimeModel({1: 0.0, 2: 0.0}, {0: 0.0, 1: 0.0}, open_ended=True)
 
 
@@ -215,7 +215,7 @@ NO_TIMES = TimeModel({1: 0.0, 2: 0.0}, {0: 0.0, 1: 0.0}, open_ended=True)
 def selector_choices(
     path: Path, label: str, pair: Pair, warp: Sampling, contexts: Sequence[Context], actions: Sequence[Delayed]
 ) -> list[int]:
-    """The position among `actions` of what the selector of a file chooses after each context.
+    """The positions of the actions that the selector of a file chooses after each context.
 
     Raises as `load_selector` does, and `InvalidInput` for one that was trained for other sampling.
     """
@@ -236,13 +236,13 @@ def own_choices(
     actions: Sequence[Delayed],
     times: TimeModel | None,
 ) -> list[int]:
-    """The same of a policy of one's own; raises `InvalidInput` for an action that is none of those."""
+    """The same for a user-defined policy; raises `InvalidInput` where it chooses none of the actions."""
     chooser = ByFunction(policy, tuple(Action(scheme, named.verifier) for scheme in actions))
     return [chooser(view) for view in views_of(pair, contexts, warp, times or NO_TIMES)]
 
 
 def check_sampling(path: Path, found: Saved, warp: Sampling) -> int:
-    """The number of this sampling among those that a selector was trained for; raises `InvalidInput`."""
+    """The position of this sampling among those that the selector was trained for; raises `InvalidInput`."""
     if warp.as_dict() not in found.settings:
         known = "; ".join(
             ", ".join(f"{name}={value}" for name, value in each.items() if value is not None) for each in found.settings

@@ -1,7 +1,7 @@
-"""What the selector looks at: three hidden states and a few numbers, as in appendix E of 2602.16994.
+"""The inputs of the selector: three hidden states and a few numbers, as in appendix E of 2602.16994.
 
-`n` roots, `S` numbers, `H_p` and `H_q` the widths of the models. The target's hidden state at the root is not known
-before its pass; of a text of one token nothing is known at the previous one, and zeros stand there.
+`n` roots, `S` numbers, `H_p` and `H_q` the widths of the models. The target's hidden state at the root is not an input:
+it is not known before the target's pass. A text of one token has no previous token; its inputs there are zeros.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Known, scalars
 from draftproof.simulator.protocol import Context
 
-#: Names of the numbers; entropies and divergences in nats.
+#: Names of the numbers; entropies and divergences are in nats.
 SCALARS = (
     *("H(q root)", "H(p before)", "H(q before)", "KL(p|q)", "KL(q|p)", "L1(p, q)"),
     *("context length", "temperature", "top-p", "draft pass", "target pass"),
@@ -29,7 +29,7 @@ SCALARS = (
 
 @dataclass(frozen=True)
 class View:
-    """What is known before one block. target_before, draft_before: None after a text of one token."""
+    """What is known before one block. target_before, draft_before: None where the text has one token."""
 
     known: Known
     target_before: torch.Tensor | None
@@ -83,22 +83,22 @@ def pass_times(times: TimeModel) -> tuple[float, float]:
 
 
 def hidden_widths(pair: Pair) -> tuple[int, int]:
-    """Of what the output layers of target and draft read."""
+    """The widths of the hidden states that the output layers of target and draft read."""
     target, draft = (int(pair.model(which).get_output_embeddings().in_features) for which in ("target", "draft"))
     return target, draft
 
 
 @dataclass(frozen=True)
 class SeenToken:
-    """What a model said at one token. hidden: its last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
+    """What a model computed at one token. hidden: last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
 
     hidden: torch.Tensor
     row: Any
 
 
-def seen(glimpse: TokenState, warp: Sampling, vocab_size: int) -> SeenToken:
-    """The same from logits."""
-    return SeenToken(glimpse.hidden, warp.of_logits(glimpse.logits[:vocab_size]).cpu().numpy())
+def seen(token_state: TokenState, warp: Sampling, vocab_size: int) -> SeenToken:
+    """`SeenToken` from hidden state and logits."""
+    return SeenToken(token_state.hidden, warp.of_logits(token_state.logits[:vocab_size]).cpu().numpy())
 
 
 @torch.inference_mode()
@@ -126,7 +126,7 @@ def view_from(
     draft_root: SeenToken,
     times: tuple[float, float],
 ) -> View:
-    """The view from what was seen at the previous token, by both models or by none, and at the root."""
+    """The view from what was computed at the previous token (by both models or neither) and at the root."""
     if target_before is None or draft_before is None:
         return View(Known(context, draft_root.row, None, None, *times), None, None, draft_root.hidden)
     known = Known(context, draft_root.row, target_before.row, draft_before.row, *times)

@@ -1,4 +1,4 @@
-"""`draftproof train-selector`: roots, labels that are kept as they come, the grid, and what came of it."""
+"""`draftproof train-selector`: draws roots, labels them into a store, trains the grid, and reports the best network."""
 
 import time
 from collections.abc import Sequence
@@ -42,15 +42,15 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, Verifier
 
-#: Shares of the text, from its beginning: roots to train on, to choose the network by; the rest is held out.
+#: Shares of the text from its beginning: for training roots, and for validation roots; the rest is held out.
 TRAINING, VALIDATING = 0.6, 0.2
-#: Roots without which there is nothing to train, to choose by or to hold out; labels that tell how long the rest takes.
+#: The fewest roots that can be split into three parts; the labels timed to estimate how long the rest takes.
 FEWEST, TRIAL = 5, 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a selector is trained for. roots: of the held-out text. trees: a label; None: exact ones."""
+    """What a selector is trained for. roots: of the held-out text. trees: for each label; None for exact ones."""
 
     verifier: NamedVerifier
     actions: tuple[Delayed, ...]
@@ -74,7 +74,7 @@ def planned(
 ) -> Plan:
     """The plan; raises `InvalidInput` for too few roots, and for a verifier that is not declared lossless.
 
-    exact: whether labels are laws; None: where that takes milliseconds.
+    exact: whether labels are exact; None: exact where that takes milliseconds.
     """
     if named.from_file or "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(
@@ -97,7 +97,7 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     if groups and len(groups) < FEWEST:
         raise InvalidInput(f"{len(groups)} prompts cannot be shared out; give at least {FEWEST}")
     given = labelled(pair, digest, plan, roots, kept)
-    parts = shared_out(given)
+    parts = split_roots(given)
     training, validating, held_out = (given.of(each) for each in parts)
     with bar("networks", len(GRID)) as tick:
         found = search(training, validating, given.widths, plan.seed, tick)
@@ -132,10 +132,10 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     return {**fields, "file": str(path), "seconds": round(time.perf_counter() - started, 1)}
 
 
-def shared_out(given: Labelled) -> tuple[Any, Any, Any]:
-    """Which roots networks learn from, are chosen on and are judged on: three of shape `(n,)`, in their order.
+def split_roots(given: Labelled) -> tuple[Any, Any, Any]:
+    """The positions of the training, validation and held-out roots, in their order.
 
-    All roots of a prompt are in the same one.
+    All roots of a prompt are in the same part.
     """
     place = given.prompt / (given.prompt.max() + 1)
     learning, judging = place < TRAINING, place >= TRAINING + VALIDATING
@@ -143,7 +143,7 @@ def shared_out(given: Labelled) -> tuple[Any, Any, Any]:
 
 
 def labelled(pair: Pair, digest: str, plan: Plan, roots: Roots, kept: Store) -> Labelled:
-    """All roots under every setting, with their labels and what is known before them."""
+    """All roots under every sampling setting, with labels and the inputs of the network."""
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [list(_shape(each)) for each in plan.actions], "versions": model_versions()}
     common |= {"labels": plan.trees, "seed": 0 if plan.trees is None else plan.seed}
@@ -178,7 +178,7 @@ def label_row(
     root: Context,
     trees: int | None,
 ) -> dict[str, Any]:
-    """One root, as a row that is kept. trees: None for exact labels; their seed follows from the key."""
+    """The labels of one root as a row of the store. trees: None for exact labels. The key decides the seed."""
     started = time.perf_counter()
     found = labels(pair, verifier, actions, warp, root, trees, np.random.default_rng(int(key[:15], 16)))
     return {
@@ -220,7 +220,9 @@ def train(
     exact: bool | None,
     kept: Store,
 ) -> dict[str, Any]:
-    """folder: of the selector. amount: roots, trees a label, seed. times: None to measure them. exact: see `planned`.
+    """Train the selector and write it to `folder`; the report as plain data.
+
+    amount: roots, trees for a label, seed. times: None to measure them. exact: see `planned`.
 
     Raises `InvalidInput`.
     """

@@ -1,12 +1,13 @@
 """The network of appendix E of 2602.16994 and its loss, and the same network as plain arrays for the loop.
 
-Each hidden state through its own linear map to 128 numbers and layer norm, beside the standardised numbers; hidden
-layers of 512 and 32, GELU, dropout; a softmax policy `pi` over the actions. `n` roots, `A` actions.
+Each hidden state goes through its own linear map to 128 numbers and layer norm; they are joined with the standardised
+numbers; then come hidden layers of 512 and 32 with GELU and dropout, and a softmax policy `pi` over the actions. `n`
+roots, `A` actions.
 
-In the loop one root at a time takes a few tens of microseconds: what does not depend on the root is multiplied out
-beforehand. The mean that layer norm subtracts is taken off the linear maps, its gain and shift and the standardising of
-numbers go into the first layer. After a pass of a model every function of numpy that was not used for a while is slow
-the first time, so few are used.
+In the loop `NumpyNetwork` takes a few tens of microseconds for one root, since everything that does not depend on the
+root is computed beforehand: the mean that layer norm subtracts is subtracted from the linear maps, and gain and shift
+of layer norm and the standardising of numbers are merged into the first layer. It uses few numpy functions, since the
+first call of each after a pass of a model is slow.
 """
 
 from dataclasses import dataclass
@@ -21,12 +22,12 @@ from torch import nn
 from draftproof.experiments.models.selector.features import SCALARS, Inputs, View, numbers
 from draftproof.simulator.instances.sampling import Sampling
 
-#: Numbers that a hidden state becomes, and the hidden layers.
+#: Width to which a hidden state is projected, and widths of the hidden layers.
 PROJECTED, HIDDEN = 128, (512, 32)
 
 
 class SelectorNetwork(nn.Module):
-    """widths: of the target's and the draft's hidden states. actions: `A`."""
+    """widths: of the hidden states of target and draft. actions: `A`."""
 
     mean: torch.Tensor
     scale: torch.Tensor
@@ -47,7 +48,7 @@ class SelectorNetwork(nn.Module):
         self.register_buffer("scale", torch.ones(len(SCALARS)))
 
     def standardise(self, numbers: torch.Tensor) -> None:
-        """Numbers of mean 0 and variance 1 over these roots, shape `(n, S)`; one that never changes counts as 0."""
+        """Scale the numbers to mean 0 and variance 1 over these roots, shape `(n, S)`; constant ones become 0."""
         deviation = numbers.std(0, correction=0)
         constant = deviation <= 1e-6 * numbers.abs().amax(0)
         self.mean.copy_(numbers.mean(0))
@@ -63,7 +64,9 @@ class SelectorNetwork(nn.Module):
 
 @dataclass(frozen=True)
 class Penalty:
-    """For what falls short of the base: `weight` (lambda) of the mean square over the worst `share` (alpha)."""
+    """A penalty for roots worse than the base action: `weight` (lambda) times the mean square over the worst `share`
+    (alpha) of them.
+    """
 
     weight: float
     share: float
@@ -90,8 +93,8 @@ _ROOT = np.float32(0.5**0.5)
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
 
 
-class Ready:
-    """The network as it is now; what it says is `SelectorNetwork.forward` up to rounding."""
+class NumpyNetwork:
+    """A copy of a network in numpy arrays; computes `SelectorNetwork.forward` up to rounding."""
 
     def __init__(self, network: SelectorNetwork) -> None:
         norms, self._maps = [], []

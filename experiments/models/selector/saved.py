@@ -1,7 +1,7 @@
-"""A selector in the folder of its pair: `selector-VERIFIER.json`, and the weights in the file that it names.
+"""A selector in the folder of its pair: `selector-VERIFIER.json`, and the file of weights that it names.
 
-The weights bear their hash in their name and are there before the JSON that names them, so that a run that is ended
-leaves the older selector or the new one.
+The name of the weights has their hash, and they are written before the JSON file. So a run that is interrupted leaves
+either the older selector or the new one, complete.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ from draftproof.simulator.files import cut, parse_json, read_bytes, read_text
 FORMAT = "draftproof selector 1"
 
 
-#: What reading files that are not as they were written may raise.
+#: What reading damaged files may raise.
 _DAMAGED = (InvalidInput, OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A selector. actions: by position. times: what it was trained for. fields: all that its file says.
+    """A selector. actions: by position. times: of passes, in training. fields: all fields of its file.
 
     settings: the samplings that it was trained for; base: the best static action of each.
     """
@@ -43,15 +43,15 @@ class Saved:
 
 
 def selector_path(folder: str | Path, verifier: str) -> Path:
-    """Where the selector of a verifier stands."""
+    """The JSON file of the selector of a verifier."""
     return Path(folder) / f"selector-{verifier}.json"
 
 
 def save_selector(folder: str | Path, network: SelectorNetwork, fields: Mapping[str, Any]) -> Path:
-    """Write both files, remove weights that they replace; raises `InvalidInput` for a folder that cannot be written.
+    """Write both files and remove the replaced weights; raises `InvalidInput` for a folder that cannot be written.
 
-    fields: `verifier`, `pair`, `vocab_size`, `widths`, `outputs`, `actions`, `times`, `settings`, `base`, and whatever
-    else is worth knowing.
+    fields: `verifier`, `pair`, `vocab_size`, `widths`, `outputs`, `actions`, `times`, `settings`, `base`, and any
+    other fields.
     """
     from safetensors.torch import save
 
@@ -70,7 +70,7 @@ def save_selector(folder: str | Path, network: SelectorNetwork, fields: Mapping[
 
 
 def _weights_of(path: Path) -> str | None:
-    """The weights that a selector names; None where there is none. Others may be those of a run beside this one."""
+    """The file of weights that a selector names; None where there is none."""
     try:
         return Path(str(dict(parse_json(read_text(path, "selector"), "selector"))["weights"])).name
     except (InvalidInput, OSError, ValueError, KeyError, TypeError):
@@ -138,7 +138,7 @@ def _check(path: Path, said: tuple[str, int, str], wanted: tuple[str, int, str],
 
 
 def _network(path: Path, widths: tuple[int, int], outputs: int, fields: dict[str, Any]) -> SelectorNetwork:
-    """The network with its weights; raises whatever comes of files that are not as they were written."""
+    """The network with its weights; raises one of `_DAMAGED` for damaged files."""
     from safetensors.torch import load
 
     weights = read_bytes(path.parent / Path(str(fields["weights"])).name, "weights")

@@ -1,7 +1,8 @@
-"""Training the selector on a small grid of what the paper does not publish, and its worth on held-out roots.
+"""Training of the selector on a small grid of the hyperparameters that the paper does not publish, and evaluation.
 
-`n` roots, `A` actions. Under one seed everything comes out the same. Tokens per time of a policy: the sum of `E` over
-the sum of `T` at the roots, which count alike; beside it a static action, cheap baselines and the oracle.
+`n` roots, `A` actions. The seed decides all results. Tokens per time of a policy on held-out roots is the sum of `E`
+divided by the sum of `T`, with equal weights; it is compared with the best static action, simple baselines and the
+oracle.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from draftproof.experiments.models.selector.features import Inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.simulator.protocol import Progress
 
-#: Passes over the roots, roots of a batch, and after how many passes the network is judged.
+#: Epochs, roots of a batch, and the number of epochs between two evaluations.
 EPOCHS, BATCH, JUDGED = 80, 64, 5
-#: AdamW's decay of weights.
+#: Weight decay of AdamW.
 DECAY = 0.01
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Roots with labels. tokens: `E`, shape `(n, A)`. setting: shape `(n,)`, the number of its sampling setting.
+    """Roots with labels. tokens: `E`, shape `(n, A)`. setting: shape `(n,)`, the number of the sampling.
 
-    times: `T`, shape `(A,)`. prompt: shape `(n,)`, the number of the prompt that a root is behind; its own of a text.
+    times: `T`, shape `(A,)`. prompt: shape `(n,)`, the number of the prompt of a root, or of the root in a text.
     """
 
     inputs: Inputs
@@ -47,7 +48,7 @@ class Labelled:
         return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places], self.prompt[places])
 
     def sums(self, choice: Any) -> tuple[Any, Any]:
-        """Tokens and times of a choice, summed over the roots of every prompt, in the order of their numbers."""
+        """Tokens and times of a choice, summed over the roots of each prompt, in the order of prompts."""
         _, prompt = np.unique(self.prompt, return_inverse=True)
         roots = np.arange(len(choice))
         return np.bincount(prompt, self.tokens[roots, choice]), np.bincount(prompt, self.times[choice])
@@ -62,11 +63,11 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One point of the grid: lambda and alpha of the penalty, dropout, and the rate of AdamW.
+class Hyperparameters:
+    """One point of the grid: lambda and alpha of the penalty, dropout, and the learning rate of AdamW.
 
-    spread: weight of the entropy of `pi`, in nats, which falls to 0 from the first epoch to the last. Without it a
-    policy may take one action for ever within a few steps, and no gradient is left.
+    spread: weight of an entropy bonus of `pi`, in nats, which falls to 0 from the first epoch to the last. Without it
+    `pi` can become deterministic within a few steps, and then has no gradient.
     """
 
     penalty: float
@@ -76,19 +77,19 @@ class Choice:
     spread: float
 
 
-#: Without a penalty its share means nothing.
+#: A point without penalty has the share 1, which has no effect.
 GRID = tuple(
-    Choice(penalty, share, dropout, 3e-4, spread)
+    Hyperparameters(penalty, share, dropout, 3e-4, spread)
     for (penalty, share), dropout, spread in product(((0.0, 1.0), (1.0, 0.1), (1.0, 0.3)), (0.0, 0.2), (0.02, 0.1))
 )
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained network. gain: mean over settings of its tokens per time over the base's, on the validating roots."""
+    """A trained network. gain: of tokens per time over the base action on validation roots, averaged over settings."""
 
     network: SelectorNetwork
-    choice: Choice
+    choice: Hyperparameters
     epochs: int
     gain: float
 
@@ -97,12 +98,12 @@ class Fitted:
 
 
 def rate(tokens: Any, times: Any, choice: Any) -> float:
-    """Tokens per time of a choice at each root, shape `(n,)`: the sum of `E` over the sum of `T`."""
+    """Tokens per time, the sum of `E` over the sum of `T`; choice: the action at each root, shape `(n,)`."""
     return float(tokens[np.arange(len(choice)), choice].sum() / times[choice].sum())
 
 
 def best_static(labelled: Labelled) -> dict[int, int]:
-    """The best action for ever, by setting."""
+    """The best static action of each sampling setting."""
     return {
         number: int((labelled.tokens[labelled.setting == number].mean(0) / labelled.times).argmax())
         for number in labelled.settings
@@ -117,7 +118,7 @@ def chosen_by(network: SelectorNetwork, inputs: Inputs) -> Any:
 
 
 def gain_over(base: dict[int, int], labelled: Labelled, choice: Any) -> float:
-    """Tokens per time over those of the base, less 1: the mean over settings."""
+    """The relative gain in tokens per time over the base action, averaged over settings."""
     found = []
     for number in labelled.settings:
         here = labelled.setting == number
@@ -132,9 +133,9 @@ def search(
     widths: tuple[int, int],
     seed: int,
     progress: Progress,
-    grid: Sequence[Choice] = GRID,
+    grid: Sequence[Hyperparameters] = GRID,
 ) -> list[Fitted]:
-    """Every point of the grid, the best on the validating roots first; progress is told how many are done."""
+    """Train every point of the grid; the best on the validation roots first. progress: called with 1 after each."""
     base = best_static(training)
     found = []
     for choice in grid:
@@ -144,14 +145,14 @@ def search(
 
 
 def fit(
-    choice: Choice,
+    choice: Hyperparameters,
     training: Labelled,
     validating: Labelled,
     base: dict[int, int],
     widths: tuple[int, int],
     seed: int,
 ) -> Fitted:
-    """One network, as it was where it did best on the validating roots."""
+    """Train one network; its weights are those of the epoch with the best gain on the validation roots."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = SelectorNetwork(widths, training.tokens.shape[1], choice.dropout)
@@ -168,7 +169,9 @@ def fit(
     return best
 
 
-def _epochs(network: SelectorNetwork, choice: Choice, training: Labelled, base: dict[int, int]) -> Iterator[int]:
+def _epochs(
+    network: SelectorNetwork, choice: Hyperparameters, training: Labelled, base: dict[int, int]
+) -> Iterator[int]:
     tokens, times = (
         torch.as_tensor(np.asarray(each), dtype=torch.float32) for each in (training.tokens, training.times)
     )
@@ -187,12 +190,12 @@ def _epochs(network: SelectorNetwork, choice: Choice, training: Labelled, base: 
         yield epoch
 
 
-#: Ranges of the entropy rule; drawings of roots for an interval.
+#: Ranges of the entropy rule; bootstrap samples for an interval.
 STEPS, DRAWINGS = 4, 1000
 
 
 def baselines() -> dict[str, Learner]:
-    """Learners on the numbers alone; those of scikit-learn where it is installed."""
+    """The baseline learners, which see only the numbers; those of scikit-learn if it is installed."""
     found = {"entropy": steps_of_entropy(STEPS)}
     if find_spec("sklearn") is not None:
         found |= {"tree": shallow_tree, "linear": linear, "boosting": boosting}
@@ -200,7 +203,7 @@ def baselines() -> dict[str, Learner]:
 
 
 def oracle(tokens: Any, times: Any) -> Any:
-    """The action of each root with which the sum of `E` over the sum of `T` is largest, shape `(n,)`, by Dinkelbach."""
+    """The actions, shape `(n,)`, that maximise the sum of `E` over the sum of `T`, by Dinkelbach's method."""
     going = 0.0
     while True:
         choice = (tokens - going * times).argmax(1)
@@ -220,7 +223,7 @@ def judged(
 ) -> list[dict[str, Any]]:
     """Rows of every setting and policy on the held-out roots. seen: the roots that baselines learn from.
 
-    groups: of prompts, by their numbers; none where roots are of a text.
+    groups: the group of each prompt; empty where roots come from a text.
     """
     rows = []
     own = [groups[number] for number in np.unique(held_out.prompt)] if groups else []
@@ -250,7 +253,7 @@ def judged(
 
 
 def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: int) -> dict[str, Any]:
-    """The action of each held-out root, by policy, in one sampling setting. known: the roots to learn from."""
+    """For each policy its actions at the held-out roots, in one sampling setting. known: the roots to learn from."""
     static = np.full(len(new.tokens), base)
     going = rate(known.tokens, known.times, np.full(len(known.tokens), base))
     found = {"static": static}
@@ -267,9 +270,9 @@ def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: i
 
 
 def _interval(labelled: Labelled, choice: Any, static: Any, seed: int) -> tuple[float, float]:
-    """95 % of the gain over the static action, from drawing the roots again, all of a prompt together.
+    """The 95 % bootstrap interval of the gain over the static action; all roots of a prompt are drawn together.
 
-    Of few prompts roots are drawn one by one: the interval holds for these prompts alone.
+    For few prompts roots are drawn one by one; the interval is then valid for these prompts only.
     """
     if len(np.unique(labelled.prompt)) < FEWEST:
         labelled = replace(labelled, prompt=np.arange(len(choice)))

@@ -37,7 +37,7 @@ from draftproof.experiments.models.selector.deciding import (
     ByFunction,
     BySelector,
     Chooser,
-    Decided,
+    PolicyBlock,
     PolicyLoop,
     check_sampling,
     deciding,
@@ -75,7 +75,7 @@ class PolicyRun:
         return deciding(given.pair, self.verifier, self.actions, chooser, given.warp, self.times, given.vectors)
 
 
-def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[Decided]:
+def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[PolicyBlock]:
     """So many blocks after a root."""
     standing, found = loop.start(root, 0), []
     for _ in range(blocks):
@@ -84,7 +84,7 @@ def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[De
     return found
 
 
-def agreement(run: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
+def agreement(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     """Tokens a block as predicted and as measured, and which actions were taken."""
     with bar("predictions", len(made)) as tick:
         laws = []
@@ -131,7 +131,7 @@ def _law(run: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, floa
 ROUNDS, FEWEST = 6, 4
 
 
-def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
+def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     """blocks: after each root. predicted: tokens a block. made: blocks of the policy, for the shares of its shapes."""
     counts = Counter(each.action for each in made)
     candidates = [partial(_turn, run, run.chooser, blocks, coin)]
@@ -159,7 +159,7 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
     return {**fields, **_by_part(run, Turn.joined(policy), predicted, made)}
 
 
-def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
+def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     """Where the seconds of a block of the policy go, and what fitted passes say."""
     parts = {name: seconds / policy.blocks for name, seconds in policy.parts.items() if name != "prompt"}
     context = sum(len(each.context) for each in made) // len(made)

@@ -307,7 +307,7 @@ def test_what_needs_blocks_that_follow_each_other_is_refused_of_models(
 def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
     draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "GRID", (training.Choice(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(making, "GRID", (training.Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(training, "EPOCHS", 3)
     monkeypatch.setattr(training, "baselines", dict)
     lines = [{"text": "the state" + "e" * number, "group": "code" if number % 2 else "chat"} for number in range(10)]

@@ -22,7 +22,7 @@ from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.selector import making, saved, training
 from draftproof.experiments.models.selector.features import SCALARS, Inputs, views_of
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from draftproof.experiments.models.selector.training import Choice, Labelled, oracle
+from draftproof.experiments.models.selector.training import Hyperparameters, Labelled, oracle
 from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
@@ -102,7 +102,7 @@ def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "EPOCHS", 40)
     seen, other, new = made_up(192, 0), made_up(64, 1), made_up(200, 2)
     base = training.best_static(seen)
-    found = training.fit(Choice(1.0, 0.3, 0.0, 1e-3, 0.5), seen, other, base, (4, 4), 3)
+    found = training.fit(Hyperparameters(1.0, 0.3, 0.0, 1e-3, 0.5), seen, other, base, (4, 4), 3)
     best = training.gain_over(base, new, oracle(new.tokens, new.times))
     assert training.gain_over(base, new, training.chosen_by(found.network, new.inputs)) > 0.7 * best > 0.1
 
@@ -115,7 +115,7 @@ def folder(tiny_folder: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    monkeypatch.setattr(making, "GRID", (Choice(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(making, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(training, "EPOCHS", 10)
     where = ("--pair", folder, "--text", folder.parent / "text.txt", "--device", "cpu", "--cost", COST)
     return lambda *more: draftproof("train-selector", *where, "--roots", 20, "--K", "1..2", "--L1", 0, *more)
@@ -157,7 +157,7 @@ def test_a_selector_is_made_and_its_labels_are_kept(
 def test_models_that_were_not_trained_here_get_a_selector(
     folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "GRID", (Choice(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(making, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(training, "EPOCHS", 5)
     pair = ("--target", folder / "target", "--draft", folder / "draft", "--text", folder.parent / "text.txt")
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", COST)

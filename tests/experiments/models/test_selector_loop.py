@@ -18,7 +18,7 @@ from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_dige
 from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.selector.features import Inputs, View, views_of
-from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
+from draftproof.experiments.models.selector.network import NumpyNetwork, SelectorNetwork
 from draftproof.experiments.models.validate import policy
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
@@ -160,7 +160,7 @@ def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> N
     inputs = Inputs.of(views_of(exact_pair, contexts, warp, TIMES), [warp] * 4, (32, 16))
     network.standardise(inputs.scalars)
     expected = network.eval()(inputs).detach().numpy()
-    ready = Ready(network)
+    ready = NumpyNetwork(network)
     for view, logits in zip(views_of(exact_pair, contexts, warp, TIMES), expected, strict=True):
         assert ready.logits(view, warp) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
     assert abs(expected[0] - expected[2]).max() > 1e-2
