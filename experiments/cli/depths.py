@@ -14,7 +14,7 @@ from draftproof.experiments.grid.depths import depth_rows, depths_figure, mean_d
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.sources import FileProblem, Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.shared.output import check_files, short, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
@@ -111,8 +111,14 @@ def depths(
         int, typer.Option("--K", min=2, help="The branch that is added is the K-th.", rich_help_panel="Scheme")
     ] = 2,
     length: Annotated[
-        int, typer.Option("--L", min=1, help="Drafted tokens of every path, trunk included.", rich_help_panel="Scheme")
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--L",
+            min=1,
+            help="Drafted tokens of every path, trunk included (default 3, or what an instance file has rows for).",
+            rich_help_panel="Scheme",
+        ),
+    ] = None,
     arithmetic: opt.ArithmeticName = "float64",
     engine: opt.Engine = "auto",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")] = os.cpu_count()
@@ -139,6 +145,8 @@ def depths(
     sampled = [replace(given, sampling=sampling) for sampling in samplings]
     sampled = list({str(each.samplings): each for each in sampled}.values())
     problems = [choose_problem(each) for each in sampled]
+    if length is None:
+        length = min(3, *(each.instance.depth for each in problems if isinstance(each, FileProblem)), 3)
     kept, console = Store(resume, ("law",)), console_for(json_target)
     rows: list[dict[str, Any]] = []
     for each, problem in zip(sampled, problems, strict=True):

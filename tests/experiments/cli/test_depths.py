@@ -17,6 +17,7 @@ from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY
 
 TEXT = ("--text", "topics", "--vocab", 3, "--roots", 2)
+HALF = ["1/2", "1/2"]
 EXACT = ("--arithmetic", "rational", "--jobs", 1)
 
 
@@ -113,7 +114,7 @@ def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draft
     draft = {",".join(context): ["0", "1"] for context in contexts if len(context) < 2}
     apart = {"vocab_size": 2, "depth": 2, "target": target, "draft": draft}
     Path("apart.json").write_text(json.dumps(apart), encoding="utf-8")
-    ran = draftproof("depths", "naive", "--instance", "apart.json", *EXACT, "--L", 2, "--plot", "d.png", "--json", "-")
+    ran = draftproof("depths", "naive", "--instance", "apart.json", *EXACT, "--plot", "d.png", "--json", "-")
     first, second = by_depth(ran, "naive")
     assert (first["accepted"], first["reached"], first["distance"]) == ("0", "0", "2")
     assert (second["accepted"], second["accepted_float"]) == (None, None)
@@ -129,11 +130,14 @@ def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draft
         (("--L", 0), "--L"),
         (("--sampling", "top_p=.9", "--sampling", "top_p=0"), "--sampling top_p=0: top_p 0.0 must be above 0"),
         (("--told", "draft"), "--told is for"),
+        (("--instance", "one.json", "--L", 2), "the instance has rows for trees of depth 1"),
         (("--L", 40), "use a smaller vocabulary"),
         (("--plot", "nowhere/d.png"), "cannot write --plot nowhere/d.png"),
     ],
 )
 def test_bad_input_is_one_line(draftproof, options, said):
+    one = {"vocab_size": 2, "depth": 1, "target": {"": HALF, "0": HALF, "1": HALF}, "draft": {"": HALF}}
+    Path("one.json").write_text(json.dumps(one), encoding="utf-8")
     ran = draftproof("depths", "naive", *options)
     assert (ran.code, ran.out) == (2, "")
     (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof: ")]
