@@ -484,11 +484,15 @@ class Search:
         }
 
     def _kept(self, kind: str, about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """A row of the store; computed and stored if it is not there yet."""
-        name = self.setting.key(kind=kind, about=about)
-        if name not in self._store:
-            self._store.add({"strong_id": name, "kind": kind, **make()})
-        return self._store[name]
+        """A row of the store; made now where it is not there. One `short` for want of time holds for its limit only."""
+        limited = {**about, "seconds": self.forecast.limit}
+        names = [self.setting.key(kind=kind, about=each) for each in (about, limited)]
+        stored = [name for name in names if name in self._store]
+        if not stored:
+            made = make()
+            stored = [names[bool(made.get("short"))]]
+            self._store.add({"strong_id": stored[0], "kind": kind, **made})
+        return self._store[stored[0]]
 
     @cached_property
     def _expectations(self) -> SharedTrees:
@@ -534,6 +538,7 @@ class Search:
             "plain": plain.rate,
             "plain_seconds": self.plain,
             "notes": notes,
+            "short": notes != ([why] if why else []),
         }
 
     def _expected(self, candidates: Sequence[Candidate]) -> dict[str, Any]:
@@ -578,6 +583,7 @@ class Search:
             "expected": [None if each.expected is None else asdict(each.expected) for each in candidates],
             "worth": [candidates.index(each) for each in worth],
             "notes": notes,
+            "short": bool(notes),
         }
 
     def _rounds_seconds(self, candidates: Sequence[Candidate], amount: Amount | None = None) -> float:

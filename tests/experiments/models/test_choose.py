@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.grid.store import stored_rows
+from draftproof.experiments.grid.store import Store, stored_rows
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
@@ -121,8 +121,8 @@ def test_what_was_measured_is_kept_and_not_measured_again(
 
 
 def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
-    schemes = [Delayed(1, 0, 1), Delayed(1, 0, 2), Delayed(2, 0, 1)]
-    search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3))
+    schemes, store = [Delayed(1, 0, 1), Delayed(1, 0, 2), Delayed(2, 0, 1)], Store(None)
+    search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3), store=store)
     with same_settings(where):
         chosen = search.chosen()
     assert len(chosen.worth) == 1
@@ -132,7 +132,7 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
         "for want of time there were 2 pilot texts of each scheme",
         "for want of time there were 2 rounds",
     ]
-    enough = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6))
+    enough = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6), store=store)
     with same_settings(where):
         tried = enough.chosen()
     assert len(tried.worth) + len(tried.left_out) == 3  # bounds by the clock leave some out
