@@ -1,7 +1,7 @@
 """Speculative generation on a real pair of models: draft a tree, read it with the target in one pass, verify, trim.
 
-The verifier is the one that `draftproof check` proves, with a coin that samples. `Loop.step` makes one block of each
-of `B` sequences; states are never changed, so any number of runs can start from one prompt that was read once.
+The verifier is the object that `draftproof check` proves lossless, here with a sampling coin. `Loop.step` makes one
+block for each of `B` sequences. States are immutable, so any number of runs can start from a prompt that is read once.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from draftproof.simulator.verdicts.validation import check_scheme
 class Block:
     """One block: the accepted tokens and the correction.
 
-    distances: where they were asked for, the L1 distance of p and q at the depths with drafts below, averaged over the
-    drafted entries. passes: of the draft model, for this tree. rows: where they were asked for, `p` and `q` before each
-    of `tokens`, the latter None where the draft did not need it.
+    distances: with `Loop.observe`, the L1 distance of p and q at each depth with drafts below, averaged over the nodes.
+    passes: of the draft model, for this tree. rows: with `Loop.keep_rows`, `p` and `q` before each of `tokens`; `q` is
+    None where drafting did not compute it.
     """
 
     accepted: Context
@@ -58,10 +58,11 @@ class Block:
 
 @dataclass(frozen=True)
 class State:
-    """Where `B` sequences stand between two blocks.
+    """`B` sequences between two blocks, with the caches of both models.
 
-    waiting: for each sequence the tokens that the draft model has not read; nor has the target read the last one.
-    features: for each sequence the target's features before these, shape `(w, H)`; none where the draft reads none.
+    waiting: for each sequence the tokens that the draft has not read yet; the target has not read the last of them.
+    features: for each sequence the target's features before these tokens, shape `(w, H)`; empty where the draft reads
+    none.
     """
 
     target: Remembered
@@ -90,7 +91,7 @@ class State:
 
 @dataclass(frozen=True)
 class Made:
-    """What a step found out. rows: for each sequence `p` at the root and at every drafted node.
+    """A step before the caches are trimmed. rows: for each sequence `p` at the root and at every drafted node.
 
     features: those of the target's pass, shape `(B, n, H)`, where the draft reads them.
     """
@@ -109,8 +110,8 @@ class Loop:
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
     vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
     keep_rows: whether they hold rows.
-    watch: where the seconds went; rows_of, draft_rows_of, library: what follows from the rest.
-    Raises `InvalidInput` for what is no scheme and for models that cannot be read as trees.
+    watch: seconds by part. rows_of, draft_rows_of, library: derived from the other fields.
+    Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
 
     pair: Pair
@@ -154,7 +155,7 @@ class Loop:
             target = prompt_read(self.pair.target, prompt[:-1], device)
         width = self.pair.draft.config.hidden_size
         features = found[0] if found else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
-        before = pad(features, (0, 0, 1, 0))  # nothing comes before the first token
+        before = pad(features, (0, 0, 1, 0))  # zeros before the first token
         draft = prompt_read(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
         return State(target, draft, waiting, (before[0, -1:],))
 
@@ -162,7 +163,7 @@ class Loop:
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
         """One block of every sequence, and the state after it.
 
-        coin: one for all sequences, or one for each: then what a sequence becomes does not hang on its neighbours.
+        coin: one for all sequences, or one for each, which makes a sequence independent of the others in its batch.
         """
         with within_memory("making a block", self.pair.device):
             made = self.made(state, coin)
@@ -171,17 +172,17 @@ class Loop:
 
     @torch.inference_mode()
     def blocks(self, state: State, coin: Coin | Sequence[Coin]) -> list[Block]:
-        """One block of every sequence, where nothing comes after it: caches are left as they are."""
+        """One block of every sequence, without the state after it, for runs of one block."""
         with within_memory("making a block", self.pair.device):
             return self.described(self.made(state, coin))
 
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
-        """One tree of every sequence; begun: what the draft model has read of them already."""
+        """One tree of every sequence; begun: a first pass of the draft that was already made."""
         begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
         return draft_trees(begun, self.scheme, self.draft_rows_of, coin_of_each(coin, len(state.waiting)))
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
-        """`p` at the root and at every node of the trees, from one pass of the target, and what it has read."""
+        """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
         reading = Reading(self.pair.target, state.target, [tokens[-1:] for tokens in state.waiting])
         contexts = [[(), *nodes_of(tree)] for tree in drafted.trees]
         vectors = self.rows_of.vectors(self.rows_of.numbers(reading.read(contexts)))
@@ -197,7 +198,7 @@ class Loop:
             return *self.read(state, drafted), found[0]
 
     def made(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Made:
-        """Draft, read and verify, and keep all that was found out; begun: as in `drafted`."""
+        """Draft, read and verify, without trimming the caches; begun: as in `drafted`."""
         coins = coin_of_each(coin, len(state.waiting))
         with self.watch.part("draft"):
             drafted = self.drafted(state, coins, begun)
@@ -208,7 +209,7 @@ class Loop:
         return Made(drafted, rows, reading, verdicts, features)
 
     def after(self, made: Made) -> State:
-        """Both caches with the accepted paths and nothing else; the target reads the correction in the next block."""
+        """The state after the block: both caches hold the text and the accepted path, not the correction."""
         with self.watch.part("cache"):
             accepted = [verdict.accepted for verdict in made.verdicts]
             draft, unread = made.drafted.reading.kept(accepted)
@@ -235,7 +236,7 @@ class Loop:
 
 
 def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tensor, ...]:
-    """The target's features before the tokens that wait now; none where the draft reads none."""
+    """The target's features before the tokens in `waiting`; empty where the draft reads none."""
     reading = made.drafted.reading
     if made.features is None or not isinstance(reading, FeatureReading):
         return ()
@@ -252,7 +253,7 @@ def _rows_before(made: Made, sequence: int) -> tuple[tuple[Vector, Vector | None
 
 
 def _distances(made: Made, sequence: int) -> tuple[float, ...]:
-    """The L1 distance of p and q by depth: the mean over nodes with drafts below, each as often as it was drafted."""
+    """The L1 distance of p and q by depth: the mean over nodes with drafts below, weighted by how often drafted."""
     p, q, children = made.rows[sequence], made.drafted.rows[sequence], made.drafted.trees[sequence].children
     found: dict[int, list[tuple[float, int]]] = {}
     for context in [(), *nodes_of(made.drafted.trees[sequence])]:
@@ -265,7 +266,7 @@ def _distances(made: Made, sequence: int) -> tuple[float, ...]:
     )
 
 
-#: Runs that share their passes.
+#: The number of runs in one batch of passes.
 BATCH = 256
 
 
@@ -301,14 +302,15 @@ def many_texts(
 ) -> npt.NDArray[np.int64]:
     """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`.
 
-    Raises `InvalidInput` where the models have no positions for a run that accepts all while another accepts nothing.
+    Raises `InvalidInput` where the models have too few positions for a run that accepts everything while another
+    accepts nothing.
     """
     start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
     texts: list[list[int]] = []
     for count in _portions(runs, batch):
         state = start.repeated(count)
         tokens: list[list[int]] = [[] for _ in range(count)]
-        while min(map(len, tokens)) < length:  # runs that have enough go on with the others, and are cut
+        while min(map(len, tokens)) < length:  # finished runs continue with the others and are cut at the end
             blocks, state = loop.step(state, coin)
             for text, block in zip(tokens, blocks, strict=True):
                 text.extend(block.tokens)

@@ -1,11 +1,11 @@
 """One model that reads draft trees, pass after pass: each token sees its text, its ancestors and itself.
 
-`B` sequences share the passes and the cache; their trees may differ in everything. A pass has as many places as the
-sequence with the most tokens needs; one that stays empty is seen by none but itself, in this pass and in later ones.
+`B` sequences share the passes and the cache; their trees need not be alike. A pass is as wide as the sequence with the
+most tokens needs; no other token attends to a padding place, in this pass or later.
 
-A draft may read features (of width `H`) beside tokens: the target's for what the target has read, its own in a tree.
-What it read of a tree is forgotten after the block, the root apart: the accepted tokens are read again, with the first
-pass of the next block, beside the features that the target has for them by then. So what the draft remembers is a
+A draft may read features (of width `H`) with the tokens: the target's where the target has read the token, its own in a
+tree. After a block its cache entries of the tree are dropped, except the root: the accepted tokens are read again in
+the first pass of the next block, with the features that the target has computed by then. So the draft's cache is a
 function of the text alone.
 """
 
@@ -23,11 +23,11 @@ from draftproof.simulator.protocol import Context
 
 
 class Reading:
-    """What a model has read of `B` trees.
+    """The passes of a model over `B` trees.
 
     waiting: for each sequence the tokens before its tree that the model has not read; the last one is the root.
-    sight: for each sequence, by context, where the waiting tokens and those of the context stand in the cache, counted
-    from the slots that were there before; contexts that were not read are not in it.
+    sight: for each sequence, by context, the cache slots of the waiting tokens and of the context, counted from the
+    slots before this reading; it has only contexts that were read.
     """
 
     def __init__(self, model: Any, before: Remembered, waiting: Sequence[Sequence[int]]) -> None:
@@ -36,10 +36,10 @@ class Reading:
         self._model, self._before, self._waiting = model, before, waiting
 
     def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
-        """One pass over these contexts, for each sequence parents before children and none a second time.
+        """One pass over these contexts, for each sequence parents before children, none that was read before.
 
-        Logits after each, shape `(B, m, V)` or wider, `m` the most of any sequence; what stands behind those of a
-        sequence with fewer means nothing.
+        Returns the logits after each, shape `(B, m, V)` or wider, where `m` is the most contexts of a sequence; the
+        entries of shorter sequences beyond their contexts are padding.
         """
         held = self._before.held
         start, rows = self.remembered.slots - self._before.slots, []
@@ -57,9 +57,9 @@ class Reading:
         return _at(logits, [row.ends for row in rows])
 
     def kept(self, accepted: Sequence[Context]) -> tuple[Remembered, list[Context]]:
-        """The cache with the accepted contexts and nothing else of the trees, and what the model has not read of them.
+        """The cache with only the accepted contexts of the trees, and for each sequence the unread tokens.
 
-        The second is for each sequence the waiting and accepted tokens that it must read before it goes on.
+        Unread are waiting and accepted tokens that the model must read before it drafts or verifies again.
         """
         places, unread = [], []
         for sight, waiting, context in zip(self.sight, self._waiting, accepted, strict=True):
@@ -71,12 +71,12 @@ class Reading:
     def _passed(
         self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
-        """The logits of a pass over these places; wanted: the contexts among them."""
+        """The logits of one pass over these tokens; wanted: the contexts that they end."""
         logits, self.remembered = read(self._model, self.remembered, tokens, positions, sees)
         return logits
 
     def _place(self, row: _Row, sequence: int, context: Context) -> None:
-        """Give a context the next place of its sequence; the root brings all that waits."""
+        """Add a context to the row of its sequence; the root adds all waiting tokens."""
         sight, waiting = self.sight[sequence], self._waiting[sequence]
         if context:
             sight[context] = row.add(context[-1], len(waiting) + len(context) - 1, sight[context[:-1]])
@@ -89,7 +89,7 @@ class Reading:
 
 
 class _Row:
-    """The tokens of one sequence in a pass. ends: where the asked contexts end; sees: as `Reading.sight`."""
+    """The tokens of one sequence in a pass. ends: where the wanted contexts end; sees: as `Reading.sight`."""
 
     def __init__(self, start: int) -> None:
         self.tokens: list[int] = []
@@ -111,7 +111,7 @@ def _table(rows: Sequence[Sequence[int]], width: int) -> torch.Tensor:
 
 
 def _at(logits: torch.Tensor, ends: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The logits at these places of each sequence, shape `(B, m, V)`."""
+    """The logits at these positions of each sequence, shape `(B, m, V)`."""
     most = max(map(len, ends))
     if logits.shape[1] == most and all(list(each) == list(range(len(each))) for each in ends):
         return logits
@@ -120,7 +120,7 @@ def _at(logits: torch.Tensor, ends: Sequence[Sequence[int]]) -> torch.Tensor:
 
 
 def _sight(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -> torch.Tensor:
-    """Which of the new slots each place may look at, booleans of shape `(B, width, start + width)`."""
+    """Which of the new slots each token attends to, booleans of shape `(B, width, start + width)`."""
     mask = np.zeros((len(sees), width, start + width), dtype=bool)
     counts = [[len(seen) for seen in row] for row in sees]
     sequences = list(chain.from_iterable(repeat(each, sum(row)) for each, row in enumerate(counts)))
@@ -133,7 +133,7 @@ def _sight(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -> t
 
 
 class FeatureReading(Reading):
-    """See `Reading`. features: for each sequence those before each of its waiting tokens, shape `(w, H)`."""
+    """`Reading` for a draft that reads features. features: before each waiting token of a sequence, shape `(w, H)`."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class FeatureReading(Reading):
         return logits
 
     def kept(self, accepted: Sequence[Context]) -> tuple[Remembered, list[Context]]:
-        """See `Reading.kept`: no token of the tree stays."""
+        """See `Reading.kept`; no token of the tree stays in the cache."""
         remembered, _ = super().kept([()] * len(accepted))
         unread = [
             context if () in sight else (*waiting, *context)
@@ -173,7 +173,7 @@ class FeatureReading(Reading):
         return remembered, unread
 
     def features_after(self, accepted: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """Those before the tokens that wait for the next block. accepted: the target's, at the root and below."""
+        """The features before the tokens that wait for the next block. accepted: the target's, from the root down."""
         return tuple(
             new if () in sight else torch.cat([before, new])
             for sight, before, new in zip(self.sight, self._features, accepted, strict=True)

@@ -1,30 +1,32 @@
-"""The sequential test: an e-process against a law that is claimed, which anyone may look at whenever they like.
+"""The sequential test: an e-process against a claimed law, valid at any stopping time.
 
-An e-process is a product of ratios, the probability of what came by some other law over that by the claimed one, and
-averages of such products over several laws. Where the claimed law holds, its mean is at most 1 whenever one stops: it
-ever reaches `1 / level` with probability at most `level` (Ville's inequality), however often one looks. Three tests use
-it.
+An e-process is a product of likelihood ratios, the probability of each outcome under an alternative law divided by that
+under the claimed law, or an average of such products over several alternatives. If the claimed law is true, its mean is
+at most 1 at every stopping time, so the probability that it ever reaches `1 / level` is at most `level` (Ville's
+inequality), however often it is looked at. Three tests use it.
 
-`mean_interval`: which means of bounded numbers are not refuted, by a set of numbers that came at once. For numbers
-between 0 and 1 with mean `m` the ratios are `1 - b + b x / m` for several `b`. The product falls in `m`: all smaller
-`m` are refuted beside one that is, and larger ones by the same test of `1 - x`. What neither refutes is an interval
+`mean_interval`: the means of bounded numbers that a sample of them does not refute. For numbers between 0 and 1 with
+mean `m` the ratios are `1 - b + b x / m` for several `b`. The product falls with `m`: where it refutes `m` it refutes
+all smaller means. Larger means are refuted by the same test of `1 - x`. The means that neither refutes are an interval
 that holds `m` with probability at least `1 - a`, whatever the law of the numbers. Source: Waudby-Smith and Ramdas,
 Estimating means of bounded random variables by betting (2024), with `b` that do not depend on the order of the numbers.
 
 `log_e_value`: whether texts have the target's law, from how often each token came after each context. Half of the
-average learns: with weight `s` of the target, the law after a context `c` is `(s p(y|c) + n(c, y)) / (s + n(c))` with
-the counts `n` of the runs before. Half of it leans to the draft, as lossy verifiers do, or away from it: the law is `p
-+ a (q - p)`, cut off at 0, for several `a` of either sign; one more is that of corrections drawn from `p`.
+alternatives learn from the data: with weight `s` of the target, the law after a context `c` is `(s p(y|c) + n(c, y)) /
+(s + n(c))` with the counts `n` of the runs before. The other half leans towards the draft, as lossy verifiers do, or
+away from it: the law is `p + a (q - p)`, cut off at 0, for several positive and negative `a`; one more is that of
+corrections drawn from `p`.
 
-`Monitor`: whether a loop that runs is lossless, token by token. If it is, what follows a token has the target's law
-`p`, whatever came before and whether or not the block went on: a block that makes `x` its whole and goes on with the
-target's law gives `p(x) g(x)` of all texts that begin with `x`; as such parts add up to `p` for every text, `g` is a
-stopping time that looks at nothing to come, and tokens of a block that has not ended yet have the target's law like all
-others. Its laws lean to the draft, or are `p` to several powers. It counts tokens where the draft's row `q` is at hand
-whatever was drafted: which rows a tree needs may tell of its tokens. Weight enters slowly, so that what goes wrong late
-is found nearly as soon as what goes wrong from the start. Memory does not grow with the length of texts. All texts need
-random numbers of their own: with the same ones a text comes again and counts again, without any fault. So the first two
-numbers of every text are remembered, and texts that begin with the same two are refused.
+`Monitor`: whether a running loop is lossless, token by token. If it is, every next token has the target's law `p`,
+whatever came before and whether or not the block goes on. For let `p(x) g(x)` be the probability that a block is
+exactly `x`. Continued with the target's law, all blocks that begin a text add up to the probability `p` of that text.
+So `g(x)` is the probability that the block ends at `x` in a text that begins with `x`, whatever follows: the end of a
+block is a stopping time, and tokens of a block that goes on have the target's law too. The alternatives of the monitor
+lean towards the draft, or are powers of `p`. It counts only tokens where the draft's row `q` is computed whatever is
+drafted, since which other rows a tree needs can depend on its tokens. Weight enters slowly, so that a fault that begins
+late is found nearly as soon as one from the start. Memory does not grow with the length of texts. All texts need their
+own random numbers: with the same numbers the same text is written and counted again, which looks like a fault. So the
+first two random numbers of every text are stored, and a text that begins with a known pair is refused.
 """
 
 from __future__ import annotations
@@ -49,24 +51,24 @@ if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Piece
     from draftproof.experiments.models.loop.loop import Loop
 
-#: The `b` of means: for numbers that hardly differ, up to those that may be 0.
+#: The values of `b` in `mean_interval`.
 SHARES = 1 - np.geomspace(1, 1e-4, 25)[1:]
-#: Halvings of an interval of length 1.
+#: Bisection steps on an interval of length 1.
 _STEPS = 40
-#: Weight of the target in laws that learn, in tokens seen.
+#: Weights `s` of the target in the laws that learn, as a number of tokens.
 TRUST = (30.0, 300.0, 3000.0)
-#: How far laws lean to the draft.
+#: The values of `a`: how far alternative laws lean towards the draft.
 LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
-#: Bugs of engines whose law is computed, see `engine_law`.
+#: Bugs of engines whose exact law `engine_law` computes.
 BUGS = {
     "correction": "corrections drawn from p",
     "residual": "second drafts judged by a residual that is not normalised",
     "bonus": "bonus tokens drawn from q",
 }
-#: Powers of `p` of the monitor: flatter and sharper rows.
+#: Powers of `p` that the monitor uses as alternatives: flatter and sharper rows.
 POWERS = (0.8, 0.9, 1.1, 1.25)
-#: Stands for the logarithm of an infinite ratio, after which nothing else would count any more.
-_NEVER = 1e9
+#: Replaces the logarithm of an infinite ratio, so that sums stay finite.
+_INFINITE_LOG = 1e9
 
 
 def average(logs: Any) -> float:
@@ -75,7 +77,7 @@ def average(logs: Any) -> float:
 
 
 def refutes(log_value: float, level: float) -> bool:
-    """Whether an e-process of this logarithm refutes what it was made against."""
+    """Whether an e-process with this logarithm refutes the claimed law."""
     return log_value >= -log(level)
 
 
@@ -95,7 +97,7 @@ def mean_interval(numbers: Any, lowest: float, highest: float, level: float = 0.
 
 
 def _least(scaled: Any, level: float) -> float:
-    """The smallest mean that is not refuted from below; the end that is returned is on the safe side."""
+    """The smallest mean that the test does not refute, rounded down."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -106,9 +108,9 @@ def _least(scaled: Any, level: float) -> float:
 
 @dataclass(frozen=True)
 class RowsAfter:
-    """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every token that is looked at.
+    """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every tested token.
 
-    draft: as far as there are drafts; beyond no law leans.
+    draft: for the depths that are drafted; at deeper ones no alternative leans.
     """
 
     target: tuple[Any, ...]
@@ -116,7 +118,7 @@ class RowsAfter:
 
     @classmethod
     def of(cls, case: Case, length: int) -> RowsAfter:
-        """Of the first `length` tokens of a case given by tables."""
+        """The rows for the first `length` tokens of a case with tables."""
         processes = [process for process in (case.target, case.draft) if isinstance(process, TableProcess)]
         target, draft = (
             tuple(np.asarray(table, np.float64) for table in process.tables[:length]) for process in processes
@@ -124,7 +126,7 @@ class RowsAfter:
         return cls(target, draft)
 
     def leaning(self, share: float, towards: str = "draft") -> list[Any]:
-        """The target's rows moved by this share to the draft's, or to "uniform" ones."""
+        """The target's rows moved by this share towards the draft's, or towards "uniform" rows."""
         if towards == "uniform":
             return [leaning(p, p * 0 + 1 / p.shape[1], share) for p in self.target]
         return [p if q is None else leaning(p, q, share) for p, q in self.pairs]
@@ -136,9 +138,11 @@ class RowsAfter:
 
     @cached_property
     def ratios(self) -> list[list[Any]]:
-        """For each of `LEANINGS`, and for corrections from `p`, the logarithm of rows over the target's by depth."""
-        corrected = [p if q is None else sum(_judged(p, q, False, "correction")) for p, q in self.pairs]
-        with np.errstate(divide="ignore", invalid="ignore"):  # where p is 0 no token ever comes
+        """For each fixed alternative (`LEANINGS`, and corrections from `p`) the log ratios to the target, by depth."""
+        corrected = [
+            p if q is None else sum(_accepted_and_corrections(p, q, False, "correction")) for p, q in self.pairs
+        ]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a token with p = 0 never occurs
             return [
                 [np.log(moved / p) for moved, p in zip(law, self.target, strict=True)]
                 for law in (*(self.leaning(share) for share in LEANINGS), corrected)
@@ -153,7 +157,7 @@ class Counts:
 
     @classmethod
     def of(cls, texts: Any, vocab_size: int) -> Counts:
-        """Of runs given by their first tokens, shape `(runs, length)`."""
+        """Counts of runs given by their first tokens, shape `(runs, length)`."""
         length = texts.shape[1]
         whole = np.zeros(vocab_size**length, dtype=np.int64)
         index = [context_index(tuple(int(token) for token in text), vocab_size) for text in texts]
@@ -162,7 +166,7 @@ class Counts:
 
     @classmethod
     def of_outcomes(cls, whole: Any, vocab_size: int, length: int) -> Counts:
-        """Of how often each text of this length came, shape `(V**length,)`."""
+        """Counts from how often each text of this length occurred, shape `(V**length,)`."""
         return cls(tuple(whole.reshape(vocab_size**depth, vocab_size, -1).sum(-1) for depth in range(length)))
 
     def __add__(self, other: Counts) -> Counts:
@@ -172,8 +176,8 @@ class Counts:
 def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
     """The logarithm of the e-process against the target's law after several roots, one item each.
 
-    It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token came
-    that the target never gives.
+    It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token occurred
+    that has probability 0 under the target.
     """
     levels = [
         pair for each, root in zip(counts, rows, strict=True) for pair in zip(each.counts, root.target, strict=False)
@@ -191,7 +195,7 @@ def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
 
 
 def _learning(counts: Any, rows: Any, trust: float) -> float:
-    """The logarithm of the product of ratios at one depth of a law that learns."""
+    """The logarithm of the product of ratios at one depth for an alternative that learns."""
     visited = counts.sum(1) > 0
     counts, rows = counts[visited], rows[visited]
     possible = rows > 0
@@ -201,15 +205,15 @@ def _learning(counts: Any, rows: Any, trust: float) -> float:
 
 
 def _fixed(counts: Counts, ratios: Sequence[Any]) -> float:
-    """The logarithm of the product of these ratios; minus infinity where the law does not have what came."""
+    """The logarithm of the product of these ratios; minus infinity where the alternative excludes an outcome."""
     return sum(float(came[came > 0] @ ratio[came > 0]) for came, ratio in zip(counts.counts, ratios, strict=False))
 
 
 @dataclass(frozen=True)
 class Power:
-    """What the test finds. distance: total variation of the first tokens; share: how often it was found.
+    """The power against a bias. distance: total variation of the first tokens; share: how often it is found.
 
-    towards: where the rows lean, and leaning how far. runs: from all roots together.
+    towards, leaning: in which direction and how far the rows are moved. runs: from all roots together.
     """
 
     towards: str
@@ -250,9 +254,9 @@ def least_found(
 ) -> Power:
     """The smallest bias that the test finds with probability `wanted` by `runs` runs from each root.
 
-    towards: "draft", or "uniform", to which no law leans. Each bias is judged by `trials` draws from its exact law, at
-    the last run only: who looks more often finds it sooner. A share below `wanted` in the result means that even the
-    largest bias of its kind is found less often.
+    towards: "draft", or "uniform", which no alternative of the test matches. Each bias is simulated `trials` times from
+    its exact law, with one look after the last run; looking earlier as well finds it sooner. If the result has a share
+    below `wanted`, even the largest such bias is found less often.
     """
 
     def power(share: float) -> Power:
@@ -270,7 +274,7 @@ def least_found(
 
 
 def joint(tables: Sequence[Any]) -> Any:
-    """The law of the first tokens, one a table: shape `(V**length,)`, in lexicographic order."""
+    """The law of the first `len(tables)` tokens, shape `(V**length,)`, in lexicographic order."""
     mass = np.ones(1)
     for rows in tables:
         mass = (mass[:, None] * rows).reshape(-1)
@@ -283,21 +287,21 @@ def engine_law(rows: RowsAfter, depth: int, branches: int, bug: str | None) -> A
     A block drafts `depth` tokens, of which the first has a second draft where there are several branches. Without a bug
     it is the target's law.
     """
-    masses = {0: np.ones(1)}  # by how many drafts the block has accepted
+    masses = {0: np.ones(1)}  # by the number of drafts accepted in the present block
     for p, q in rows.pairs:
         after: dict[int, Any] = {}
         for accepted, mass in masses.items():
             if accepted == depth or q is None:
                 accept, end = p * 0, p if q is None or bug != "bonus" else q
             else:
-                accept, end = _judged(p, q, accepted == 0 and branches > 1, bug)
+                accept, end = _accepted_and_corrections(p, q, accepted == 0 and branches > 1, bug)
             for place, part in ((accepted + 1, accept), (0, end)):
                 after[place] = after.get(place, 0) + (mass[:, None] * part).reshape(-1)
         masses = after
     return sum(masses.values())
 
 
-def _judged(p: Any, q: Any, twice: bool, bug: str | None) -> tuple[Any, Any]:
+def _accepted_and_corrections(p: Any, q: Any, twice: bool, bug: str | None) -> tuple[Any, Any]:
     """The masses of accepted drafts and of corrections, both of the shape of `p`. twice: with a second draft of `q`."""
     accepted = np.minimum(p, q)
     residual = p - accepted
@@ -311,7 +315,7 @@ def _judged(p: Any, q: Any, twice: bool, bug: str | None) -> tuple[Any, Any]:
 
 
 def _normalised(rows: Any, otherwise: Any) -> Any:
-    """Rows divided by their sums; where nothing is left, `otherwise` is."""
+    """Rows divided by their sums; rows of zeros are replaced by `otherwise`."""
     kept = np.where(rows.sum(-1, keepdims=True) > 0, rows, otherwise)
     kept = np.where(kept.sum(-1, keepdims=True) > 0, kept, 1.0)
     return kept / kept.sum(-1, keepdims=True)
@@ -319,10 +323,10 @@ def _normalised(rows: Any, otherwise: Any) -> Any:
 
 @dataclass
 class Monitor:
-    """Tests on the way whether the texts that it is told of have the target's law.
+    """Tests during generation whether the texts it observes have the target's law.
 
-    level: the probability of a false alarm, ever, is at most `level`. tokens: how many were counted. largest: the
-    logarithm of the most that the e-process ever was. Raises `InvalidInput` for a level outside (0, 1).
+    level: bounds the probability that there is ever a false alarm. tokens: how many were counted. largest: the
+    logarithm of the largest value of the e-process so far. Raises `InvalidInput` for a level outside (0, 1).
     """
 
     level: float = 1e-3
@@ -341,7 +345,7 @@ class Monitor:
 
     @property
     def refuted(self) -> bool:
-        """Whether the e-process ever reached `1 / level`; with the target's law the probability is at most `level`."""
+        """Whether the e-process ever reached `1 / level`."""
         return refutes(self.largest, self.level)
 
     def observe(self, p: Any, q: Any, token: int) -> None:
@@ -351,10 +355,10 @@ class Monitor:
         self.largest = max(self.largest, self.log_value)
 
     def watching(self, loop: Loop, coins: Iterable[Coin]) -> Callable[[Piece], None]:
-        """What is to be told of the pieces that a loop makes with these coins, which have drawn nothing for them yet.
+        """A callback for the pieces that a loop makes with these coins, made before the coins draw anything.
 
-        Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that came before. It raises
-        `InvalidInput` itself for a block that began without a row of the draft.
+        Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that were used before. The
+        callback raises `InvalidInput` for a block that has no row of the draft at its beginning.
         """
         from draftproof.experiments.models.loop.vectors import numbers_ahead
 
@@ -370,12 +374,12 @@ class Monitor:
                 )
             begun.add(ahead)
 
-        def told(piece: Piece) -> None:
+        def observe_piece(piece: Piece) -> None:
             self._begun |= begun
             for token, (p, q) in list(zip(piece.tokens, piece.block.rows, strict=False))[:depth]:
                 self.observe(p, q, token)
 
-        return told
+        return observe_piece
 
     def __str__(self) -> str:
         said = "NOT lossless" if self.refuted else "no sign of a loss"
@@ -384,19 +388,19 @@ class Monitor:
 
 
 def sure_rows(scheme: DraftScheme) -> int:
-    """How many tokens of a block have a row of the draft, whatever is drafted and whatever becomes of it."""
+    """How many tokens of a block have a row of the draft whatever is drafted and accepted."""
     return scheme.depth if type(scheme) is Delayed else min(scheme.depth, 1)
 
 
 def log_ratios(p: Any, q: Any, token: int) -> Any:
-    """The logarithm of each law of the monitor over `p` at this token; `_NEVER` where the target never gives it."""
+    """The logarithm of each law of the monitor over `p` at this token; `_INFINITE_LOG` where the target excludes it."""
     if q is None:
         raise InvalidInput("the draft's row is missing where a block begins; the monitor takes schemes that ask for it")
     p, q = _numbers(p), _numbers(q)
     if p[token] <= 0:
-        return np.full(len(LEANINGS) + len(POWERS), _NEVER)
+        return np.full(len(LEANINGS) + len(POWERS), _INFINITE_LOG)
     laws = [*(leaning(p, q, share) for share in LEANINGS), *(p**power for power in POWERS)]
-    with np.errstate(divide="ignore"):  # a law without this token counts no more
+    with np.errstate(divide="ignore"):  # an alternative that excludes this token drops out
         return np.log([law[token] / law.sum() for law in laws]) - np.log(p[token] / p.sum())
 
 
@@ -405,5 +409,5 @@ def _numbers(row: Any) -> Any:
 
 
 def _reserve(tokens: int) -> float:
-    """The weight that has not entered by then: a fault that begins late costs the logarithm of its time."""
+    """The weight that has not entered after so many tokens; it falls slowly, for faults that begin late."""
     return 1 / (1 + log(1 + tokens))

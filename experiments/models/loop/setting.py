@@ -1,4 +1,4 @@
-"""What all measurements of a pair share, and verifiers with the prediction that they are held against."""
+"""The setting that all measurements of a pair share, and verifiers with the verifier whose law is predicted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class UnderTest:
         return f"{self.predicted.label} (runs {self.executed.label})"
 
     def claims(self, scheme: DraftScheme) -> bool:
-        """Whether its card is for this scheme: one that names schemes of ours speaks of no others of ours."""
+        """Whether the predicted verifier is to be tested on this scheme, by its card."""
         claimed = lossless_for(self.predicted.verifier.card)
         return isinstance(scheme, UserScheme) or self.predicted.from_file or not claimed or scheme.name in claimed
 
@@ -42,9 +42,9 @@ class UnderTest:
 
 
 def under_test(predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]) -> list[UnderTest]:
-    """The verifiers with those that run in place of some.
+    """Every verifier with the one that runs in its place, if it is replaced.
 
-    Raises `InvalidInput` for a name that is not among them and for a verifier that is planned for one instance.
+    Raises `InvalidInput` for a name that is not among them and for a verifier that is solved for one instance.
     """
     for each in (*predicted, *replaced.values()):
         if isinstance(each.verifier, Planned):
@@ -59,7 +59,7 @@ def under_test(predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVeri
 
 @dataclass(frozen=True)
 class Setting:
-    """What all cells share. given: what stands before a draft tree; digest: hash of both models."""
+    """What all measurements share. given: the root contexts; digest: hash of both models."""
 
     pair: Pair
     warp: Sampling
@@ -74,7 +74,7 @@ class Setting:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What decides the results, as plain data."""
+        """Everything that determines the results, as plain data."""
         return {
             "pair": self.digest,
             "text_hash": self.pair.text_digest,
@@ -93,17 +93,17 @@ class Setting:
         return coin_for(self.vectors, seed, self.pair.device)
 
     def key(self, **fields: Any) -> str:
-        """Hash of everything that defines a row, which is these fields beside the shared ones."""
+        """Hash of these fields and the shared ones, which together define a row."""
         return strong_id({**self.fields, **fields})
 
 
 def seed_of(key: str) -> int:
-    """A seed of its own for every row, so that no two rows share random numbers."""
+    """A seed from the key of a row, so that no two rows share random numbers."""
     return int(key[:15], 16)
 
 
 def setting(pair: Pair, warp: Sampling, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
-    """A setting with the hash of the pair taken; raises `InvalidInput` where there is no root."""
+    """A setting with the hash of the pair; raises `InvalidInput` where there is no root."""
     given = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
     if not given.contexts:
         raise InvalidInput("no root context is given; --roots takes at least 1")

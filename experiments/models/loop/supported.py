@@ -1,4 +1,4 @@
-"""Whether a model can read trees: it must obey a mask of ours and positions of ours, and keep plain caches."""
+"""Whether a model supports tree attention: it must obey given masks and positions, and have plain key-value caches."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,28 +12,28 @@ from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.errors import InvalidInput
 
-#: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
+#: Largest rounding difference of a logit relative to the largest one, between passes of different shapes.
 _ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
-#: Windows up to so many tokens are tried beyond their end.
+#: Sliding windows of at most so many tokens are tested with a text that is longer.
 _SHORT = 64
 
-#: Models that were tried, and as what: it takes some passes, and `generate` may be called for every line of a talk.
+#: Models that were tested, with the settings then: the test takes some passes, and `generate` is called often.
 _TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device, bool]] = WeakKeyDictionary()
 
 
 def check_pair(pair: Pair) -> None:
     """Raise `InvalidInput` for a pair with a model that tree attention would not work with."""
     check_supported(pair.target, "the target")
-    if not reads_features(pair.draft):  # a head of ours, which needs more than tokens
+    if not reads_features(pair.draft):  # an EAGLE head, which this test cannot run
         check_supported(pair.draft, "the draft")
 
 
 def check_supported(model: Any, name: str) -> None:
     """Raise `InvalidInput` for a model that tree attention would not work with.
 
-    Looks at the kind of its attention and of its caches, then asks: four tokens after the same one, read side by side,
-    must each get the logits that they get alone. A model is asked once.
+    Checks the kind of its attention and caches, and then runs it: four sibling tokens in one pass must each get the
+    logits that they get alone. A model is tested once.
     """
     attention = getattr(model.config, "_attn_implementation", None) or "eager"
     model = getattr(model, "narrowed", model)
@@ -53,7 +53,7 @@ def check_supported(model: Any, name: str) -> None:
             difference = _probe(model)
     except InvalidInput:
         raise
-    except Exception as error:  # whatever a model of another kind says to a mask and positions
+    except Exception as error:  # models raise anything for arguments that they do not support
         raise InvalidInput(
             f"{name} ({type(model).__name__}) takes no 4-dimensional attention mask with positions and a cache "
             f"({type(error).__name__}); use a decoder such as Llama, Qwen or GPT-2"
@@ -69,7 +69,7 @@ def check_supported(model: Any, name: str) -> None:
 
 
 def _odd_caches(model: Any) -> list[str]:
-    """What a model remembers other than keys and values of every token."""
+    """What a model caches other than keys and values of every token."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
@@ -85,9 +85,9 @@ def _odd_caches(model: Any) -> list[str]:
 
 @torch.inference_mode()
 def _probe(model: Any) -> float:
-    """The largest difference between logits read side by side and one after the other, over the largest logit.
+    """The largest difference between logits of siblings in one pass and in separate passes, over the largest logit.
 
-    They come after one token, or after a text that is longer than the windows of the model, where these are short.
+    They follow one token, or a text longer than the sliding windows of the model where these are short.
     """
     size = model.config.get_text_config(decoder=True).vocab_size
     windows = [window for window in windows_of(model).values() if window is not None and window <= _SHORT]

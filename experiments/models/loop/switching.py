@@ -1,8 +1,8 @@
-"""A loop that tries several verifiers and schemes for its first blocks and goes on with the fastest.
+"""A loop that tries several verifiers and schemes for its first blocks and continues with the fastest.
 
-Who makes a block is decided by what came before, the tokens and seconds of earlier blocks, never by what the block will
-draw. Whatever came before, a block of a lossless verifier and what the target writes after it have the target's law.
-So has the text: put the target's law after the last block, then after the one before, and so on to the first.
+Which candidate makes a block depends only on the tokens and seconds of earlier blocks, never on what the block draws.
+Given any earlier blocks, a block of a lossless verifier followed by text of the target has the target's law. By
+induction from the last block to the first, so has the whole text.
 """
 
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, DraftScheme, Verifier
 
-#: Blocks of each candidate that count before the fastest goes on; one more comes first, for what is prepared once.
+#: Timed blocks of each candidate before the fastest continues; one untimed block comes first to warm up.
 TRIED = 6
 
 
 @dataclass
 class Trials:
-    """What each candidate wrote, in how many seconds; kept from call to call for the same models and number of texts.
+    """Tokens and seconds of each candidate, kept between calls with the same models and number of texts.
 
-    blocks: how many each made. choice: who makes the next one, in turn until all are tried, then by tokens a second: if
-    that of the fastest falls below that of another, which was tried less, the other goes on.
+    blocks: how many each made. choice: who makes the next block: in turn until all are tried, then the one with the
+    most tokens a second, which may change as the rate of the present one changes.
     """
 
     candidates: Sequence[tuple[Verifier, DraftScheme]]
@@ -35,7 +35,7 @@ class Trials:
     seconds: list[float] = field(default_factory=list)
 
     def begun(self, key: Any) -> None:
-        """Start anew where these are other models, or another number of texts."""
+        """Forget all measurements if the key (models, number of texts) has changed."""
         if key != self.key:
             self.key, count = key, len(self.candidates)
             self.blocks, self.tokens, self.seconds = [0] * count, [0] * count, [0.0] * count
@@ -48,14 +48,14 @@ class Trials:
         return max(range(len(self.candidates)), key=lambda each: self.tokens[each] / self.seconds[each])
 
     def tell(self, candidate: int, tokens: int, seconds: float) -> None:
-        if self.blocks[candidate]:  # the first one prepares what is kept
+        if self.blocks[candidate]:  # the first block warms up and is not timed
             self.tokens[candidate] += tokens
             self.seconds[candidate] += seconds
         self.blocks[candidate] += 1
 
 
 class SwitchingLoop:
-    """What `pieces` asks of a loop, by the candidates of `trials`; raises as `Loop` does."""
+    """A loop for `pieces` that runs the candidates of `trials`; raises as `Loop` does."""
 
     def __init__(self, pair: Pair, trials: Trials, warp: Sampling, vectors: str = "numpy") -> None:
         self.trials = trials
@@ -66,7 +66,7 @@ class SwitchingLoop:
         return max(self._loops, key=lambda loop: loop.scheme.depth).start(prompt, more)
 
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
-        """As `Loop.step`, by the candidate whose turn it is."""
+        """As `Loop.step`, with the candidate that `Trials.choice` names."""
         chosen, began = self.trials.choice, self._watch.now()
         blocks, after = self._loops[chosen].step(state, coin)
         self.trials.tell(chosen, sum(len(block.tokens) for block in blocks), self._watch.now() - began)

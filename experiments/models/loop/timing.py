@@ -1,4 +1,4 @@
-"""Where the seconds of a generation go."""
+"""Seconds of a generation by part."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,19 +9,19 @@ import torch
 
 from draftproof.simulator.errors import InvalidInput
 
-#: What a block is made of, in the order of its parts.
+#: The parts, in their order.
 PARTS = ("prompt", "draft", "target", "verify", "cache")
 
-#: What watches may go by: seconds on the wall, or those that this process has computed.
+#: The clocks: wall time, or the processor time of this process.
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
 _clock: ContextVar[Callable[[], float]] = ContextVar("clock", default=time.perf_counter)
 
 
 @contextmanager
 def measured_by(name: str, device: torch.device | str) -> Iterator[None]:
-    """Watches that are made in the body go by this clock of `CLOCKS`.
+    """Stopwatches made in the body use this clock of `CLOCKS`.
 
-    "processor" leaves out what else the machine does; raises `InvalidInput` for it unless all is computed on one thread
+    "processor" excludes other processes; raises `InvalidInput` for it unless all is computed on one thread
     of a CPU, and for a clock that does not exist.
     """
     if name not in CLOCKS:

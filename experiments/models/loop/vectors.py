@@ -1,4 +1,4 @@
-"""From logits to the rows that draws and verifiers read (warped, float64), and the coins that go with them."""
+"""Turns logits into the rows of drafting and verifiers (float64, sampling applied), and makes their coins."""
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
@@ -24,7 +24,7 @@ def check_vectors(kind: str) -> None:
 
 @dataclass(frozen=True)
 class TreeRows:
-    """The rows of one draft tree: a `TokenProcess` as far as the tree goes."""
+    """The rows of one draft tree, a `TokenProcess` defined at its nodes."""
 
     vocab_size: int
     known: dict[Context, Vector] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class RowsOf:
         return rows
 
     def vectors(self, numbers: torch.Tensor) -> Any:
-        """The same numbers as the vectors that coins and verifiers get."""
+        """The same numbers as the vectors that coins and verifiers take."""
         if self.kind != "numpy":
             return numbers
         vectors = numbers.cpu().numpy()
-        vectors.setflags(write=False)  # a row belongs to all who look at it
+        vectors.setflags(write=False)  # rows are shared
         return vectors
 
 
@@ -77,22 +77,22 @@ def coin_for(vectors: str, seed: int, device: torch.device | str = "cpu") -> Coi
 
 
 def coins_for(vectors: str, seeds: Iterable[int], device: torch.device | str = "cpu") -> list[Coin]:
-    """A coin of its own for each text, from a seed of its own; arguments as for `coin_for`."""
+    """A separate coin for each text, from its seed; arguments as for `coin_for`."""
     return [coin_for(vectors, seed, device) for seed in seeds]
 
 
 def text_seed(seed: int, number: int) -> int:
-    """A seed of its own for each text of a measurement that has this seed."""
+    """The seed of a text of the measurement with this seed."""
     return seed * 1_000_003 + number
 
 
 def part_seed(seed: int, part: int) -> int:
-    """A seed of its own for each part of a measurement, under 1,000: no two seeds share one."""
+    """The seed of a part of a measurement; part: below 1,000. Different seeds or parts give different results."""
     return seed * 1_000 + part
 
 
 def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
-    """A coin for each of so many texts: its own, or one for all of them, whose answers to a text then hang on others.
+    """A coin for each text: separate ones as given, or one shared coin, which makes texts depend on each other.
 
     Raises `InvalidInput` for another number of coins.
     """
@@ -104,7 +104,7 @@ def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
 
 
 def numbers_ahead(coin: Coin) -> bytes:
-    """The next two random numbers of a sampling coin, which stay its next ones; raises `InvalidInput` for others."""
+    """The next two random numbers of a sampling coin, without drawing them; raises `InvalidInput` for others."""
     generator = getattr(coin, "_generator", None)
     if isinstance(generator, torch.Generator):
         ahead = generator.clone_state()
@@ -123,7 +123,7 @@ class TorchCoin:
 
     def flip(self, probability: Any) -> bool:
         heads = float(probability)
-        if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
+        if not -1e-9 <= heads <= 1 + 1e-9:  # a margin for rounding
             raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
         return bool(self._uniform() < heads)
 

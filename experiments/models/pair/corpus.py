@@ -1,7 +1,7 @@
-"""A text in two parts, what models are trained on and its held-out end, and how well models predict the end.
+"""A text split into a training part and a held-out end, and how well models predict the held-out end.
 
-The yardstick is an interpolated n-gram model, that of `draftproof.simulator.instances.ngram` ([witten1991zero], method
-C) in floats, for any vocabulary size `V`: only contexts that occur are kept.
+Models are compared with an interpolated n-gram model, that of `draftproof.simulator.instances.ngram` ([witten1991zero],
+method C) in floats, for any vocabulary size `V`: only contexts that occur are kept.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from draftproof.simulator.instances.sampling import Sampling
 
 #: Share of the text that is held out.
 HELD_OUT = 0.05
-#: Symbols that a text needs at least.
+#: The least number of characters of a text.
 SHORTEST = 2_000
 
 
@@ -65,7 +65,7 @@ def ngram_bits(training: Any, held_out: Any, vocab_size: int, order: int) -> flo
     if len(training) <= order:
         raise InvalidInput(f"{len(training)} training tokens are too few for order {order}")
     kinds, tokens = np.unique(np.concatenate([training, held_out]), return_inverse=True)
-    size = len(kinds)  # tokens that never occur need no number
+    size = len(kinds)  # only tokens that occur are numbered
     if float(size) ** (order + 1) >= 2.0**63:
         raise InvalidInput(f"order {order} over {size} different tokens has too many contexts; lower the order")
     known, asked = tokens[: len(training)], tokens[len(training) - order :]
@@ -82,7 +82,7 @@ def ngram_bits(training: Any, held_out: Any, vocab_size: int, order: int) -> flo
 
 
 def _windows(tokens: Any, length: int, size: int) -> tuple[Any, Any]:
-    """Every run of `length` tokens as one number in base `size`, and the token after it."""
+    """Every window of `length` tokens as one number in base `size`, and the token after it."""
     starts = len(tokens) - length
     index = np.zeros(starts, dtype=np.int64)
     for offset in range(length):
@@ -91,12 +91,12 @@ def _windows(tokens: Any, length: int, size: int) -> tuple[Any, Any]:
 
 
 def _looked_up(asked: Any, keys: Any, values: Any) -> Any:
-    """The value of every key asked for, 0 for keys that are not there; keys are sorted."""
+    """The values of the keys `asked`, 0 for missing keys; `keys` is sorted."""
     place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
     return np.where(keys[place] == asked, values[place], 0)
 
 
-#: Windows scored in one pass, fewer where their logits would be more than so many numbers.
+#: Windows scored in one pass, and the most numbers of logits in it, which may allow fewer windows.
 BATCH, BATCH_ENTRIES = 64, 2**24
 
 
@@ -104,7 +104,7 @@ BATCH, BATCH_ENTRIES = 64, 2**24
 class Quality:
     """Bits per character of the pair and of n-gram models of order 3 and 1, on the same held-out characters.
 
-    tokens_per_character turns bits per token into these.
+    tokens_per_character: the factor from bits per token to bits per character.
     """
 
     target: float
@@ -135,8 +135,8 @@ def model_bits(
 ) -> float:
     """Bits per token of the held-out tokens, each scored once, after at least `window / 2` tokens before it.
 
-    Windows of `window` tokens overlap by half, the first reaches back into the training tokens. begins: tokens before
-    each, which are not scored.
+    Windows of `window` tokens overlap by half; the first begins in the training tokens. begins: tokens put before
+    each window, which are not scored.
     """
     torch, _ = libraries()
     half, count = window // 2, max(1, min(BATCH, BATCH_ENTRIES // (window * vocab_size)))
@@ -157,7 +157,7 @@ def model_bits(
 
 
 def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Sampling) -> list[int]:
-    """`count` tokens after the prompt, one at a time, drawn by a generator of its own."""
+    """`count` tokens after the prompt, sampled one at a time with a separate generator."""
     torch, _ = libraries()
     generator = np.random.default_rng(seed)
     tokens: list[int] = []
@@ -173,7 +173,7 @@ def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Sampl
 
 
 def _stacked(windows: Sequence[Any], device: Any) -> Any:
-    """Windows as one tensor; the last ones may be shorter and are filled up with -1."""
+    """Windows as one tensor; shorter ones at the end are padded with -1."""
     torch, _ = libraries()
     width = max(len(each) for each in windows)
     rows = np.full((len(windows), width), -1, dtype=np.int64)

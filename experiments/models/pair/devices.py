@@ -1,4 +1,4 @@
-"""Where models run and in which precision, and how many tokens they can read; what cannot be had is one clear line."""
+"""The device and precision of models, and how many tokens they can read; every failure is one clear line."""
 
 import os
 import sys
@@ -29,14 +29,16 @@ def libraries() -> tuple[Any, Any]:
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """transformers without its progress bars and advice: what matters is raised, a number of many digits too."""
+    """While the body runs, transformers prints no progress bars and warnings; errors are still raised."""
     _, transformers = libraries()
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
     digits = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)  # no number of a model is as long as ours can be
+    sys.set_int_max_str_digits(
+        sys.int_info.default_max_str_digits
+    )  # other code of the project raises the limit; numbers of models are short
     try:
         yield
     finally:
@@ -47,7 +49,7 @@ def quiet_loading() -> Iterator[None]:
 
 
 def choose_device(name: str) -> Any:
-    """`auto` is CUDA where there is one; raises `InvalidInput` for an unknown or an absent device."""
+    """The torch device; `auto` is CUDA if available. Raises `InvalidInput` for an unknown or unavailable device."""
     torch, _ = libraries()
     if name not in DEVICES:
         raise InvalidInput(f"unknown device {name!r}; choose {', '.join(DEVICES)}")
@@ -90,7 +92,7 @@ def check_space(what: str, needed: int, device: Any) -> None:
 
 @contextmanager
 def within_memory(what: str, device: Any) -> Iterator[None]:
-    """Running out of memory inside becomes `InvalidInput` with one line that says while doing `what`."""
+    """Turns running out of memory in the body into `InvalidInput`; what: the work, for the message."""
     torch, _ = libraries()
     try:
         yield
@@ -116,7 +118,7 @@ def _gibibytes(count: int) -> str:
 
 
 def model_versions() -> dict[str, str]:
-    """Versions of everything that can change what a model answers."""
+    """Versions of the libraries that can change the outputs of a model."""
     torch, transformers = libraries()
     from tokenizers import __version__ as tokenizers_version
 
@@ -129,7 +131,7 @@ def model_versions() -> dict[str, str]:
 
 
 def room_of(model: Any) -> int | None:
-    """The most tokens that the model can read; None where positions have no end, as rotary ones."""
+    """The most tokens that the model can read; None where positions are unlimited, such as rotary ones."""
     config = model.config.get_text_config(decoder=True)
     if getattr(config, "rope_parameters", None) or getattr(config, "rope_theta", None):
         return None
@@ -144,9 +146,9 @@ def check_room(
     asked: str = "",
     way_out: str = "give a shorter root, a smaller tree or a model with more positions",
 ) -> None:
-    """Raise `InvalidInput` for more tokens than the model that is called `which` has positions.
+    """Raise `InvalidInput` for more tokens than the model has positions.
 
-    asked, way_out: the end of the message: what asks for them, and what can be done.
+    which: the model's role, for the message. asked, way_out: the end of the message: why so many, and what to do.
     """
     room = room_of(model)
     if room is not None and tokens > room:

@@ -1,7 +1,7 @@
-"""Drafts that are made for a target: `lookup:n=3`, `ngram:order=4`, `early:layers=2`, `eagle:FOLDER`.
+"""Drafts that are built for a target: `lookup:n=3`, `ngram:order=4`, `early:layers=2`, `eagle:FOLDER`.
 
 Early exit is the target's first layers with its own last norm and its own output layer: a model of the target's class
-with fewer layers whose weights are the target's, not copies of them. It takes no memory but for its caches.
+with fewer layers whose weights are the target's, not copies of them. It takes no memory except for its caches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from typing import Any
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.simulator.errors import InvalidInput
 
-#: By kind of draft its options, with what each is where it is left out; None where it must be given.
+#: For every kind of draft its options with their defaults; None for an option that must be given.
 KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "lookup": {"n": 3, "fresh": 0.1},
     "ngram": {"order": 4},
     "early": {"layers": None},
 }
-#: The kind that is read from a folder.
+#: The kind that is loaded from a folder.
 HEAD = "eagle"
 
 
 @dataclass(frozen=True)
 class DraftSpec:
-    """A draft to be made. kind: one of `KINDS` with all of its options, or `HEAD` with its folder."""
+    """A draft to build. kind: one of `KINDS` with all of its options, or `HEAD` with its folder."""
 
     kind: str
     options: Mapping[str, int | float] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class DraftSpec:
 
 
 def parse_draft(text: str) -> DraftSpec | None:
-    """The draft that `KIND[:option=value,..]` asks for; None for anything else, such as a folder of that name (`./..`).
+    """The draft that `KIND[:option=value,..]` describes; None for any other text, such as the path of a folder.
 
-    Raises `InvalidInput` for an option that the kind does not have, a value that is no number or not in range.
+    Raises `InvalidInput` for an unknown option, and for a value that is no number or out of range.
     """
     kind, colon, rest = text.partition(":")
     if kind == HEAD:
@@ -70,7 +70,7 @@ def parse_draft(text: str) -> DraftSpec | None:
 
 
 def early_exit(target: Any, layers: int) -> Any:
-    """The draft; raises `InvalidInput` unless the target has more layers, which can be left out from behind."""
+    """The draft of the first `layers` layers; raises `InvalidInput` unless the target has more of them."""
     torch, _ = libraries()
     config = deepcopy(target.config)
     text = config.get_text_config(decoder=True)
@@ -96,7 +96,7 @@ def early_exit(target: Any, layers: int) -> Any:
 
 
 def _share_buffers(draft: Any, target: Any) -> None:
-    """What is not part of the saved weights, such as the frequencies of rotary positions."""
+    """Let the draft use the target's buffers that are not saved weights, such as rotary frequencies."""
     given = dict(target.named_buffers())
     for name, buffer in list(draft.named_buffers()):
         if buffer.is_meta:
@@ -107,8 +107,8 @@ def _share_buffers(draft: Any, target: Any) -> None:
 def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None = None) -> Any:
     """A draft model for a target of transformers: `assistant_model=make_draft("lookup", target)`.
 
-    spec: as `--draft` has it. tokens: of the text that n-grams are counted on. The draft is where the target is.
-    Raises `InvalidInput` for what is no draft to be made, and where text is needed and there is none.
+    spec: as for `--draft`. tokens: of the text that n-grams are counted on. The draft is on the target's device.
+    Raises `InvalidInput` for an unknown kind, and where a text is needed and none is given.
     """
     found = parse_draft(spec) if isinstance(spec, str) else spec
     if found is None:

@@ -1,10 +1,11 @@
 """An EAGLE-style head as a draft: one decoder layer on the target's features and the next token.
 
-At a token the layer reads the token's embedding and the feature before it, side by side, and says what the feature at
-the token will be; the target's own output layer makes a row of that. Features of the text are the target's; in a tree,
-where the target has not been, they are the head's own ([2401.15077](https://arxiv.org/abs/2401.15077)). So a row hangs
-on where the tree begins: `continued` has the rows of the loop. Departures: the layer is a Llama layer with a norm
-behind it, whatever the target is made of; trees and their passes are those of the loop.
+At a token the layer reads the token's embedding joined with the feature of the token before it, and predicts the
+feature at the token; the target's own output layer turns that into a row. For tokens of the text the features are the
+target's; in a tree, which the target has not read yet, they are the head's own predictions
+([2401.15077](https://arxiv.org/abs/2401.15077)). So a row depends on where the tree begins: `continued` computes the
+rows that the loop has. Departures: the layer is always a Llama layer followed by a norm; trees and their passes are
+those of the loop.
 
 `H` is the width of the target, `V` its vocabulary size. Embedding and output layer are the target's, not copies.
 """
@@ -25,7 +26,7 @@ from draftproof.simulator.errors import InvalidInput
 
 
 class EagleConfig(PreTrainedConfig):  # type: ignore[misc]
-    """hidden_size: `H`; heads must divide it."""
+    """hidden_size: `H`, a multiple of the number of attention heads."""
 
     model_type = "draftproof_eagle"
     vocab_size: int = 2
@@ -38,7 +39,7 @@ class EagleConfig(PreTrainedConfig):  # type: ignore[misc]
 
 
 class EagleHead(PreTrainedModel):  # type: ignore[misc]
-    """See the module; `of` says which target it drafts for."""
+    """The head as a model of transformers; `of` sets the target that it drafts for."""
 
     config_class = EagleConfig
     config: EagleConfig
@@ -50,7 +51,7 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
         width = config.hidden_size
         self.joined = torch.nn.Linear(2 * width, width, bias=False)
         inner = LlamaConfig(
-            vocab_size=1,  # tokens come embedded
+            vocab_size=1,  # its input is embedded already
             hidden_size=width,
             intermediate_size=-(-width * 8 // 24) * 8,
             num_hidden_layers=1,
@@ -61,11 +62,11 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
             eos_token_id=None,
         )
         self.layer = LlamaModel(inner)
-        self._targets: tuple[Any, ...] = ()  # in a tuple, or it would be a part of this model
+        self._targets: tuple[Any, ...] = ()  # in a tuple, so that torch does not register it as a submodule
         self.post_init()
 
     def of(self, target: Any) -> EagleHead:
-        """The same head, drafting for this target, where it is; raises `InvalidInput` for one of another size."""
+        """The head on the target's device, drafting for it; raises `InvalidInput` where sizes differ."""
         text = target.config.get_text_config(decoder=True)
         there, own = (text.hidden_size, text.vocab_size), (self.config.hidden_size, self.config.vocab_size)
         if there != own:
@@ -89,14 +90,14 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
     ) -> CausalLMOutputWithPast:
         """The logits after each token; `hidden_states` holds the features that the head expects there.
 
-        features: those before each token, shape `(B, n, H)`; left out, the target is asked in a pass of its own over
-        the whole text, or where there is a cache they are zeros.
+        features: those of the token before each, shape `(B, n, H)`. If missing, a pass of the target over the text
+        computes them; with a cache they are zeros.
         """
         (target,) = self._targets
         embedded = target.get_input_embeddings()(input_ids)
         if features is None:
             whole = past_key_values is None
-            features = shifted(self.told(input_ids, attention_mask)) if whole else torch.zeros_like(embedded)
+            features = shifted(self.target_features(input_ids, attention_mask)) if whole else torch.zeros_like(embedded)
         output = self.layer(
             inputs_embeds=self.joined(torch.cat([embedded, features], -1)),
             attention_mask=attention_mask,
@@ -112,7 +113,7 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
         )
 
     @torch.no_grad()
-    def told(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    def target_features(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """The target's features at these tokens of whole texts, shape `(B, n, H)`."""
         (target,) = self._targets
         with features_of(target) as found:
@@ -121,11 +122,11 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
 
     @torch.no_grad()
     def continued(self, root: torch.Tensor, contexts: torch.Tensor) -> torch.Tensor:
-        """The logits after `root + context` where trees begin behind the root, shape `(n, V)`.
+        """The logits after `root + context` where trees begin after the root, shape `(n, V)`.
 
         root: the text before the tree, shape `(1, m)`; contexts: shape `(n, length)`.
         """
-        output = self(root, features=shifted(self.told(root)), use_cache=True)
+        output = self(root, features=shifted(self.target_features(root)), use_cache=True)
         if not contexts.shape[1]:
             return cast(torch.Tensor, output.logits[:, -1].expand(len(contexts), -1))
         logits, cache = output.logits, output.past_key_values

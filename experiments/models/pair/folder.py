@@ -1,4 +1,4 @@
-"""What training leaves in a folder: models and their record as JSON, complete or not there at all."""
+"""The folder that training writes: models and their record as JSON, written completely or not at all."""
 
 import json
 import os
@@ -22,12 +22,12 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 
-#: What can be done about a folder that holds something else.
+#: The end of messages about a folder that holds something else.
 WAY_OUT = "choose another --out, or remove it first"
 
 
 def read_record(folder: Path, name: str, what: str, *nested: str, way_out: str = WAY_OUT) -> dict[str, Any] | None:
-    """The record in `NAME.json`, None where nothing is there; raises `InvalidInput` for a folder of anything else.
+    """The record in `NAME.json`; None for a new or empty folder; raises `InvalidInput` where it holds anything else.
 
     what: what the folder should hold, for errors. nested: fields that are mappings themselves.
     """
@@ -43,7 +43,7 @@ def read_record(folder: Path, name: str, what: str, *nested: str, way_out: str =
 
 
 def check_same(folder: Path, what: str, there: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Raises `InvalidInput` for the first field of what is there that is not as asked for."""
+    """Raises `InvalidInput` for the first field of the stored record that differs from the one asked for."""
     for key, value in asked.items():
         if there.get(key) != value:
             raise InvalidInput(f"{folder} holds a {what} with {key} {there.get(key)}, not {value}; {WAY_OUT}")
@@ -51,7 +51,7 @@ def check_same(folder: Path, what: str, there: Mapping[str, Any], asked: Mapping
 
 @contextmanager
 def saving(what: str) -> Iterator[None]:
-    """While libraries write: they have errors of their own for a full disk, which become `InvalidInput`."""
+    """Turns errors of libraries that write in the body, such as for a full disk, into `InvalidInput`."""
     try:
         with quiet_loading():
             yield
@@ -61,7 +61,7 @@ def saving(what: str) -> Iterator[None]:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside the one wanted, which it becomes when the work is done; raises `InvalidInput`."""
+    """A temporary folder that is renamed to the wanted one when the body ends; raises `InvalidInput`."""
     try:
         parent = folder.resolve().parent
         parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ SAMPLE, PROMPT = 240, 40
 
 
 def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str, Any], bool]:
-    """Train the pair and save it, or take the one that the folder holds; its record, and whether it was there before.
+    """Train and save the pair, or use the one in the folder; returns its record, and whether it was there before.
 
     The folder gets `target` and `draft` as `save_pretrained` writes them, each with the tokenizer, and `pair.json`.
     Raises `InvalidInput` where the folder holds anything else or cannot be written.
@@ -144,7 +144,7 @@ def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, d
 
 
 def _in_percent(tick: Tick) -> Callable[[float], None]:
-    """Shares of the work, told to a bar of whole percents."""
+    """A callback for shares of the work that moves a bar of whole percents."""
     done = 0.0
 
     def advance(share: float) -> None:
@@ -166,16 +166,16 @@ def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, s
 
 
 def recorded(folder: Path, way_out: str = WAY_OUT) -> dict[str, Any] | None:
-    """The record of a trained pair, None where nothing is; raises `InvalidInput` for a folder of anything else."""
+    """The record of a trained pair; None for a new or empty folder; raises `InvalidInput` for other files."""
     record = read_record(folder, "pair", "trained pair", "configuration", way_out=way_out)
-    if record is not None and not _is_whole(record):
+    if record is not None and not _is_complete(record):
         raise InvalidInput(f"{folder}/pair.json is no record of training (bits_per_character or sample); {way_out}")
     if record is not None and not all((folder / role / "config.json").is_file() for role in ROLES):
         raise InvalidInput(f"{folder} holds only part of a trained pair; {way_out}")
     return record
 
 
-def _is_whole(record: Mapping[str, Any]) -> bool:
+def _is_complete(record: Mapping[str, Any]) -> bool:
     bits, written = record.get("bits_per_character"), record.get("sample")
     shown = isinstance(bits, dict) and all(isinstance(bits.get(field.name), (int, float)) for field in fields(Quality))
     return shown and isinstance(written, dict) and all(isinstance(written.get(key), str) for key in ("prompt", "text"))

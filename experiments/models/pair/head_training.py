@@ -1,8 +1,8 @@
-"""Train an EAGLE-style head for a target on text: its features and its rows, one and two tokens ahead of it.
+"""Train an EAGLE-style head for a target on text: its features and its rows, for one and two passes of the head.
 
-A step reads windows with the target, then with the head, twice: beside the target's features, and beside those that the
-head itself expected the first time, as it will in a tree. Loss: cross-entropy to the target's rows, and what the
-features miss (smooth L1), as the paper weighs them but with rows first.
+A step reads windows with the target, and then twice with the head: first with the target's features as input, then with
+the features that the head predicted in the first pass, as in a tree. Loss: cross-entropy to the target's rows, and what
+the features miss (smooth L1), as the paper weighs them but with rows first.
 """
 
 import json
@@ -22,16 +22,16 @@ from draftproof.experiments.models.pair.pair import Pair, target_digest
 from draftproof.experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
 from draftproof.simulator.errors import InvalidInput
 
-#: Windows, steps and rate; what missed features count beside the cross-entropy.
+#: Windows, steps and learning rate; the weight of the loss of features relative to the cross-entropy.
 PLAN, REGRESSION = Plan(steps=600, rate=3e-3), 0.1
 
 
 def make_head(
     pair: Pair, corpus: Corpus, steps: int, seed: int, folder: str | Path, tick: Callable[[int], None]
 ) -> tuple[dict[str, Any], bool]:
-    """Train a head for the target and save it, or take the one that the folder holds; its record, and whether it was.
+    """Train and save a head for the target, or use the one in the folder; returns its record, and whether it was there.
 
-    The folder gets the head as `save_pretrained` writes it, and `head.json`. tick: told every step.
+    The folder gets the head as `save_pretrained` writes it, and `head.json`. tick: called with 1 after every step.
     Raises `InvalidInput` for a text shorter than a window, and where the folder holds anything else or cannot be
     written.
     """
@@ -69,7 +69,7 @@ def _saved(
 
 
 def _trained(head: Any, target: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:
-    """The cross-entropy of every step beside the target's features, in bits per token."""
+    """The cross-entropy of the first pass of every step, in bits per token."""
     torch, _ = libraries()
     generator = np.random.default_rng(seed)
     text = torch.as_tensor(np.asarray(tokens), device=target.device)
@@ -97,7 +97,7 @@ def _trained(head: Any, target: Any, tokens: Any, plan: Plan, seed: int, tick: C
 
 
 def _loss(head: Any, windows: Any, read: Any, wanted: Any, rows: Any) -> tuple[Any, Any, Any]:
-    """Of a pass beside these features: cross-entropy in nats, what its features miss, and these.
+    """The losses of a pass of the head: cross-entropy in nats, distance of the features, and the predicted features.
 
     windows: shape `(B, n)`; read, wanted: shape `(B, n, H)`; rows: the target's, shape `(B, n, V)`.
     """

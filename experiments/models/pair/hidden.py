@@ -1,6 +1,6 @@
-"""Hidden states and logits that passes of a model compute on the way.
+"""Records hidden states and logits of the passes of a model.
 
-The features of a model are, at every token, the hidden state that its output layer reads.
+The features of a model are the hidden states that its output layer reads, one at every token.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def reads_features(model: Any) -> bool:
-    """Whether a draft goes on from the features of its target, as an EAGLE head does."""
+    """Whether a draft reads the features of its target, as an EAGLE head does."""
     return bool(getattr(model, "reads_features", False))
 
 
 @contextmanager
 def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
-    """The features of all passes that the model makes meanwhile, each of shape `(B, n, H)`.
+    """The features of all passes that the model makes in the body, each of shape `(B, n, H)`.
 
     Raises `InvalidInput` for a model without an output layer.
     """
@@ -40,7 +40,7 @@ def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
 
 
 def shifted(features: torch.Tensor) -> torch.Tensor:
-    """At every token the features of the one before it, zeros before the first: shape `(B, n, H)` as given."""
+    """The features moved by one token: at every token those of the one before it, zeros at the first."""
     from torch.nn.functional import pad
 
     return pad(features[:, :-1], (0, 0, 1, 0))
@@ -48,16 +48,16 @@ def shifted(features: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class TokenState:
-    """At one token: the last hidden state, shape `(H,)`, what the output layer reads; and the logits, shape `(V,)`."""
+    """A model at one token: the hidden state that its output layer reads, `(H,)`, and the logits, `(V,)`."""
 
     hidden: torch.Tensor
     logits: torch.Tensor
 
 
 class Passes:
-    """All passes of one model since `forget`: token after token as they were read, for every sequence alike.
+    """Hidden states and logits of one model since the last `forget`, in the order in which tokens were read.
 
-    seconds: that they have taken since the beginning.
+    seconds: of all passes since the beginning.
     """
 
     def __init__(self, now: Callable[[], float] = perf_counter) -> None:
@@ -77,7 +77,7 @@ class Passes:
         self.logits.clear()
 
     def at(self, place: int, sequence: int = 0) -> TokenState:
-        """The token that was read as number `place` since then; negative numbers count from the last one."""
+        """The state at the token that was read as number `place` since then; negative numbers count from the last."""
         if place < 0:
             place += sum(part.shape[1] for part in self.hidden)
         for hidden, logits in zip(self.hidden, self.logits, strict=True):
@@ -89,9 +89,9 @@ class Passes:
 
 @contextmanager
 def watched(model: Any, now: Callable[[], float] = perf_counter) -> Iterator[Passes]:
-    """The passes that the model makes meanwhile; raises `InvalidInput` for a model without an output layer.
+    """Records the passes that the model makes in the body; raises `InvalidInput` for a model without an output layer.
 
-    now: the clock of their seconds.
+    now: the clock for their seconds.
     """
     passes, head = Passes(now), model.get_output_embeddings()
     if head is None:

@@ -16,9 +16,9 @@ from draftproof.simulator.files import cut, parse_json, read_text
 #: Seconds to wait for the model hub's first answer.
 HUB_TIMEOUT = 5.0
 _CAUSAL = re.compile(r"(ForCausalLM|LMHeadModel)$")
-#: Ways to compute a layer that transformers has itself; it fetches the code of others from a hub.
+#: Implementations of layers that are part of transformers; it would fetch the code of others from the hub.
 _OWN_WAYS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
-#: Fields of config.json that make transformers read other files, or weights that are not numbers.
+#: Fields of config.json that make transformers read further files or quantised weights.
 _OTHER_FILES = ("configuration_files", "transformers_weights", "quantization_config", "compression_config")
 #: Fields of config.json that say how many layers there are, and how large other parts are.
 _LAYERS = re.compile(r"(num(_hidden|_encoder|_decoder)?|encoder|decoder|n)_layers?")
@@ -31,7 +31,7 @@ _SIZES = re.compile(
 
 @dataclass(frozen=True)
 class Located:
-    """A model that is there: where it is, and whether the network is needed to have it."""
+    """A model that exists. local: whether it can be loaded without the network."""
 
     role: str
     name: str
@@ -73,7 +73,7 @@ def locate(role: str, name: str) -> Located:
 
 
 def _ask_the_hub(role: str, name: str) -> None:
-    """One request, so that a machine without network fails at once rather than after many retries."""
+    """Check with one request that the hub has the model, so that there are no retries without a network."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
@@ -91,7 +91,7 @@ def _ask_the_hub(role: str, name: str) -> None:
 
 
 def check_files(located: Located) -> None:
-    """Raise `InvalidInput` for a model that would fetch code, hold a pickle, or be far larger than its weights."""
+    """Raise `InvalidInput` for a model that needs code from a hub, has an adapter, or does not fit its weights."""
     with quiet_loading():
         path = _file_of(located, "config.json")
         what = f"the config.json of {located}"
@@ -132,12 +132,12 @@ def _named(fields: Any, above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _last(name: str) -> str:
-    """The field that a nested one stands in or is, without places in lists."""
+    """The last name of a nested field, without positions in lists."""
     return next((part for part in reversed(name.split(".")) if not part.isdigit()), name)
 
 
 def _file_of(located: Located, name: str) -> str | None:
-    """Where a file of the model is, fetched if it has to be; None where there is none."""
+    """The path of a file of the model, downloaded if necessary; None where there is no such file."""
     from transformers.utils.hub import cached_file
 
     found: str | None = cached_file(
@@ -151,7 +151,7 @@ def _file_of(located: Located, name: str) -> str | None:
 
 
 def _saved_shapes(located: Located) -> list[tuple[int, ...]]:
-    """The shapes of all saved weights, from the beginnings of their files; raises `InvalidInput`."""
+    """The shapes of all saved weights, from the headers of their files; raises `InvalidInput`."""
     from safetensors import safe_open
 
     wrong = f"{located} has no weights that can be read"
@@ -174,7 +174,7 @@ def _saved_shapes(located: Located) -> list[tuple[int, ...]]:
 
 
 def read_config(located: Located) -> Any:
-    """The configuration; raises `InvalidInput` for what is no causal language model."""
+    """The configuration; raises `InvalidInput` unless it is that of a causal language model."""
     _, transformers = libraries()
     check_files(located)
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
@@ -198,7 +198,7 @@ def read_config(located: Located) -> Any:
 
 
 def read_tokenizer(located: Located) -> TextTokenizer | None:
-    """Its tokenizer, None where it has none that can be read and used."""
+    """The tokenizer of the model; None where it has none that works."""
     _, transformers = libraries()
     with suppress(Exception), quiet_loading():  # tokenizers fail in many ways, and tables need none
         found = load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
@@ -208,14 +208,14 @@ def read_tokenizer(located: Located) -> TextTokenizer | None:
 
 
 def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
-    """The model on the device, ready to answer; raises `InvalidInput`, also where there is no space for it."""
+    """The model on the device, in evaluation mode; raises `InvalidInput`, also where memory is too small."""
     _, transformers = libraries()
     try:
         needed = weight_bytes(config, dtype)
     except Exception as error:  # such as a number of heads of 0
         raise InvalidInput(f"{located} has no config.json of which a model is made: {_first_line(error)}") from None
     saved = sum(prod(shape) for shape in _saved_shapes(located)) * dtype.itemsize
-    if needed > 2 * saved + 2**20:  # what is not saved is small: tables of positions, weights that are used twice
+    if needed > 2 * saved + 2**20:  # only position tables and shared weights are not saved, and they are small
         raise InvalidInput(
             f"{located} does not fit its config.json, which asks for {needed:,} bytes where {saved:,} are saved; "
             "save the whole model with save_pretrained"
@@ -228,8 +228,8 @@ def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
                 config=config,
                 dtype=dtype,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are told below, in one line
-                use_safetensors=True,  # others are pickles
+                ignore_mismatched_sizes=True,  # reported below, in one line
+                use_safetensors=True,  # other formats are pickles
                 **located.options,
             )
             model = model.to(device)
@@ -254,7 +254,7 @@ def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
 
 
 def _try_out(model: Any, located: Located, device: Any) -> None:
-    """Raise `InvalidInput` for a model that does not answer two tokens with a row of logits for each."""
+    """Raise `InvalidInput` for a model that does not give a row of logits for each of two tokens."""
     torch, _ = libraries()
     size = int(model.config.get_text_config().vocab_size)
     try:

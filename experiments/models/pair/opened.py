@@ -1,4 +1,4 @@
-"""A pair to work with: trained on the spot, taken from a folder, or any two models; and how good it is."""
+"""Opens a pair of models (trained now, loaded from a folder, or any two models), with its text and its quality."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -33,9 +33,9 @@ from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
-#: Training steps of the target for a glance.
+#: Training steps of the target with `--quick`.
 QUICK_STEPS = 150
-#: Tokens of the sample, characters before it, tokens of a window that is scored, and held-out characters.
+#: Tokens of the sample, characters of its prompt, tokens of a scored window, and scored held-out characters.
 SAMPLE, PROMPT, WINDOW, SCORED = 240, 40, 128, 20_000
 #: Models of fewer parameters run on one thread.
 SMALL = 5_000_000
@@ -43,11 +43,12 @@ SMALL = 5_000_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which pair: `folder` of a trained one (made if it is not there), or `target` and `draft`; none: a new one.
+    """The pair that the options ask for: a `folder` (trained now if new), `target` and `draft`, or none (train one).
 
-    draft: with a folder, another draft for its target. Either is a model, or one to be made (`drafts`). prompts: a file
-    that roots come from in place of the text; bos, context: what they begin with, and how many of their tokens count.
-    Raises `InvalidInput` for two of them, half of one, and for options of training where nothing is trained.
+    draft: with a folder, it replaces the draft there; it is a model or a spec of `drafts`. prompts: a file that roots
+    come from instead of the text. bos: whether roots begin with the token for it; context: how many tokens a root has.
+    Raises `InvalidInput` for a folder with a target, for a target without draft or a draft without target, and for
+    options of training where nothing is trained.
     """
 
     folder: str | None = None
@@ -81,16 +82,16 @@ class Wanted:
             raise InvalidInput("--vocab and --tokenizer belong to a pair that is trained; the models given have theirs")
 
     def read_prompts(self) -> Prompts | None:
-        """The file of prompts, if there is one; raises `InvalidInput` that names file and line."""
+        """The prompts of the file, if one is given; raises `InvalidInput` that names file and line."""
         return None if self.prompts is None else read_prompts(self.prompts)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A pair with its text. quality: bits per character by model, None where it was not measured; sample: by role.
+    """A pair with its text. quality: bits per character by model, None where not measured. sample: by role.
 
-    prompts: where roots come from in place of the text. context: the tokens of a root of a text, or the last of a
-    prompt that are taken.
+    prompts: roots come from them instead of the text. context: the number of tokens of a root from a text, or the most
+    last tokens of a prompt.
     """
 
     pair: Pair
@@ -102,13 +103,13 @@ class Opened:
 
     @property
     def held_out(self) -> list[int]:
-        """The tokens of the text that no model was trained on (if it was trained here)."""
+        """The tokens of the held-out text, on which models made by `train` were not trained."""
         return self.pair.encode(self.corpus.held_out)
 
     def roots(self, count: int | None, otherwise: int) -> Roots:
-        """So many roots of the prompts, or of that text; raises `InvalidInput` where there are fewer.
+        """`count` roots from the prompts or the held-out text; raises `InvalidInput` where there are fewer.
 
-        otherwise: of a text, where `count` is None.
+        otherwise: the number for a text where `count` is None; prompts then give all.
         """
         if self.prompts is not None:
             return self.prompts.roots(self.pair, count, self.context)
@@ -116,7 +117,7 @@ class Opened:
         return text_roots(self.pair, self.corpus, count, self.context or CONTEXT)
 
     def many_roots(self, count: int, seed: int, warp: Sampling) -> Roots:
-        """About so many contexts of several lengths: of the text, or within texts of the target after all prompts."""
+        """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
         if self.prompts is not None:
             prompts = self.prompts.roots(self.pair, min(count, len(self.prompts.prompts)), self.context)
             return continued_roots(self.pair, prompts, count, seed, warp)
@@ -134,9 +135,9 @@ class Opened:
 
 @contextmanager
 def open_pair(wanted: Wanted) -> Iterator[Opened]:
-    """The pair that is wanted, trained if need be; without a folder it is gone afterwards. Raises `InvalidInput`.
+    """Opens the wanted pair, and trains it if necessary; a pair without a folder is deleted afterwards.
 
-    While it is open, small models run on one thread: on several they are slower, and far slower beside other work.
+    In the body small models run on one thread, since several threads are slower for them. Raises `InvalidInput`.
     """
     corpus = read_corpus(wanted.text)
     roots: dict[str, Any] = {"prompts": wanted.read_prompts(), "context": wanted.context}
@@ -150,7 +151,7 @@ def open_pair(wanted: Wanted) -> Iterator[Opened]:
 
 
 def load_wanted(wanted: Wanted) -> Opened:
-    """A pair that is there, with what its roots come from; nothing is trained, measured or written.
+    """An existing pair, with the text or prompts for its roots; nothing is trained, measured or written.
 
     Raises `InvalidInput`, also for a folder that holds a pair of another text.
     """
@@ -174,7 +175,7 @@ def _loaded(wanted: Wanted, target: str, draft: str, corpus: Corpus) -> Pair:
 
 
 def on_threads(pair: Pair) -> AbstractContextManager[None]:
-    """While the body runs, one thread for a small target: on several it is slower, and far slower beside other work."""
+    """In the body a small target runs on one thread, since several threads are slower for it."""
     return _threads(_is_small(pair))
 
 
@@ -194,7 +195,7 @@ def _threads(one: bool) -> Iterator[None]:
 
 
 def opened(pair: Pair, corpus: Corpus) -> Opened:
-    """Any pair with its quality measured on the end of the text and a sample written."""
+    """A pair with its quality, measured on the end of the text, and a sample text."""
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
     scored, prompt = corpus.held_out[:SCORED], [*pair.begins, *pair.encode(corpus.held_out[:PROMPT])]
@@ -208,7 +209,7 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
 
 
 def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
-    """The pair of a folder, however it was trained; a new one where there is none."""
+    """The pair of a folder, or a newly trained one where the folder is new."""
     record = recorded(Path(folder), "name another folder with --pair")
     if record is None:
         steps = QUICK_STEPS if wanted.quick else None
@@ -227,7 +228,7 @@ def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
 
 
 def _check_record(wanted: Wanted, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` where options ask for another pair than the one that is there."""
+    """Raise `InvalidInput` where options contradict the record of the pair in the folder."""
     _check_text(folder, corpus, there.get("text_hash"))
     asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}
     for key, value in asked.items():

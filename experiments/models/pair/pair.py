@@ -3,9 +3,9 @@
 `V` is the vocabulary size, `n` the number of contexts. Token numbers are those of the models; `rows` and `logits`
 take contexts of whole texts (root included), never of a draft tree alone.
 
-A draft may have fewer tokens than its target, whose embeddings are padded further. A target may sample its padding.
-Tokens that the draft does not have get no mass from it, and where one stands in a text the draft reads its last token
-instead: any draft is right for a lossless verifier.
+The target may have more tokens than the draft where its embeddings have more padding, and it may sample these tokens.
+The draft gives them no mass; where one occurs in a text the draft reads its own last token instead. A lossless verifier
+is lossless with any draft.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.sampling import Sampling
 
-#: How many tokens of the larger model may be padding: one in so many.
+#: At most one in so many tokens of the larger model may be padding.
 PADDING = 32
 
 
@@ -34,13 +34,13 @@ def alike(first: int, second: int) -> bool:
 
 
 class Narrow:
-    """`narrowed` as a model of `size` tokens; everything else is its own."""
+    """Wraps the model `narrowed` so that it has `size` tokens; other attributes are those of the model."""
 
     def __init__(self, narrowed: Any, own: int, size: int) -> None:
         self.narrowed, self._own, self._size = narrowed, own, size
 
     def __call__(self, input_ids: Any, **given: Any) -> Any:
-        """What the model puts out, with logits for `size` tokens."""
+        """The output of the model, with logits for `size` tokens."""
         from torch.nn.functional import pad
 
         output = self.narrowed(input_ids=input_ids.clamp(max=self._own - 1), **given)
@@ -51,7 +51,7 @@ class Narrow:
         return getattr(self.narrowed, name)
 
 
-#: Logits of one pass: contexts are taken in batches that keep below so many numbers.
+#: The most logits of one pass; more contexts are split into batches.
 BATCH_ENTRIES = 2**24
 ROLES = ("target", "draft")
 
@@ -61,8 +61,8 @@ class Pair:
     """Two causal language models over the same tokens, in evaluation mode on one device.
 
     target, draft: models of transformers whose logits have shape `(.., V)`. tokenizer: None where they have none.
-    text_digest: hash of the text that they were trained on, None where it is not known. notes: what was done to them.
-    bos: auto, yes or no: whether texts begin with the token for it, as their tokenizer says or not.
+    text_digest: hash of the text that they were trained on, None where it is not known. notes: changes to the models,
+    in words. bos: whether texts begin with the token for it: yes, no, or auto, as the tokenizer does.
     """
 
     target: Any
@@ -94,9 +94,9 @@ class Pair:
         return found if all(token < self.vocab_size for token in found) else ()
 
     def encode_chat(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], list[int]]:
-        """What messages begin with, and their other tokens, up to where an answer stands; raises `InvalidInput`.
+        """The first tokens of chat messages, and the other tokens up to where the answer begins; raises `InvalidInput`.
 
-        The template says whether they begin with a token for that, unless `bos` does.
+        Whether they begin with the token for it is decided by the chat template unless `bos` is yes or no.
         """
         tokenizer = self._tokenizer()
         tokens = tokenizer.encode_chat(messages)
@@ -113,9 +113,9 @@ class Pair:
     def logits(self, which: str, contexts: Any, root: int | None = None) -> Any:
         """The logits after each context, shape `(n, V)`, on the device, in batches of plain passes without a cache.
 
-        contexts: shape `(n, length)`, tokens of whole texts; length at least 1. root: where a tree begins, how many of
-        the first tokens, the same in all contexts, are before it (default: all); only an EAGLE head cares.
-        Raises `InvalidInput` for others, and for longer ones than the model has positions.
+        contexts: shape `(n, length)`, tokens of whole texts; length at least 1. root: how many of the first tokens,
+        equal in all contexts, are before the tree (default: all); it matters only for an EAGLE head. Raises
+        `InvalidInput` for other shapes or tokens, and for more tokens than the model has positions.
         """
         torch, _ = libraries()
         tokens = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
@@ -125,7 +125,7 @@ class Pair:
             )
         if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >= self.vocab_size):
             raise InvalidInput(f"contexts hold tokens outside 0..{self.vocab_size - 1}")
-        if not len(tokens):  # a batch of nothing is an error inside models
+        if not len(tokens):  # models fail for an empty batch
             return torch.empty(0, self.vocab_size, dtype=self.dtype, device=self.device)
         model = self.model(which)
         check_room(model, which, tokens.shape[1])
@@ -150,13 +150,13 @@ class Pair:
 
 
 def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float32", text: str | None = None) -> Pair:
-    """Any two causal language models of transformers, each a folder or a name; or a draft that is made for the target.
+    """Any two causal language models of transformers, each a folder or a name; or a draft that is built for the target.
 
     draft: such as `ngram:order=4`, counted on `text` (`drafts`). device: auto, cpu or cuda. dtype: float32, bfloat16,
     float16 or float64. Where embeddings are padded beyond the tokens that both tokenizers know, both models are cut to
     those tokens, and `notes` says so.
     Raises `InvalidInput`: a missing path, an unknown model, no causal language model, vocabularies that differ,
-    no space, no CUDA, an unknown precision, torch or transformers not installed, a draft that cannot be made.
+    no space, no CUDA, an unknown precision, torch or transformers not installed, a draft that cannot be built.
     """
     where, precision = choose_device(device), choose_dtype(dtype)
     spec = parse_draft(draft)
@@ -217,7 +217,7 @@ def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -
 
 
 def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pair:
-    """A target as its own draft, until it has one; arguments and errors as for `load_pair`."""
+    """A pair in which the target is also the draft, to be replaced later; arguments and errors as for `load_pair`."""
     where, precision = choose_device(device), choose_dtype(dtype)
     found = locate("target", target)
     config, tokenizer = read_config(found), read_tokenizer(found)
@@ -239,7 +239,7 @@ def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
 
 
 def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
-    """The number of tokens that both models know; raises `InvalidInput` where a token is not the same in both."""
+    """The number of tokens that both models have; raises `InvalidInput` where a token differs between them."""
     sizes = [_rows_of_logits(config) for config in configs]
     first, second = tokenizers
     if first is None or second is None:
@@ -261,7 +261,7 @@ def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: S
 
 
 def _difference(first: TextTokenizer, second: TextTokenizer) -> str:
-    """What tells the vocabularies of target and draft apart, in a few words."""
+    """The difference between the vocabularies of target and draft, in a few words."""
     if first.vocab_size != second.vocab_size:
         return f"the target has {first.vocab_size} tokens, the draft {second.vocab_size}"
     token = min(
@@ -276,7 +276,7 @@ def _rows_of_logits(config: Any) -> int:
     return int(config.get_text_config().vocab_size)
 
 
-#: What a configuration says of where it comes from, and not of what is computed; the precision is that of the weights.
+#: Fields of a configuration that do not affect what is computed (the precision is taken from the weights).
 _ORIGIN = ("_name_or_path", "transformers_version", "dtype")
 
 

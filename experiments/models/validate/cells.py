@@ -1,9 +1,9 @@
 """One cell of a validation: a verifier on a scheme, predicted, run in the loop from the same roots, and compared.
 
 For small vocabularies the prediction is exact, from tables, and every outcome is compared. For large ones it is exact
-by sums where few rows decide, and accepted depths are compared; elsewhere it is a mean over sampled trees, and only the
-mean is. Blocks start from several roots, equally many from each, and share
-nothing with those of another cell.
+by sums where few rows are needed, and accepted depths are compared; in all other cases it is a mean over sampled trees,
+and only means are compared. Blocks start from several roots, equally many from each, with other random numbers than in
+other cells.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Evaluator
 
-#: Outcomes that are expected less often are counted together, so that the chi-square law holds.
+#: Outcomes with a smaller expected count are merged, so that the chi-square approximation holds.
 LEAST_EXPECTED = 10.0
-#: A cell is refused beyond so many standard errors.
+#: A cell disagrees where its mean is more than so many standard errors off.
 MOST_ERRORS = 4.0
-#: What happens with a smaller probability, if all is as predicted, refutes the prediction.
+#: A p-value below this refutes the prediction.
 LEVEL = 1e-3
-#: What is less likely cannot happen; a mean that is off by less is exact: rounding leaves so much.
+#: Margin of rounding: outcomes with less probability are impossible, and means that differ by less are equal.
 _NEVER = 1e-9
 
 
@@ -100,8 +100,8 @@ class Agreement:
 def compare(prediction: Expected, blocks: Sequence[Sequence[Block]]) -> Agreement:
     """blocks: those from each root, equally many, in the order of the predictions.
 
-    Where the prediction is no law only accepted depths are compared. Where it is sampled the error of the blocks is
-    their own, that of the prediction joins it, and means alone are compared.
+    Where the prediction has only depths, only accepted depths are compared. Where it is sampled, only means are
+    compared, with the standard error of the blocks and that of the prediction together.
     """
     lengths = np.array([[block.depth + 1 for block in root] for root in blocks], dtype=np.float64)
     if prediction.exact:
@@ -123,7 +123,7 @@ def table_chi_square(cells: Sequence[Agreement]) -> ChiSquare:
 
 
 def counted(blocks: Sequence[Block], vocab_size: int, depth: int) -> list[Any]:
-    """How often each block came, shaped like `BlockLaw.correction`."""
+    """How often each block occurred, shaped like `BlockLaw.correction`."""
     counts = [np.zeros((vocab_size**here, vocab_size)) for here in range(depth + 1)]
     for block in blocks:
         counts[block.depth][context_index(block.accepted, vocab_size), block.correction] += 1
@@ -131,7 +131,7 @@ def counted(blocks: Sequence[Block], vocab_size: int, depth: int) -> list[Any]:
 
 
 def _outcomes(law: BlockLaw, blocks: Sequence[Block]) -> ChiSquare:
-    """The chi-square of all outcomes, depth by depth: rare ones of one depth are one outcome."""
+    """The chi-square of all outcomes, depth by depth; rare outcomes of one depth are merged."""
     found, wanted = [], []
     for masses, counts in zip(law.correction, counted(blocks, law.vocab_size, law.depth), strict=True):
         means = np.asarray(masses, dtype=np.float64).ravel() * len(blocks)
@@ -142,9 +142,9 @@ def _outcomes(law: BlockLaw, blocks: Sequence[Block]) -> ChiSquare:
 
 
 def pearson(counts: Any, means: Any) -> ChiSquare:
-    """Pearson's chi-square of counts, shape `(n,)`: what is expected too seldom is counted together.
+    """Pearson's chi-square of counts, shape `(n,)`; outcomes with small expected counts are merged.
 
-    Where all of that is still too seldom, the rarest of the others joins it. What cannot happen counts as one in 1e9.
+    If the merged outcome is still too rare, the rarest of the others joins it. Impossible outcomes count as one in 1e9.
     """
     order = np.argsort(-means, kind="stable")
     counts, means = counts[order], means[order]
@@ -159,11 +159,11 @@ def pearson(counts: Any, means: Any) -> ChiSquare:
     return ChiSquare(float(((groups[0] - groups[1]) ** 2 / wanted).sum()), max(len(wanted) - 1, 0))
 
 
-#: What the standard errors shall be at most, with some room below the 0.02 that is promised.
+#: The largest standard error of a cell, with some margin below the promised 0.02.
 GOAL = 0.015
-#: Blocks of a cell at the least, whatever its variance: its outcomes are compared too.
+#: The fewest blocks of a cell, since its outcomes are compared too.
 LEAST = 1000
-#: Seconds for the exact verdict of one cell.
+#: Most seconds for the exact verdict of one cell.
 EXACT_SECONDS = 10.0
 
 
@@ -195,7 +195,7 @@ def measure(
 ) -> dict[str, Any]:
     """The row of one cell: exact where tables are given and the law can be had, else from sampled trees.
 
-    cuts: tables of the most probable tokens, for what stands beside a sampled prediction.
+    cuts: tables of the most probable tokens, for the exact block efficiency shown next to a sampled prediction.
     """
     started = time.perf_counter()
     key = cell_key(setting, each, scheme, effort)
@@ -255,7 +255,7 @@ def _blocks(setting: Setting, each: UnderTest, scheme: DraftScheme, runs: int, s
 
 
 def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
-    """The law of the verifier that runs, where that is another one and its law can be had."""
+    """The law of the verifier that runs, where it replaces the predicted one and its law can be computed."""
     if each.executed is each.predicted:
         return None
     with suppress(TooLarge), named_errors(each.executed.label):

@@ -1,4 +1,4 @@
-"""What must be the same whichever way a pair is asked: logits of a tree, caches after many blocks, greedy text."""
+"""Checks of tree attention, caches and greedy text of the loop against plain passes of the models."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme, Verifier
 
-#: What rounding may change of a logit or of a remembered number, relative to the largest: passes of other shapes sum in
-#: another order, some hundred roundings long.
+#: Largest rounding difference of a logit or a cached number relative to the largest one, between passes of different
+#: shapes.
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 2e-1}
 
 
@@ -33,7 +33,7 @@ def rounding(pair: Pair) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest difference found, beside the largest number compared; passed: no more than rounding explains."""
+    """The largest difference found and the largest number compared; passed: whether rounding explains it."""
 
     largest: float
     scale: float
@@ -59,7 +59,7 @@ def worst(found: Sequence[Difference]) -> Difference:
 def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
     """Target logits of whole trees read in one pass, against a plain pass over the text of each node alone.
 
-    One tree a block of a generation, so that the caches of earlier blocks take part. compared: nodes.
+    The trees are those of the blocks of a generation, so that caches of earlier blocks are used. compared: nodes.
     """
     coin = coin_for(loop.vectors, seed, loop.pair.device)
     state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
@@ -80,7 +80,7 @@ def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) ->
 
 @torch.inference_mode()
 def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
-    """Keys and values of both models after so many blocks, against caches that read the same text at once.
+    """Keys and values of both models after so many blocks, against caches of one pass over the same text.
 
     compared: numbers.
     """
@@ -100,7 +100,7 @@ def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Differe
 
 
 def _cache_difference(kept: Remembered, anew: Remembered) -> tuple[float, float, int]:
-    """anew: of at least as many tokens of the same text, read at once."""
+    """anew: the cache of one pass over at least as many tokens of the same text."""
     held = kept.held[0]
     count = int(held.sum())
     largest, scale, numbers = 0.0, 0.0, 0
@@ -113,7 +113,7 @@ def _cache_difference(kept: Remembered, anew: Remembered) -> tuple[float, float,
 
 
 def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
-    """What `generate(do_sample=False)` of the target writes after a prompt, without the penalties of its folder."""
+    """The text of `generate(do_sample=False)` of the target, without the penalties in its generation settings."""
     ids = torch.tensor([list(prompt)], device=pair.device)
     config: Any = GenerationConfig
     own, ends = pair.target.generation_config, list(_ends(pair.target)) or None
@@ -129,7 +129,7 @@ def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
 
 
 def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], text: Context) -> Any:
-    """Where the loop at temperature 0 leaves this greedy text; None where it writes the same."""
+    """The first token where the loop at temperature 0 differs from this greedy text; None if there is none."""
     coin = coin_for("numpy", 0)
     stop = _ends(pair.target)
     written = generate(pair, verifier, scheme, prompt, Sampling(0), coin, len(text), stop=stop).tokens

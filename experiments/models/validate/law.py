@@ -26,9 +26,9 @@ from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme, Progress
 
-#: Runs from one root between two looks at the test.
+#: Runs from one root between two evaluations of the test.
 PORTION = 128
-#: Stands for an infinite e-value, of which JSON knows nothing.
+#: Replaces the logarithm of an infinite e-value, which JSON cannot hold.
 _INFINITE = 1e9
 
 
@@ -44,7 +44,7 @@ def law_row(
 ) -> dict[str, Any]:
     """Test the law of the first `length` tokens on up to `runs` runs from each root, shapes taking turns.
 
-    Ends early when the e-process exceeds `1 / level`: then the verifier is refuted. tick: told how many runs are done.
+    Ends early when the e-process exceeds `1 / level`, which refutes the verifier. tick: called with numbers of runs.
     """
     started = time.perf_counter()
     key = law_key(setting, each, schemes, length, runs, level)
@@ -92,8 +92,8 @@ def power_fields(
 ) -> dict[str, list[dict[str, Any]]]:
     """What the test finds, by simulation of its exact law. runs: from each root.
 
-    found: the least bias of two kinds. bugs: those of engines at their full size, as token-by-token verification has
-    them on these schemes, which take turns.
+    found: the smallest bias of two kinds that is found. bugs: how often known bugs of engines are found, in
+    token-by-token verification on these schemes in turn.
     """
     rows = [RowsAfter.of(each, length) for each in tables]
     trees = [(scheme.depth, int(scheme.as_dict().get("K", 1))) for scheme in schemes]

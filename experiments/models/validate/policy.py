@@ -1,12 +1,12 @@
 """`draftproof validate --policy`: a policy in the loop, tokens a block and a second, predicted and measured.
 
-Each block's prediction is the law of its own action at its own start. The gaps between blocks and their predictions are
-then a martingale: their sum has the sum of the variances, whatever the policy does.
+The prediction of a block is the law of its action after its context. The differences between blocks and predictions are
+martingale increments, so the variance of their sum is the sum of their variances, whatever the policy does.
 
-Tokens a second are predicted twice. From shapes: each shape that the policy takes is run alone, in turn with the
-policy; a block of the policy should take what a block of its shape takes, and choosing. From passes: fitted times of
-passes, and all that is around the passes of the models as it was in the policy's own run. What they miss says what
-switching costs, and what a pass takes longer between everything else than again and again.
+Tokens a second are predicted twice. From shapes: each shape that the policy uses is run alone, in turn with the
+policy, and a block of the policy is predicted to take the time of a block of its shape plus that of choosing. From
+passes: the fitted times of passes, plus the time outside passes in the policy's own run. The errors show the cost of
+switching shapes, and how much slower a pass is in the loop than when repeated alone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PolicyRun:
-    """What is validated. base: the position of the action that it is timed against, None for none."""
+    """The validation of a policy. base: the position of the action that the policy is timed against, or None."""
 
     setting: Setting
     verifier: Verifier
@@ -127,7 +127,7 @@ def _law(run: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, floa
     return found.mean, found.variance, found.error**2
 
 
-#: Rounds in which the policy, its base and its shapes take turns, after one to warm up; least blocks of a shape alone.
+#: Timed rounds of the policy, its base and its shapes, after a warm-up; the fewest blocks of a shape alone.
 ROUNDS, FEWEST = 6, 4
 
 
@@ -196,20 +196,20 @@ def _fields(interval: tuple[float, float, float]) -> dict[str, float]:
     return dict(zip(("mean", "low", "high"), interval, strict=True))
 
 
-#: Ranges of shapes for a policy of one's own, and how much is run, where nobody says.
+#: Defaults: ranges of shapes for a user-defined policy, roots and blocks.
 RANGES, ROOTS, BLOCKS = ("1..4", "0..2", "0..2"), 4, 200
 
 
 @dataclass(frozen=True)
 class Amount:
-    """roots, blocks: from all roots together; None where it is not said."""
+    """How much is run. blocks: from all roots together. None: the default."""
 
     roots: int | None
     blocks: int | None
 
 
 def check_options(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
-    """Raises `InvalidInput` for options that mean nothing with a policy, and for several verifiers."""
+    """Raises `InvalidInput` for options that do not apply to a policy, and for several verifiers."""
     wrong = [flag for flag, value in given.items() if value]
     if wrong:
         raise InvalidInput(f"--policy goes without {wrong[0]}; leave one of them out")

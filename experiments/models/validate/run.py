@@ -1,4 +1,4 @@
-"""`draftproof validate`: what must be the same, what must have the target's law, what was predicted."""
+"""`draftproof validate`: checks of tree attention, caches and greedy text, the law test, and predicted cells."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 
-#: Trees whose logits are compared, and blocks after which caches are.
+#: How many trees have their logits compared, and the number of blocks before caches are compared.
 TREES, BLOCKS = 24, 200
-#: Tokens that the law test looks at: tables of deeper trees would take its power too long to find.
+#: The most tokens of the law test; for more, computing its power would take too long.
 LONGEST = 4
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What is validated, and how long: every verifier on the schemes that it is for.
+    """What is validated, and how much is run: every verifier on the schemes that its card declares.
 
     law_runs: runs of the law test from all roots together; greedy: tokens. Raises `InvalidInput` where no verifier is
     for any scheme.
@@ -79,7 +79,7 @@ class Validation:
 
     @property
     def left_out(self) -> list[tuple[UnderTest, DraftScheme]]:
-        """Verifiers and schemes that are no cells: the verifier's card does not claim the scheme."""
+        """The pairs of verifier and scheme that are not run, as the verifier's card does not declare the scheme."""
         return [(each, scheme) for scheme in self.schemes for each in self.verifiers if not each.claims(scheme)]
 
     @property
@@ -90,7 +90,7 @@ class Validation:
 
     @property
     def depth(self) -> int:
-        """Of the tables: as deep as the deepest tree whose tables are small enough; 0 where there is none."""
+        """The depth of the tables: that of the deepest tree whose tables are small enough; 0 where there is none."""
         return max((max(scheme.depth, 1) for scheme in self.schemes if self.exact(scheme)), default=0)
 
     def exact(self, scheme: DraftScheme) -> bool:
@@ -99,7 +99,7 @@ class Validation:
 
     @property
     def law_level(self) -> float:
-        """Probability with which a lossless verifier is refuted by the law test; all of them together: `LEVEL`."""
+        """The level of the law test of one verifier, so that all tests together have `LEVEL`."""
         return LEVEL / len(self.verifiers)
 
     @property
@@ -108,7 +108,7 @@ class Validation:
 
 
 def tables_of(validation: Validation) -> list[Case]:
-    """The exact tables after each root; for large vocabularies those of the roots alone."""
+    """The exact tables after each root; for large vocabularies only the rows at the roots."""
     setting, made = validation.setting, []
     with bar("tables", len(setting.roots)) as tick:
         for root in setting.roots:
@@ -118,7 +118,7 @@ def tables_of(validation: Validation) -> list[Case]:
 
 
 def with_plans(validation: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
-    """The validation with a tree for every scheme that is planned from a measurement, and in words from which."""
+    """The validation with Sequoia's trees planned, and notes on how they were planned."""
     made = [planned_scheme(scheme, validation.setting, tables) for scheme in validation.schemes]
     return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
 
@@ -147,7 +147,7 @@ def same_anyway(validation: Validation) -> dict[str, Any]:
 
 
 def _widest(validation: Validation) -> list[tuple[UnderTest, DraftScheme]]:
-    """Of each kind of scheme the largest, with the first verifier that plays on it."""
+    """The largest tree of each kind of scheme, with the first verifier that runs on it."""
     found: dict[str, tuple[UnderTest, DraftScheme]] = {}
     for each, scheme in validation.cells:
         best = found.get(scheme.name)
@@ -172,7 +172,7 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
 
 
 def law_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> list[dict[str, Any]]:
-    """The law test of every verifier; rows that are kept already are not run again."""
+    """The law test of every verifier; rows in the store are not run again."""
     setting, length = validation.setting, law_length(validation)
     runs, level = validation.root_runs, validation.law_level
     with bar("law (runs)", runs * len(tables) * len(validation.tested)) as tick:
@@ -191,7 +191,7 @@ def law_length(validation: Validation) -> int:
 
 
 def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
-    """What the law test can find with the runs that it has."""
+    """The power of the law test with its number of runs."""
     runs, level = validation.root_runs, validation.law_level
     return {
         **power_fields(tables, law_length(validation), runs, level, validation.schemes),
@@ -201,7 +201,7 @@ def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
 
 
 def cell_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> list[dict[str, Any]]:
-    """Every cell, scheme by scheme; rows that are kept already are not run again."""
+    """Every cell, scheme by scheme; rows in the store are not run again."""
     truncated = cache(partial(truncated_of, validation.setting))
     work = {
         cell_key(validation.setting, each, scheme, validation.effort): partial(
@@ -228,7 +228,8 @@ def _cell(
 def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) -> dict[str, Any]:
     """The table as a whole: the sum of `z**2`, that of all outcomes, and whether every cell is as predicted.
 
-    lossy: verifiers that are known to be. Their cells have a word of their own, and so have those that are found lossy.
+    lossy: verifiers that are known to be lossy. Their cells, and those found lossy, are labelled lossy and do not count
+    as failed.
     """
     cells = [agreement_of(row) for row in rows]
     means, outcomes = table_chi_square(cells), ChiSquare.total([cell.outcomes for cell in cells])
@@ -258,7 +259,7 @@ SHAPES = (Delayed(1, 0, 3), Delayed(2, 0, 2), Delayed(3, 1, 1), Delayed(2, 1, 2)
 
 @dataclass(frozen=True)
 class Amount:
-    """How much is run, where it is said."""
+    """How much is run; None: the default."""
 
     roots: int | None = None
     blocks: int | None = None
@@ -271,7 +272,7 @@ class Amount:
 
 
 def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
-    """`NAME=OTHER` as what runs in place of what; raises `InvalidInput`."""
+    """For every `NAME=OTHER` the verifier that runs in place of NAME; raises `InvalidInput`."""
     found = {}
     for text in given:
         name, equals, other = text.partition("=")
@@ -380,7 +381,7 @@ def about(opened: Opened, validation: Validation) -> dict[str, Any]:
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """What was not as it should be, in words; a verifier that is known to be lossy may be."""
+    """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
     known, same = report.get("known_lossy", []), report["same"]
     names = {"tree_attention": "tree attention", "caches": "caches"}
     found = [said for name, said in names.items() if not same[name]["passed"]]

@@ -20,14 +20,14 @@ from draftproof.experiments.shared.output import markdown_name
 
 Row = Mapping[str, Any]
 
-#: A total variation below is rounding.
+#: A smaller total variation is rounding.
 _SAME = 1e-9
-#: Standard errors beyond a bound that a normal number exceeds with probability 0.9.
+#: The 0.9 quantile of the normal distribution.
 NINE_TENTHS = 1.2816
 
 
 def check_lines(found: Mapping[str, Row]) -> list[str]:
-    """One line for each thing that must be the same."""
+    """One line for each check of tree attention, caches and greedy text."""
     tree, cache, lines = found["tree_attention"], found["caches"], []
     lines.append(
         f"tree attention: logits of {tree['trees']} trees ({tree['shape']}; {tree['compared']} nodes) and of separate "
@@ -50,7 +50,7 @@ def check_lines(found: Mapping[str, Row]) -> list[str]:
 
 
 def left_out_lines(left_out: Sequence[Row]) -> list[str]:
-    """Which verifiers have no cell on which schemes."""
+    """Lines that name the verifiers left out on each scheme."""
     names: dict[str, list[str]] = {}
     for each in left_out:
         names.setdefault(each["shape"], []).append(each["verifier"])
@@ -62,12 +62,12 @@ def verdict(row: Row) -> str:
     return "same up to rounding" if row["passed"] else "DIFFERENT"
 
 
-#: The colour of what is lossy: neither that of what is as predicted nor that of what is not.
+#: The colour of lossy verifiers, distinct from the colours of agreement and failure.
 _LOSSY = "yellow"
 
 
 def law_table(rows: Sequence[Row], lossy: Container[str] = ()) -> Table:
-    """The sequential test, one line a verifier. lossy: verifiers that are known to be."""
+    """The sequential test, one line for each verifier. lossy: verifiers that are known to be lossy."""
     length = rows[0]["length"]
     view = Table(title=f"law of the first {_tokens(length)} against the target's", title_justify="left")
     view.add_column("verifier")
@@ -84,7 +84,7 @@ def law_table(rows: Sequence[Row], lossy: Container[str] = ()) -> Table:
 
 
 def power_lines(power: Row, verifiers: int) -> str:
-    """What the sequential test can find."""
+    """The power of the sequential test, in words."""
     first = power["found"][0]
     biases = [
         f"{each['distance']:.3f} towards {'the draft' if each['towards'] == 'draft' else 'uniform rows'}"
@@ -227,7 +227,7 @@ def markdown(rows: Sequence[Row], table: Row) -> str:
 def figure(rows: Sequence[Row], caption: str, lossy: Container[str] = ()) -> bytes:
     """A PNG: measured against predicted, and the distance of the two in standard errors.
 
-    lossy: verifiers that are; the picture says so beside their names.
+    lossy: the lossy verifiers; the picture labels them.
     """
     drawing, panels = matplotlib_pyplot().subplots(1, 2, figsize=(11.5, 5.0), layout="constrained", width_ratios=[4, 5])
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
