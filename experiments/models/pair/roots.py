@@ -49,7 +49,9 @@ class Roots:
     def __str__(self) -> str:
         counts = Counter(self.groups)
         named = ", ".join(f"{group or NONE} {count}" for group, count in counts.items())
-        return f"{len(self.contexts)} {self.of}" + (f" ({named})" if len(counts) > 1 else "")
+        different = len(set(self.contexts))
+        alike = f", {different} different" if self.names and different < len(self.contexts) else ""
+        return f"{len(self.contexts)} {self.of}" + (f" ({named})" if len(counts) > 1 else "") + alike
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,10 @@ def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(
     assert len(contexts(pair, *lines)) == PROMPTS
     every = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines[:3]))).roots(None, 1)
     assert str(every) == "3 prompts of prompts.jsonl (chat 2, code 1)"
-    mixed = Opened(pair, CORPUS, prompts=read_prompts(file_of({"text": "t"}, lines[0]))).roots(None, 1)
-    assert str(mixed) == "2 prompts of prompts.jsonl ((no group) 1, chat 1)"
+    mixed = Opened(pair, CORPUS, prompts=read_prompts(file_of({"text": "t"}, lines[1]))).roots(None, 1)
+    assert str(mixed) == "2 prompts of prompts.jsonl ((no group) 1, code 1)"
+    alike = Opened(pair, CORPUS, prompts=read_prompts(file_of(*[{"text": "t"}] * 3, {"text": "e"}))).roots(None, 1)
+    assert str(alike) == "4 prompts of prompts.jsonl, 2 different"
     with pytest.raises(InvalidInput, match=r"--roots 21: prompts.jsonl has 20 prompts; ask for fewer"):
         contexts(pair, *lines, count=21)
 
