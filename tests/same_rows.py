@@ -206,9 +206,10 @@ COMMANDS = {
     "validate": "validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2 --markdown valid.md",
     "choose": "choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2 --K 1 --L1 0 --L2 1..2",
 }
-#: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds.
+#: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
+#: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(
-    r"second|hour|version|digest|hash|sha256|strong_id|^id$|^pair$|^command$|^day$|^file$|^cost$|^threads$|^history$"
+    r"second|hour|version|digest|hash|sha256|strong_id|^id$|^pair$|^command$|^day$|^file$|^cost$|^threads$|^history$|^calls$"
 )
 #: Of these commands only the exit code and these keys of each row: the rest follows the clock.
 _BESIDE_CLOCK = {"choose": ("verifier", "scheme", "most_block_efficiency")}

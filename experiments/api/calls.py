@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from draftproof import verifiers as zoo
 from draftproof.experiments.api.arguments import as_pair, as_process, as_scheme, as_verifier, planned_scheme
 from draftproof.experiments.inputs.schemes import planned
 from draftproof.experiments.inputs.sources import FamilyProblem
@@ -26,6 +25,7 @@ from draftproof.simulator.verdicts.grids import DENOMINATOR
 from draftproof.simulator.verdicts.lossless import Check
 from draftproof.simulator.verdicts.lossless import block_law as law_of
 from draftproof.simulator.verdicts.witness import Witness
+from draftproof.verifiers import REGISTRY
 
 #: The scheme where none is given, as on the command line.
 SCHEME = "delayed"
@@ -62,7 +62,7 @@ def judge(
 ) -> Callable[[tuple[TokenProcess, TokenProcess], DraftScheme], Check]:
     """A function that checks one verifier on a pair and a scheme; it raises `TooLarge` before it takes too long."""
     made = evaluator(named.verifier, arithmetic, engine, memory=memory)
-    user_defined = all(named.verifier.card is not entry.card for entry in zoo.REGISTRY.values())
+    user_defined = all(named.verifier.card is not entry.card for entry in REGISTRY.values())
 
     def checked(pair: tuple[TokenProcess, TokenProcess], shape: DraftScheme) -> Check:
         if not isinstance(named.verifier, Planned):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof import verifiers as zoo
 from draftproof.experiments.api.arguments import as_pair, as_scheme, as_schemes, as_verifiers, planned_scheme
 from draftproof.experiments.api.calls import SCHEME, judge
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
@@ -18,6 +17,7 @@ from draftproof.simulator.protocol import DraftScheme, TokenProcess
 from draftproof.simulator.shown import fields_html, number_text, rows_html
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check
+from draftproof.verifiers import REGISTRY, STANDALONE
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +135,7 @@ def compare(
 
 def _lossless_on(scheme: DraftScheme) -> list[NamedVerifier]:
     """The verifiers of the registry that are declared lossless on the scheme."""
-    named = [find_verifier(name) for name in zoo.STANDALONE if scheme.name in lossless_for(zoo.REGISTRY[name].card)]
+    named = [find_verifier(name) for name in STANDALONE if scheme.name in lossless_for(REGISTRY[name].card)]
     if not named:
         raise InvalidInput(f"no verifier of the registry is known to be lossless on {scheme}; name the ones you mean")
     return named

@@ -78,7 +78,7 @@ def page() -> str:
         "# The verifiers",
         "Made by `python -m draftproof.experiments.pages.readme` from the cards, the docstrings and "
         "the conformance instances. "
-        "A verifier of yours joins the zoo as a file here, one algorithm a file, named in `verifiers/__init__.py`; "
+        "Another verifier is a file here, one algorithm a file, named in `verifiers/__init__.py`; "
         "after that command help, tables, this page and tests follow from its card.",
         "*Lossless for* names draft schemes, ways to draw a tree; `draftproof list` explains each. *Dominates*: it "
         "never falls below their block efficiency, provably. Negative controls have one known bug each, which every "

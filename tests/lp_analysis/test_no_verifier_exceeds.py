@@ -1,4 +1,4 @@
-"""The bound against the zoo: no lossless verifier exceeds it, the planned one attains it, a lossy one can exceed it."""
+"""The bound and all verifiers: no lossless one exceeds it, the planned one attains it, a lossy one can exceed it."""
 
 from fractions import Fraction
 

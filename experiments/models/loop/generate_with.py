@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from draftproof import verifiers as zoo
 from draftproof.experiments.api.arguments import as_scheme, as_verifier
 from draftproof.experiments.api.calls import SCHEME
 from draftproof.experiments.models.pair.devices import libraries
@@ -23,6 +22,7 @@ from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.verifiers import REGISTRY
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Ends, Piece
@@ -274,7 +274,7 @@ def generate_with(
         return replace(_automatic(scheme, seed, vectors, each_block, monitor), draft_sampling=own)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
-    ours, known = any(card is entry.card for entry in zoo.REGISTRY.values()), lossless_for(card)
+    ours, known = any(card is entry.card for entry in REGISTRY.values()), lossless_for(card)
     if ours and not known and not lossy:
         raise InvalidInput(
             f"{card.name} is declared lossless on no drafts: what it writes does not have the target's law; give "

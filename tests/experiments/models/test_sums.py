@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof import verifiers as zoo
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import (
     SUMS,
@@ -32,11 +31,11 @@ from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.drawing import drawn_trees
-from draftproof.verifiers import make
+from draftproof.verifiers import REGISTRY, make
 
 ROOT = (0, 1, 2, 3)
 SHAPES = [Delayed(*shape) for shape in ((1, 0, 1), (1, 0, 3), (3, 0, 1), (2, 1, 1), (2, 0, 2))]
-NAMES = [name for name in zoo.REGISTRY if name != "optimum" and "delayed" in lossless_for(zoo.REGISTRY[name].card)]
+NAMES = [name for name in REGISTRY if name != "optimum" and "delayed" in lossless_for(REGISTRY[name].card)]
 
 
 def given(family: str, vocab: int, depth: int) -> Instance:

@@ -183,8 +183,8 @@ def test_unknown_case_is_named():
 
 
 @pytest.mark.parametrize("name", ["block", "traversal", "specinfer"])
-def test_zoo_verifiers_behave_the_same_when_they_are_audited_as_trees(name):
-    zoo = verifiers.make(name)
+def test_verifiers_of_the_project_behave_the_same_when_they_are_audited_as_trees(name):
+    verifier = verifiers.make(name)
 
     class PythonCoin:
         """A coin made of the module `random`, as an outsider would write it."""
@@ -196,12 +196,12 @@ def test_zoo_verifiers_behave_the_same_when_they_are_audited_as_trees(name):
             return random.choices(range(len(weights)), weights=list(weights))[0]
 
     def function(root):
-        verdict = zoo.verify(root, PythonCoin())
+        verdict = verifier.verify(root, PythonCoin())
         return Verdict(verdict.accepted, verdict.correction)
 
     scheme = Delayed(2, 0, 2)
     audit = make_audit(function, "tree", "numpy")
-    wanted = enumerate_law(zoo, INSTANCE.target, INSTANCE.draft, scheme)
+    wanted = enumerate_law(verifier, INSTANCE.target, INSTANCE.draft, scheme)
     found = audit.judge(INSTANCE, scheme).law
     for ours, theirs in zip(found.correction, wanted.correction, strict=True):
         assert abs(ours - theirs.astype(float)).max() < 1e-12  # a few dozen roundings of 1e-16
