@@ -91,7 +91,7 @@ DEFAULT_VERIFIERS = ["specinfer", "block", "traversal"]
 Chosen = Annotated[
     list[str] | None, typer.Argument(metavar="[VERIFIER]...", help=f"Default: {', '.join(DEFAULT_VERIFIERS)}.")
 ]
-Wanted = Annotated[
+PolicyNames = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
@@ -114,7 +114,7 @@ Blocks = Annotated[
 def policies(
     chosen: Chosen = None,
     *,
-    wanted: Wanted = None,
+    wanted: PolicyNames = None,
     given: Given,
     K: BranchRange = "1..3",
     L1: TrunkRange = "0..2",

@@ -163,11 +163,11 @@ def train_selector(
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
-    from draftproof.experiments.models.pair.opened import Wanted
+    from draftproof.experiments.models.pair.opened import PairRequest
     from draftproof.experiments.models.selector.making import train
     from draftproof.simulator.instances.sampling import Sampling
 
-    wanted = Wanted(folder, target, draft, device, text=text, prompts=prompts, bos=bos, context=context)
+    wanted = PairRequest(folder, target, draft, device, text=text, prompts=prompts, bos=bos, context=context)
     named = find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)
     warps = list(dict.fromkeys(map(Sampling.parse, sampling or [""])))

@@ -215,10 +215,10 @@ def _pair_problem(given: Given, small: bool) -> Problem:
     if given.root is not None and given.prompts is not None:
         raise InvalidInput("--root gives one context, --prompts a file of them; give one of the two")
     from draftproof.experiments.models.expect.problem import fewest, pair_problem
-    from draftproof.experiments.models.pair.opened import Wanted, load_wanted
+    from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
 
     where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
-    wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
+    wanted = PairRequest(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
     warp = given.samplings
     warp.refuse_masks()
     opened = load_wanted(wanted)

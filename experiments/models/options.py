@@ -31,7 +31,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
-    from draftproof.experiments.models.pair.opened import Wanted
+    from draftproof.experiments.models.pair.opened import PairRequest
     from draftproof.simulator.instances.sampling import Samplings
 
 _PAIR: Any = {"rich_help_panel": "Pair of models"}
@@ -88,11 +88,11 @@ class PairOptions:
         """The files that the command reads, for `check_files`."""
         return (*text_files(self.text), *([] if self.prompts is None else [self.prompts]))
 
-    def wanted(self, seed: int, quick: bool = False) -> Wanted:
+    def wanted(self, seed: int, quick: bool = False) -> PairRequest:
         """These options as the argument of `open_pair`; raises `InvalidInput` where they contradict each other."""
-        from draftproof.experiments.models.pair.opened import Wanted
+        from draftproof.experiments.models.pair.opened import PairRequest
 
-        return Wanted(**dataclasses.asdict(self), seed=seed, quick=quick)
+        return PairRequest(**dataclasses.asdict(self), seed=seed, quick=quick)
 
 
 @dataclass(frozen=True)

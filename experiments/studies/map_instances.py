@@ -85,10 +85,10 @@ class MapInstance:
 def trained_instances(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[MapInstance]:
     """The instances of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
     from draftproof.experiments.models.expect.problem import pair_problem
-    from draftproof.experiments.models.pair.opened import Wanted, load_wanted
+    from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
     from draftproof.simulator.instances.sampling import Sampling
 
-    opened = load_wanted(Wanted(folder))
+    opened = load_wanted(PairRequest(folder))
     if opened.pair.vocab_size != vocab_size:
         raise InvalidInput(
             f"{folder} has {opened.pair.vocab_size} tokens, the instances of the map {vocab_size}; "

@@ -46,16 +46,16 @@ class PairProblem:
 
     names: of both models. digest: hash of their weights, precision, device and library versions. pair: None in another
     process, which gets tables computed before. given: the root contexts; words: their names; text_hash: of the text or
-    the file of prompts that they come from. vocab_size: `V` of the tables; whole: `V` of the pair. denominator: exact
-    rows are rounded to multiples of 1/denominator; None: to multiples of `2^-52`, which keeps the float64 rows.
-    Raises `InvalidInput` for a `V` that the vocabulary does not have.
+    the file of prompts that they come from. vocab_size: `V` of the tables; full_vocab_size: `V` of the pair.
+    denominator: exact rows are rounded to multiples of 1/denominator; None: to multiples of `2^-52`, which keeps the
+    float64 rows. Raises `InvalidInput` for a `V` that the vocabulary does not have.
     """
 
     pair: Pair | None
     names: tuple[str, str]
     digest: str
     vocab_size: int
-    whole: int
+    full_vocab_size: int
     warp: Sampling
     given: Roots
     words: tuple[str, ...]
@@ -66,12 +66,14 @@ class PairProblem:
     flag: ClassVar[str] = "--pair"
 
     def __post_init__(self) -> None:
-        if not 2 <= self.vocab_size <= self.whole:
-            raise InvalidInput(f"--vocab {self.vocab_size}: the pair has {self.whole} tokens; take 2 of them to all")
+        if not 2 <= self.vocab_size <= self.full_vocab_size:
+            raise InvalidInput(
+                f"--vocab {self.vocab_size}: the pair has {self.full_vocab_size} tokens; take 2 of them to all"
+            )
         if self.cut and self.vocab_size <= REST:
             raise InvalidInput(
                 f"--vocab {self.vocab_size}: {REST} tokens of the tables stand for those that are not kept; take at "
-                f"least {REST + 1}, or all {self.whole}"
+                f"least {REST + 1}, or all {self.full_vocab_size}"
             )
 
     @property
@@ -85,7 +87,7 @@ class PairProblem:
 
     @property
     def cut(self) -> bool:
-        return self.whole > self.vocab_size
+        return self.full_vocab_size > self.vocab_size
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for other processes, without the models."""
@@ -149,11 +151,12 @@ class PairProblem:
 
     @property
     def _scope_note(self) -> str:
+        everything = f"all {self.full_vocab_size:,} tokens"
         if self.denominator is not None:
-            return f"rounded to multiples of 1/{self.denominator}, they say nothing of all {self.whole:,} tokens"
+            return f"rounded to multiples of 1/{self.denominator}, they prove nothing about {everything}"
         return (
-            f"a verifier of delayed trees stands here for itself behind that cut, which is one for all {self.whole:,} "
-            "tokens; of trees of other schemes nothing is said but for these tables"
+            f"on delayed trees they are the numbers of a verifier behind this cut with {everything}; "
+            "on other schemes they hold for these tables only"
         )
 
     def _compute(self, root: Context, depth: int) -> Tables:
@@ -169,14 +172,14 @@ class PairProblem:
     def __str__(self) -> str:
         size = f"V = {self.vocab_size}"
         if self.cut:
-            size += f" (of {self.whole:,}; the last {REST} stand for all others)"
+            size += f" (of {self.full_vocab_size:,}; the last {REST} stand for all others)"
         roots = f"root {self.words[0]!r}" if len(self.contexts) == 1 else str(self.given)
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
 
 
-def fewest(whole: int) -> int:
-    """The smallest allowed `V` of tables for a pair of `whole` tokens."""
-    return min(whole, REST + 1)
+def fewest(full_vocab_size: int) -> int:
+    """The smallest allowed `V` of tables for a pair of `full_vocab_size` tokens."""
+    return min(full_vocab_size, REST + 1)
 
 
 def pair_problem(

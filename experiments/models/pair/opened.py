@@ -42,7 +42,7 @@ SMALL = 5_000_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PairRequest:
     """The pair that the options ask for: a `folder` (trained now if new), `target` and `draft`, or none (train one).
 
     draft: with a folder, it replaces the draft there; it is a model or a spec of `drafts`. prompts: a file that roots
@@ -134,7 +134,7 @@ class Opened:
 
 
 @contextmanager
-def open_pair(wanted: Wanted) -> Iterator[Opened]:
+def open_pair(wanted: PairRequest) -> Iterator[Opened]:
     """Opens the wanted pair, and trains it if necessary; a pair without a folder is deleted afterwards.
 
     In the body small models run on one thread, since several threads are slower for them. Raises `InvalidInput`.
@@ -150,7 +150,7 @@ def open_pair(wanted: Wanted) -> Iterator[Opened]:
         yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair"), **roots)
 
 
-def load_wanted(wanted: Wanted) -> Opened:
+def load_wanted(wanted: PairRequest) -> Opened:
     """An existing pair, with the text or prompts for its roots; nothing is trained, measured or written.
 
     Raises `InvalidInput`, also for a folder that holds a pair of another text.
@@ -167,7 +167,7 @@ def load_wanted(wanted: Wanted) -> Opened:
     return Opened(pair, corpus, prompts=prompts, context=wanted.context)
 
 
-def _loaded(wanted: Wanted, target: str, draft: str, corpus: Corpus) -> Pair:
+def _loaded(wanted: PairRequest, target: str, draft: str, corpus: Corpus) -> Pair:
     pair = load_pair(target, draft, wanted.device, wanted.dtype, corpus.training)
     for note in pair.notes:
         remark(note)
@@ -208,7 +208,7 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
     return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
 
 
-def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
+def _trained(wanted: PairRequest, corpus: Corpus, folder: str) -> Opened:
     """The pair of a folder, or a newly trained one where the folder is new."""
     record = recorded(Path(folder), "name another folder with --pair")
     if record is None:
@@ -227,7 +227,7 @@ def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
     return Opened(pair, corpus, record["bits_per_character"], record["sample"])
 
 
-def _check_record(wanted: Wanted, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
+def _check_record(wanted: PairRequest, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` where options contradict the record of the pair in the folder."""
     _check_text(folder, corpus, there.get("text_hash"))
     asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}

@@ -18,7 +18,7 @@ from draftproof.experiments.models.expect.expected import LABELS, deepest, label
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
-from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
+from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, on_threads
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import CONTEXT, Roots
 from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
@@ -210,7 +210,7 @@ def _shape(scheme: Delayed) -> tuple[int, int, int]:
 
 
 def train(
-    wanted: Wanted,
+    wanted: PairRequest,
     folder: str,
     named: NamedVerifier,
     actions: Sequence[Delayed],

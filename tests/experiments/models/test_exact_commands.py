@@ -81,7 +81,7 @@ def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
     ran = draftproof("check", "block", *models, "--vocab", 6, "--roots", 1, "--json", "-")
     assert (ran.code, ran.json["max_deviation"]) == (0, "0")
     assert "2 tokens kept at each context, 4 for the rest: a path of 2 leaves" in ran.err
-    assert "behind that cut, which is one for all 8 tokens" in ran.err
+    assert "behind this cut with all 8 tokens" in ran.err
 
 
 def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: tuple[object, ...]) -> None:
@@ -112,7 +112,7 @@ def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
     shape = (*models, "--roots", 1, "--K", 2, "--L2", 1, "--vocab", 6, "--denominator", 3)
     ran = draftproof("bound", *shape, "--json", "cut.json")
     assert "on the whole vocabulary" not in ran.out
-    assert "rounded to multiples of 1/3, they say nothing of all 8 tokens" in ran.err
+    assert "rounded to multiples of 1/3, they prove nothing about all 8 tokens" in ran.err
     [row] = draftproof("compare", "traversal", *shape, "--json", "-").json["rows"]
     assert "at_most_float" not in row
     assert row["gap"] >= 0

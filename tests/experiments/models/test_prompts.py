@@ -21,7 +21,7 @@ from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted
+from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import PROMPTS, beginning, read_prompts
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
@@ -167,7 +167,7 @@ def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., P
     with pytest.raises(InvalidInput, match=r"--bos yes: target has no token for the beginning of a text"):
         beginning(replace(pair, vocab_size=8), "yes")
     with pytest.raises(InvalidInput, match=r"--bos maybe: choose auto, yes, no"):
-        Wanted(bos="maybe")
+        PairRequest(bos="maybe")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_prompts_are_for_models(draftproof: Callable[..., Any], option: tuple[ob
 
 def test_a_pair_that_is_loaded_has_prompts_and_beginning(models: tuple[object, ...]) -> None:
     path = file_of({"text": "the state"})
-    opened = load_wanted(Wanted(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
+    opened = load_wanted(PairRequest(None, str(models[1]), str(models[3]), prompts=path, bos="no", context=4))
     assert opened.roots(None, 9).contexts == (tuple(opened.pair.encode("tate")),)
     assert opened.pair.begins == ()
 
