@@ -360,9 +360,11 @@ def _event(event: Any) -> str:
 
 
 def _same(outcome: Any, other: Any) -> bool:
-    """Whether two runs returned the same result, or failed with the same type of error."""
+    """Whether two runs returned the same result, failed with the same type of error, or were refused alike."""
     if isinstance(outcome, FunctionFailed) and isinstance(other, FunctionFailed):
         return type(outcome.__cause__) is type(other.__cause__)
+    if isinstance(outcome, InvalidVerifier) and isinstance(other, InvalidVerifier):
+        return str(outcome) == str(other)
     return bool(outcome == other)
 
 

@@ -44,7 +44,7 @@ COARSE = [None, pytest.param((2, 1), marks=pytest.mark.heavy), (1, 1)]
 
 def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> None:
     """Every verifier takes its way for large vocabularies at any size, with so many classes."""
-    patch.setattr(_set_flow, "FEW", 0)
+    patch.setattr(_set_flow, "MOST_LISTED_SETS", 0)
     patch.setattr(path_transport, "MOST_TOKENS", 0)
     patch.setattr(path_transport, "_default_step", path_transport._computed_step)
     patch.setattr(layer_greedy, "MOST_TOKENS", 0)

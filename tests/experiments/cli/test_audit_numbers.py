@@ -1,10 +1,12 @@
 """Audits of functions that round, warn, draw at corners or take batches: each verdict with its twin."""
 
 from fractions import Fraction
+from random import Random
 
 import pytest
 
 from draftproof.simulator.audit import audited
+from draftproof.simulator.symbolic import replay
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import point_of
 
@@ -111,6 +113,12 @@ def test_a_number_that_float16_rounds_to_the_bound_of_a_decision_is_no_other_beh
     monkeypatch.setattr(audited, "point_of", at_the_bounds)
     ran = audit(ROUNDED, "half", "--interface", "chain", "--cases", "context,three_tokens,short", "--json", "-")
     assert (ran.code, ran.json["rounding"]["precision"]) == (0, "float16 or bfloat16")
+
+
+def test_a_number_near_a_bound_may_change_how_many_random_numbers_are_drawn(audit, monkeypatch):
+    monkeypatch.setattr(replay, "_SAMPLER", Random(56))  # draws .538404 where float16 has the bound .538574
+    ran = audit(ROUNDED, "half", "--interface", "chain", "--cases", "context,three_tokens,short")
+    assert ran.code == 0, ran.err
 
 
 COUNTING = """

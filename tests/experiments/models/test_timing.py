@@ -119,7 +119,7 @@ def test_times_that_cost_would_refuse_are_not_saved(tmp_path: Path) -> None:
     file = tmp_path / "cost.json"
     with pytest.raises(InvalidInput, match="must take more than 0"):
         TimeModel({1: 1.0}, {0: 0.0, 4: 1.0}, open_ended=False).save(str(file))
-    with pytest.raises(InvalidInput, match="do not fit a file"):
+    with pytest.raises(InvalidInput, match="have no file format"):
         time_model("draft=1,target=2").save(str(file))
     assert not file.exists()
 
