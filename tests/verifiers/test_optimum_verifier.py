@@ -162,7 +162,7 @@ def test_order_of_the_trunk_matters():
 
 
 def test_meets_the_certified_lower_bound_exactly():
-    lp_analysis = pytest.importorskip("lp_analysis")
+    lp_analysis = pytest.importorskip("draftproof.lp_analysis")
     for shape in ((3, 2, 0, 2), (2, 3, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1)):
         for instance in conformance_instances(shape, 3):
             best = lp_analysis.optimum(instance.target, instance.draft, Delayed(*shape[1:]))

@@ -217,7 +217,7 @@ COMPARED = (
 
 def test_efficiency_lies_between_the_greedy_order_on_average_and_the_certified_optimum():
     """On average 0.97 of the optimum or more on random pairs; never above it, exactly."""
-    lp_analysis = pytest.importorskip("lp_analysis")
+    lp_analysis = pytest.importorskip("draftproof.lp_analysis")
     ratios = []
     for shape in COMPARED:
         V, K, L1, L2 = shape
