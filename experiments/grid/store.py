@@ -146,14 +146,19 @@ class Store(Mapping[str, Row]):
         if self._file is None:
             assert self._path is not None
             self._locks = _open_locks(f"{self._path}.claims")
-            with _sqlite_errors(self._path, "write"), _held(self._locks):
+            with _sqlite_errors(self._path, "write"):
                 file = _connected(str(self._path), timeout=WRITER_WAIT)
-                file.execute("pragma journal_mode = wal")
-                file.execute("pragma synchronous = normal")  # to wait for the disk took 9 % of rows of 100 ms
-                file.executescript(_TABLES)  # a store that is just being made has none yet
-                file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
-            with _sqlite_errors(self._path, "read"):
-                self._take(file)
+            try:
+                with _sqlite_errors(self._path, "write"), _held(self._locks):
+                    file.execute("pragma journal_mode = wal")
+                    file.execute("pragma synchronous = normal")  # to wait for the disk took 9 % of rows of 100 ms
+                    file.executescript(_TABLES)  # a store that is just being made has none yet
+                    file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
+                with _sqlite_errors(self._path, "read"):
+                    self._take(file)
+            except BaseException:
+                file.close()
+                raise
             self._file = file
         return self._file
 

@@ -214,13 +214,15 @@ def _pair_problem(given: Given, small: bool) -> Problem:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
     if given.root is not None and given.prompts is not None:
         raise InvalidInput("--root gives one context, --prompts a file of them; give one of the two")
+    given.samplings.refuse_masks()
+    from draftproof.experiments.models.pair.devices import libraries
+
+    libraries()
     from draftproof.experiments.models.expect.problem import fewest, pair_problem
     from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
 
     where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
     wanted = PairRequest(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
-    warp = given.samplings
-    warp.refuse_masks()
     opened = load_wanted(wanted)
     size = fewest(opened.pair.vocab_size) if small and given.vocab is None else given.vocab
-    return pair_problem(opened, warp, size, given.roots, given.root, given.denominator)
+    return pair_problem(opened, given.samplings, size, given.roots, given.root, given.denominator)

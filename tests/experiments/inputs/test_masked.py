@@ -1,5 +1,6 @@
 """Grammars and other masks on the command line: on the target, on the draft, on both."""
 
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -42,9 +43,18 @@ def test_a_regular_expression_is_written_last_with_its_commas(draftproof):
 
 @pytest.mark.parametrize("command", [("check", "naive"), ("validate", "naive"), ("choose",)])
 def test_models_take_no_masks(draftproof, command, tmp_path):
+    if command[0] != "check":
+        pytest.importorskip("torch", reason="the extra `models` is not installed")
     refused = draftproof(*command, "--pair", tmp_path, "--sampling", "no_repeat_ngram_size=2")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "masks (no-repeat-ngram-size 2) are for families, texts and instance files" in refused.err
+
+
+def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    refused = draftproof("check", "naive", "--pair", tmp_path)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "needs torch, which is not installed" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """One small trained pair for all tests of models: V = 8, letters, a few seconds."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
