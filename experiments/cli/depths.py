@@ -146,7 +146,7 @@ def depths(
     sampled = list({str(each.samplings): each for each in sampled}.values())
     problems = [choose_problem(each) for each in sampled]
     if length is None:
-        length = min(3, *(each.instance.depth for each in problems if isinstance(each, FileProblem)), 3)
+        length = min([3, *(each.instance.depth for each in problems if isinstance(each, FileProblem))])
     kept, console = Store(resume, ("law",)), console_for(json_target)
     rows: list[dict[str, Any]] = []
     for each, problem in zip(sampled, problems, strict=True):

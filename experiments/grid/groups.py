@@ -21,7 +21,7 @@ def positions_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
     by_group: dict[str, list[int]] = {}
     for position, group in enumerate(groups):
         by_group.setdefault(group or NONE, []).append(position)
-    return {ALL: list(range(len(groups))), **by_group} if len(by_group) > 1 else {ALL: list(range(len(groups)))}
+    return {ALL: list(range(len(groups))), **(by_group if len(by_group) > 1 else {})}
 
 
 def mean_by_group(

@@ -217,7 +217,7 @@ class Audited(OtherProcessVerifier):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
                 if point is not None:
                     recorded = Recorded(session.draws or (), point, of_session.answers, of_interface.answers)
-                    self._replay(nodes, recorded, _further_inside(session.region, point), outcome)
+                    self._replay(nodes, recorded, partial(_further_inside, session.region, point), outcome)
         if isinstance(outcome, FunctionFailed):
             raise outcome
         return outcome
@@ -241,13 +241,13 @@ class Audited(OtherProcessVerifier):
         self,
         nodes: tuple[DraftNode, ...],
         one: Recorded,
-        inside: Mapping[int, float],
+        further_inside: Callable[[], Mapping[int, float]],
         outcome: list[Verdict] | FunctionFailed,
     ) -> None:
         """Raise `NotFollowed` if the function's result on real numbers differs from that on symbols.
 
-        inside: numbers near those of `one`, where the rounding of the function's own low precision decides nothing;
-        empty where no number of `one` is at the bound of a decision, so that rounding explains no difference.
+        further_inside: gives numbers near those of `one`, where rounding in the function's own low precision decides
+        nothing; empty where no number of `one` is at the bound of a decision, so that rounding explains no difference.
         """
 
         def run(coin: Any, replay: Session | None) -> Any:
@@ -267,6 +267,7 @@ class Audited(OtherProcessVerifier):
         first = on_real_numbers()
         if _same(outcome, first):
             return
+        inside = further_inside()
         if inside and all(
             _same(first, on_real_numbers()) if at_bound else _same(outcome, on_real_numbers(inside))
             for at_bound in AT_BOUND

@@ -95,10 +95,9 @@ class Prompts:
         """The tokens of one prompt; raises `InvalidInput` that names its line."""
         where = f"{cut(self.path)}, line {prompt.line}"
         try:
-            found = context_of(pair, prompt.content, most)
+            return context_of(pair, prompt.content, most)
         except InvalidInput as error:
             raise InvalidInput(f"{where}: {error}") from None
-        return found
 
 
 def read_prompts(path: str) -> Prompts:

@@ -25,6 +25,11 @@ class Suspect:
     verifier: Verifier
 
 
+def law_is_that_of(words: str) -> str:
+    """What is said of a law that is, number by number, that of something known."""
+    return f"its law is, number by number, that of {words}"
+
+
 @dataclass
 class Evidence:
     """A refuted function, the finding that refutes it and all findings of its audit.
@@ -118,6 +123,10 @@ class Evidence:
         if self.audit.batch > 1:
             return None
         return self.audit.expected_instance(self.finding.instance, self.finding.scheme).draft.row(())
+
+    def given_rows(self, finding: Finding) -> Instance:
+        """The instance of a finding in the arithmetic of the audit, before its rows are processed."""
+        return finding.instance.converted(self.audit.audited.rows.kind.arithmetic, finding.scheme.depth)
 
     def _run(self, name: str, finding: Finding, run: Callable[[Instance, DraftScheme], Finding]) -> Finding | None:
         key = name, id(finding)

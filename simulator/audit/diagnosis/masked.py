@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
-from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, law_is_that_of
 from draftproof.simulator.audit.diagnosis.processed import Reprocessed
 from draftproof.simulator.audit.diagnosis.references import TokenWise, card_of
 from draftproof.simulator.audit.judge import Finding
@@ -104,14 +104,16 @@ def wrong_row(evidence: Evidence) -> str | None:
         for names in (("target",), ("draft",), ("target", "draft")):
             if _explains(evidence, names, where):
                 rows = " and ".join({"target": "p", "draft": "q"}[name] for name in names)
-                return _law(f"token-by-token verification whose masks of {rows} are those of {words}")
+                return law_is_that_of(f"token-by-token verification whose masks of {rows} are those of {words}")
     return None
 
 
 def bonus_unmasked(evidence: Evidence) -> str | None:
     """Token-by-token verification whose bonus token has no mask."""
     if _explains(evidence, ("target",), lambda context, depth: None if len(context) == depth else context):
-        return _law("token-by-token verification that draws the token after the last draft from p without its mask")
+        return law_is_that_of(
+            "token-by-token verification that draws the token after the last draft from p without its mask"
+        )
     return None
 
 
@@ -124,18 +126,14 @@ def not_rolled_back(evidence: Evidence) -> str | None:
             continue
 
         def suspect(finding: Finding, how: tuple[Any, ...] = (length, all_drafts, corrected, counter)) -> Verifier:
-            return Unreset(_raw(evidence, finding), _masks(evidence, finding), *how)
+            return Unreset(evidence.given_rows(finding), _masks(evidence, finding), *how)
 
         if evidence.behaves_like(suspect):
             what = "counter of tokens keeps" if counter else "masks keep"
             seen = "all drafts of a block" if all_drafts else "the rejected draft"
             then = "and then the correction" if corrected else "and not the correction"
-            return _law(f"a loop of blocks of {length} whose {what} {seen} after a rejection, {then}")
+            return law_is_that_of(f"a loop of blocks of {length} whose {what} {seen} after a rejection, {then}")
     return None
-
-
-def _law(words: str) -> str:
-    return f"its law is, number by number, that of {words}"
 
 
 def _masked(evidence: Evidence) -> bool:
@@ -144,7 +142,7 @@ def _masked(evidence: Evidence) -> bool:
 
 def _explains(evidence: Evidence, names: tuple[str, ...], where: _Where) -> bool:
     def suspect(finding: Finding) -> Verifier:
-        raw, masks = _raw(evidence, finding), _masks(evidence, finding)
+        raw, masks = evidence.given_rows(finding), _masks(evidence, finding)
 
         def moved(side: TableProcess, name: str) -> TableProcess:
             made = _Moved(side, masks, where if name in names else lambda context, _: context, finding.scheme.depth)
@@ -154,11 +152,6 @@ def _explains(evidence: Evidence, names: tuple[str, ...], where: _Where) -> bool
         return Reprocessed(TokenWise(), shown, ("target", "draft"))
 
     return _masked(evidence) and evidence.behaves_like(suspect)
-
-
-def _raw(evidence: Evidence, finding: Finding) -> Instance:
-    """The rows before the masks."""
-    return finding.instance.converted(evidence.audit.audited.rows.kind.arithmetic, finding.scheme.depth)
 
 
 def _masks(evidence: Evidence, finding: Finding) -> Masks:

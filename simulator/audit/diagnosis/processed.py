@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, law_is_that_of
 from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive, TokenWise
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.instances.instance import Instance
@@ -186,8 +186,8 @@ def judged_otherwise(evidence: Evidence) -> str | None:
     if not evidence.audit.processing.nothing:
         for names, text in _RAW.items():
             for verifier_name, verifier in _VERIFIERS:
-                if evidence.behaves_like(_shown(verifier, names, partial(_raw, evidence))):
-                    return f"its law is, number by number, that of {verifier_name} with {text}"
+                if evidence.behaves_like(_shown(verifier, names, evidence.given_rows)):
+                    return law_is_that_of(f"{verifier_name} with {text}")
         return None
     draft = evidence.draft_row
     if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
@@ -195,9 +195,9 @@ def judged_otherwise(evidence: Evidence) -> str | None:
     for temperature in draft_temperatures(evidence.finding, draft) if draft is not None else ():
         rows = partial(_tempered, evidence, Sampling(temperature=temperature))
         if evidence.behaves_like(_shown(TokenWise(), ("draft",), rows)):
-            return (
-                "its law is, number by number, that of token-by-token verification with q at temperature "
-                f"{temperature:.6g}, where the drafts come from q itself"
+            return law_is_that_of(
+                f"token-by-token verification with q at temperature {temperature:.6g}, where the drafts come from q "
+                "itself"
             )
     return None
 
@@ -208,9 +208,5 @@ def _shown(
     return lambda finding: Reprocessed(verifier, rows(finding), names)
 
 
-def _raw(evidence: Evidence, finding: Finding) -> Instance:
-    return finding.instance.converted(evidence.audit.audited.rows.kind.arithmetic, finding.scheme.depth)
-
-
 def _tempered(evidence: Evidence, processing: Sampling, finding: Finding) -> Instance:
-    return _raw(evidence, replace(finding, instance=processing.instance(finding.instance)))
+    return evidence.given_rows(replace(finding, instance=processing.instance(finding.instance)))

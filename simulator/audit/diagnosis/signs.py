@@ -10,7 +10,7 @@ from itertools import accumulate, product
 from typing import Any
 
 from draftproof.simulator.audit.audited import Audited
-from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, law_is_that_of
 from draftproof.simulator.audit.diagnosis.references import TokenWise
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
@@ -90,7 +90,7 @@ def same_law(name: str, given: Sequence[Suspect]) -> Test:
     def test(evidence: Evidence) -> str | None:
         for suspect in (*given, *(item for item in evidence.known if item.name == name)):
             if evidence.behaves_like(suspect.verifier):
-                return f"its law is, number by number, that of {suspect.text}"
+                return law_is_that_of(suspect.text)
         return None
 
     return test
@@ -118,7 +118,7 @@ def multiplied(evidence: Evidence) -> str | None:
     for how in product(THRESHOLDS, ENDS, CORRECTIONS):
         function = Multiplied(*how)
         if evidence.behaves_like(Audited(function, coins, rows, "multiplied uniforms")):
-            return f"its law is, number by number, that of {function}"
+            return law_is_that_of(str(function))
     return None
 
 

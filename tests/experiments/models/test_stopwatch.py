@@ -48,14 +48,22 @@ def with_beginning(random_pair: Callable[..., Pair]) -> Pair:
     return deep(random_pair, TextTokenizer(base), layers=8, vocab=9)
 
 
+NAMES = ["small", "deep", "beginning"]
+
+
+def pair_named(name: str, tiny_pair: Pair, random_pair: Callable[..., Pair]) -> Pair:
+    """One of three pairs: a small one, one with a deep target, one with a token before every text."""
+    if name == "small":
+        return tiny_pair
+    return deep(random_pair, tiny_pair.tokenizer) if name == "deep" else with_beginning(random_pair)
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", ["small", "deep", "beginning"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     name: str, tiny_pair: Pair, random_pair: Callable[..., Pair]
 ) -> None:
-    pair = tiny_pair if name == "small" else with_beginning(random_pair)
-    if name == "deep":
-        pair = deep(random_pair, tiny_pair.tokenizer)
+    pair = pair_named(name, tiny_pair, random_pair)
     opened = Opened(pair, CORPUS, None, None)
     verifiers = [find_verifier(each) for each in ("naive", "traversal", "specinfer")]
     schemes = [Delayed(1, 0, 2), Delayed(1, 0, 4), Delayed(3, 0, 2)]

@@ -11,19 +11,17 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.validate import run
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
-from tests.experiments.models.test_stopwatch import CORPUS, deep, with_beginning
+from tests.experiments.models.test_stopwatch import CORPUS, NAMES, pair_named
 
 SCHEMES = (Delayed(1, 0, 2), Delayed(3, 0, 2), Delayed(2, 1, 1))
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", ["small", "deep", "beginning"])
+@pytest.mark.parametrize("name", NAMES)
 def test_predictions_are_within_three_standard_errors(
     name: str, tiny_pair: Pair, random_pair: Callable[..., Pair]
 ) -> None:
-    pair = tiny_pair if name == "small" else with_beginning(random_pair)
-    if name == "deep":
-        pair = deep(random_pair, tiny_pair.tokenizer)
+    pair = pair_named(name, tiny_pair, random_pair)
     opened = Opened(pair, CORPUS, None, None)
     named = [find_verifier(each) for each in ("naive", "specinfer", "traversal")]
     amount = run.Amount(roots=4, blocks=4000, law_runs=1000)
