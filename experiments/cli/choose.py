@@ -79,6 +79,11 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     if result["left_out"]:
         console.print(left_out_line(result["left_out"]), soft_wrap=True)
     console.print(f"{result['seconds']:.0f} s (announced: {result['estimated_seconds']:.0f} s)", soft_wrap=True)
+    console.print(
+        f"the speed-up below has its times from {result['confirmed']['rounds']} further rounds of the best and "
+        "generate alone: above, the best of several estimates reads high",
+        soft_wrap=True,
+    )
     console.print(f"use {result['recommendation']}", soft_wrap=True)
     console.print(result["paste"], soft_wrap=True)
 

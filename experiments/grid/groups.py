@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from rich.table import Table
-from scipy.stats import t
 
 from draftproof.experiments.shared.output import short
 
@@ -31,6 +30,8 @@ def mean_by_group(
 
     The interval is None for fewer than `FEWEST` prompts. per: denominators; the mean is then a ratio of means.
     """
+    from scipy.special import stdtrit
+
     means = []
     for group, positions in positions_by_group(groups).items():
         above = np.array([values[position] for position in positions], dtype=float)
@@ -38,7 +39,7 @@ def mean_by_group(
         mean, low, high = float(above.mean() / below.mean()), None, None
         if len(above) >= FEWEST:
             deviation = float((above - mean * below).std(ddof=1) / below.mean())
-            half = float(t.ppf(0.975, len(above) - 1)) * deviation / sqrt(len(above))
+            half = float(stdtrit(len(above) - 1, 0.975)) * deviation / sqrt(len(above))
             low, high = mean - half, mean + half
         means.append({"group": group, "prompts": len(above), "mean": mean, "low": low, "high": high})
     return means

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from importlib.machinery import ModuleSpec
@@ -184,3 +185,14 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path, folder):
 def test_the_longest_name_that_the_file_system_takes_can_be_written(tmp_path):
     write_whole(tmp_path / ("é" * 127), "here")
     assert [each.read_text() for each in tmp_path.iterdir()] == ["here"]
+
+
+def test_packages_that_a_command_does_not_need_are_not_imported():
+    program = (
+        "import sys; from draftproof.experiments.cli import program, run\n"
+        "sys.argv[1:] = ['compare', 'naive', '--vocab', '2', '--K', '1', '--L2', '1']\n"
+        "code = run(program(['compare']))\n"
+        "print(code, sorted({'scipy.stats', 'torch', 'cvxpy', 'matplotlib'} & set(sys.modules)))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "0 []"

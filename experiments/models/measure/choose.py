@@ -40,6 +40,7 @@ from draftproof.experiments.models.measure.halving import (
     PlainPilotRun,
     baselines,
     beside_plain,
+    confirmation,
     run_pilots,
     sizes_of,
     successive_halving,
@@ -267,7 +268,7 @@ def runs_of(candidate: Candidate) -> float:
 def rounds_seconds(
     candidates: Sequence[Candidate], plain: Mapping[str, float], amount: Amount, overhead: float = 0.0
 ) -> float:
-    """Estimated seconds of all rounds of these candidates.
+    """Estimated seconds of all rounds of these candidates, and of those that confirm the chosen one.
 
     plain: seconds of a text of each plain way. overhead: further seconds of a text of a candidate.
     """
@@ -277,7 +278,8 @@ def rounds_seconds(
         size * sum(texts) / len(texts) + baselines(size) * plain[GENERATE] + others
         for size in sizes_of(len(candidates), amount.rounds)
     ]
-    return amount.roots * sum(each_round)
+    confirming = amount.rounds * (sum(texts) / len(texts) + plain[GENERATE])
+    return amount.roots * (sum(each_round) + confirming)
 
 
 __all__ = ["Amount", "choose", "open_pair"]
@@ -345,12 +347,14 @@ class Forecast:
 class Chosen:
     """The result. worth: the measured candidates, in the order of their numbers in `rounds`; left_out: the others.
 
-    plain: tokens a second of plain generation in its pilot run.
+    confirmed: further rounds of the best of them and `generate` alone. plain: tokens a second of plain generation in
+    its pilot run.
     """
 
     worth: list[Candidate]
     left_out: list[Candidate]
     rounds: Rounds
+    confirmed: Rounds
     plain: float
 
 
@@ -389,7 +393,7 @@ def choose(
     with measured_by(clock, opened.pair.device), same_settings(where):
         search = Search(where, named, schemes, amount, clock, Store(resume))
         chosen = search.chosen()
-    pair, rounds, forecast = opened.pair, chosen.rounds, search.forecast
+    pair, rounds, confirmed, forecast = opened.pair, chosen.rounds, chosen.confirmed, search.forecast
     search.notes += misfits(rounds, chosen.worth)
     return {
         "target": pair.names[0],
@@ -415,9 +419,10 @@ def choose(
             _fields(each, rounds.rate(LOOP) / chosen.plain)
             for each in sorted(chosen.left_out, key=lambda each: -each.most)
         ],
-        "groups": by_group(rounds, chosen.worth, where.given.groups),
-        "recommendation": recommendation(rounds, chosen.worth),
-        "paste": paste(rounds, chosen.worth, warp),
+        "groups": by_group(rounds, confirmed, chosen.worth, where.given.groups),
+        "confirmed": {"rounds": confirmed.count, **_ends("speedup", confirmed.ratio(best_of(rounds)))},
+        "recommendation": recommendation(rounds, confirmed, chosen.worth),
+        "paste": paste(rounds, confirmed, chosen.worth, warp),
         "announced": forecast.said,
         "estimated_seconds": forecast.said[0][1] if forecast.said else 0.0,
         "seconds": round(forecast.passed, 1),
@@ -472,7 +477,7 @@ class Search:
         worth = [candidates[each] for each in expected["worth"]]
         left_out = [each for number, each in enumerate(candidates) if number not in expected["worth"]]
         self.notes += [*pilots["notes"], *expected["notes"]]
-        return Chosen(worth, left_out, self._rounds(worth), pilots["plain"])
+        return Chosen(worth, left_out, *self._rounds(worth), pilots["plain"])
 
     @property
     def _asked(self) -> dict[str, Any]:
@@ -591,18 +596,19 @@ class Search:
         overhead = max(self.plain[GENERATE] - self.plain[LOOP], 0.0)
         return rounds_seconds(candidates, self.plain, amount, overhead)
 
-    def _rounds(self, worth: Sequence[Candidate]) -> Rounds:
-        """The timed rounds of the candidates that are measured."""
-        sizes = sizes_of(len(worth), self.amount.rounds)
+    def _rounds(self, worth: Sequence[Candidate]) -> tuple[Rounds, Rounds]:
+        """The timed rounds of the candidates that are measured, and those that confirm the best of them."""
+        amount, forecast = self.amount, self.forecast
+        sizes = sizes_of(len(worth), amount.rounds)
         plain = [GENERATE, *(each for each in (ASSISTED, LOOP) if each in self.plain)]
-        turns = [size + baselines(size) + len(plain) - 1 for size in sizes]
+        turns = [size + baselines(size) + len(plain) - 1 for size in sizes] + [2] * amount.rounds
         seconds = list[float]()  # of a turn, in the rounds that are run now and not loaded
 
         def step(about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
             def measured() -> dict[str, Any]:
                 if not seconds:
-                    rest = replace(self.amount, rounds=len(sizes) - about["round"])
-                    self.forecast.rest(self._rounds_seconds(worth, rest), f"{len(worth)} candidates")
+                    rest = replace(amount, rounds=max(len(sizes) - about["round"], 0))
+                    forecast.rest(self._rounds_seconds(worth, rest), f"{len(worth)} candidates")
                 began = perf_counter()
                 made = make()
                 seconds.append((perf_counter() - began) / turns[about["round"]])
@@ -614,18 +620,27 @@ class Search:
             number = rounds.count
             if number == len(sizes) or not seconds:
                 return number == len(sizes)
-            if self.forecast.late(1.0, seconds[-1] * turns[number]) and number > 1:
+            if forecast.late(1.0, seconds[-1] * (turns[number] + 4)) and number > 1:
                 self.notes.append(f"for want of time there were {number} rounds, not {len(sizes)}")
                 return True
-            self.forecast.rest(seconds[-1] * sum(turns[number:]), f"after round {number}, {left} candidates left")
+            forecast.rest(seconds[-1] * sum(turns[number:]), f"after round {number}, {left} candidates left")
             return False
 
-        with bar("texts", sum(turns) * self.amount.roots) as tick:
+        def confirmed(number: int) -> bool:
+            if seconds and number < amount.rounds and forecast.late(1.0, 2 * seconds[-1]):
+                self.notes.append(f"for want of time the best was confirmed in {number} of {amount.rounds} rounds")
+                return True
+            return False
+
+        with bar("texts", sum(turns) * amount.roots) as tick:
             combinations, expected = (
                 [each.combination for each in worth],
                 [each.expected for each in worth if each.expected],
             )
-            return successive_halving(self.setting, combinations, expected, plain, self.amount, step, done, tick)
+            rounds = successive_halving(self.setting, combinations, expected, plain, amount, step, done, tick)
+            best = best_of(rounds)
+            way = best if isinstance(best, str) else combinations[best]
+            return rounds, confirmation(self.setting, rounds, best, way, amount, step, confirmed, tick)
 
 
 def near(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -634,13 +649,16 @@ def near(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in candidates if each.guessed >= NEAR * best]
 
 
-def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
-    """One line: what to use, its speed-up over `generate`, and which candidates are not distinguishable from it."""
+def recommendation(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate]) -> str:
+    """One line: what to use, its speed-up over `generate`, and which candidates are not distinguishable from it.
+
+    confirmed: the rounds of the best candidate and `generate` alone, from which the speed-up is.
+    """
     said: dict[int | str, str] = {number: str(worth[number]) for number in rounds.order}
     if ASSISTED in rounds.texts:
         said[ASSISTED] = f"{ASSISTED} of transformers"
     first = best_of(rounds)
-    found = rounds.ratio(first)
+    found = confirmed.ratio(first)
     interval = f"{found.mean:.2f} times the tokens a second of generate (95 %: {found.low:.2f} to {found.high:.2f})"
     rest = [who for who in said if who != first]
     if found.high < 1:
@@ -648,7 +666,7 @@ def recommendation(rounds: Rounds, worth: Sequence[Candidate]) -> str:
         unless = f"; open, whether faster than generate: {', '.join(open_)}" if open_ else ""
         return f"no speculation: the best, {said[first]}, has {interval}{unless}"
     level = [said[who] for who in rest if rounds.ratio(who, first).high >= 1]
-    also = f"; not told apart from it: {', '.join(level)}; the best of {len(level) + 1} reads high" if level else ""
+    also = f"; not told apart from it: {', '.join(level)}" if level else ""
     sure = "" if found.low > 1 else "; whether it is faster than generate is open"
     return f"{said[first]}: {interval}{sure}{also}"
 
@@ -674,9 +692,12 @@ def best_of(rounds: Rounds) -> int | str:
     return max(contenders, key=lambda who: rounds.ratio(who).mean)
 
 
-def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) -> list[dict[str, Any]]:
+def by_group(
+    rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate], groups: Sequence[str]
+) -> list[dict[str, Any]]:
     """For each group of prompts the speed-up of the overall best, and the best there; empty without groups.
 
+    confirmed: the rounds of the overall best and `generate` alone, from which its speed-up is.
     distinguishable: whether the best of the group is distinguishably faster there than the overall best.
     """
     first, found = best_of(rounds), []
@@ -688,19 +709,19 @@ def by_group(rounds: Rounds, worth: Sequence[Candidate], groups: Sequence[str]) 
             "prompts": len(roots),
             "distinguishable": own.ratio(first, best).high < 1,
         }
-        for name, who in (("first", first), ("best", best)):
+        for name, who, timed in (("first", first, confirmed.only(roots)), ("best", best, own)):
             said = who if isinstance(who, str) else str(worth[who])
-            fields |= {name: said, **_ends(f"{name}_speedup", own.ratio(who))}
+            fields |= {name: said, **_ends(f"{name}_speedup", timed.ratio(who))}
         found.append(fields)
     return found
 
 
-def paste(rounds: Rounds, worth: Sequence[Candidate], warp: Sampling) -> str:
-    """The call of `generate` that uses the best candidate."""
+def paste(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate], warp: Sampling) -> str:
+    """The call of `generate` that uses the best candidate; plain `generate` where it was confirmed to be slower."""
     first = best_of(rounds)
     asked = ", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())
     given = [asked]
-    if rounds.ratio(first).high >= 1:
+    if confirmed.ratio(first).high >= 1:
         given = ["assistant_model=draft", asked]
         if not isinstance(first, str):
             best = worth[first]

@@ -9,6 +9,9 @@ that was written counts. `s` is compared root by root: candidates write after th
 single interruptions do not change the median over rounds. Roots count by the seconds of their texts, as for a clock
 around all of them.
 
+The best of many estimates is too high on average. So the chosen candidate writes further texts beside `generate` alone:
+its seconds come from these only, its tokens from all texts, as above.
+
 Intervals are for 95 %. They come from leaving out each root with all its contexts and texts, the same for both
 candidates that are compared; of few roots, from contexts and from the median of texts, for these roots alone.
 """
@@ -22,7 +25,7 @@ from math import exp, hypot, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binom, t
+from scipy.special import bdtr, stdtrit
 
 from draftproof.experiments.grid.groups import FEWEST
 from draftproof.experiments.models.expect.expected import AlongText
@@ -51,9 +54,10 @@ def median_interval(values: Any) -> Interval:
         mean = float(values.mean())
         if len(values) < 2:
             return Interval(mean, -np.inf, np.inf)
-        half = float(t.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1)) / sqrt(len(values))
+        half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / sqrt(len(values))
         return Interval(mean, mean - half, mean + half)
-    out = int(binom.ppf(0.025, len(values), 0.5))  # so many at either end, at most 2.5 % of the mass below
+    below = bdtr(np.arange(len(values)), len(values), 0.5)
+    out = int((below < 0.025).sum())  # so many at either end, at most 2.5 % of the mass below
     return Interval(float(np.median(values)), float(values[out - 1]), float(values[-out]))
 
 
@@ -160,12 +164,14 @@ class BlockTokens:
 class Rounds:
     """What was measured. expected: tokens a block by candidate, schemes: theirs, which tell who may share a law.
 
-    texts: by candidate (its number) or way of writing, round by round, root by root.
+    texts: by candidate (its number) or way of writing, round by round, root by root. before: earlier rounds, from which
+    tokens a block are estimated too, but not seconds.
     """
 
     expected: Sequence[AlongText]
     schemes: Sequence[object]
     texts: dict[int | str, list[list[Turn]]] = field(default_factory=dict)
+    before: Rounds | None = None
 
     def add(self, round_: Mapping[int | str, list[Turn]]) -> None:
         for who, texts in round_.items():
@@ -175,7 +181,8 @@ class Rounds:
         """The same after some of the roots, by their positions."""
         whole = len(self.texts[GENERATE][0])
         texts = {who: [[turns[root] for root in roots] for turns in own] for who, own in self.texts.items()}
-        return Rounds([each.only(roots, whole) for each in self.expected], self.schemes, texts)
+        before = None if self.before is None else self.before.only(roots)
+        return Rounds([each.only(roots, whole) for each in self.expected], self.schemes, texts, before)
 
     @property
     def count(self) -> int:
@@ -199,12 +206,14 @@ class Rounds:
 
     @property
     def level(self) -> Level:
-        """Of all candidates that were measured."""
+        """Of all candidates that were measured, also before."""
         measured = {number: own for number, own in self.texts.items() if isinstance(number, int)}
         counts = np.zeros((max(map(len, measured.values())), len(next(iter(measured.values()))[0]), 2))
         for number, own in measured.items():
             mean = self.expected[number].mean
             counts[: len(own)] += [[(each.tokens, mean * each.blocks) for each in texts] for texts in own]
+        if self.before is not None:
+            counts = np.concatenate([self.before.level.counts, counts])
         spreads = [self.expected[number].spread / self.expected[number].mean for number in measured]
         return Level(counts, float(np.mean(spreads)))
 
@@ -289,7 +298,7 @@ def _jackknife(left: Any) -> float:
     """Half the 95 % interval of an estimate, from those without each root."""
     count = len(left)
     error = sqrt((count - 1) / count * float(((left - left.mean()) ** 2).sum()))
-    return float(t.ppf(0.975, count - 1)) * error
+    return float(stdtrit(count - 1, 0.975)) * error
 
 
 def _exp(value: float) -> float:

@@ -7,7 +7,8 @@ fastest. In the second only the fastest verifier runs, and the passes are timed:
 pass takes up to half as long again.
 
 Then the candidates write texts (`writers`) after the same roots, in rounds. After every round the slower half of them,
-by the estimate of `estimate`, is dropped, until `KEPT` candidates are left, which run in all rounds.
+by the estimate of `estimate`, is dropped, until `KEPT` candidates are left, which run in all rounds. At last the chosen
+one alone takes turns with `generate`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Ve
 
 T = TypeVar("T")
 Fields: TypeAlias = dict[str, Any]
+#: Runs a round, described by its first argument, or loads it from a store.
+Step: TypeAlias = Callable[[Mapping[str, Any], Callable[[], Fields]], Fields]
 
 #: Blocks of a pilot text with all verifiers, and of one with only the fastest.
 BLOCKS, ALONE = 4, 8
@@ -199,45 +202,75 @@ def successive_halving(
     expected: Sequence[AlongText],
     plain: Sequence[str],
     amount: Amount,
-    step: Callable[[Mapping[str, Any], Callable[[], Fields]], Fields] = lambda about, make: make(),
+    step: Step = lambda about, make: make(),
     done: Callable[[Rounds, int], bool] = lambda rounds, left: False,
     progress: Tick | None = None,
 ) -> Rounds:
     """Run all rounds; in each every candidate writes a text after every root. progress: called with 1 for every text.
 
-    plain: the ways of writing that are no candidates, `generate` first. step: runs a round, or loads it from a store.
+    plain: the ways of writing that are no candidates, `generate` first.
     done: called after every round with the number of candidates left; whether to stop.
     """
     rounds = Rounds(expected, [scheme for _, scheme in candidates])
     left = list(range(len(candidates)))
     for number in range(amount.rounds):
-        seed = part_seed(setting.seed, FIRST_ROUND + number)
-        order: list[int | str] = beside_plain(left, plain)
-        ways = {who: who if isinstance(who, str) else candidates[who] for who in order}
-        about = {"round": number, "tokens": amount.tokens, "ways": [_about(ways[who]) for who in order]}
-
-        def make(order: Sequence[int | str] = order, ways: Mapping[int | str, Way] = ways, seed: int = seed) -> Fields:
-            writers = [partial(written, setting, ways[who], amount.tokens, seed) for who in order]
-            texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
-            return {
-                "texts": [[[each.tokens, each.blocks, each.seconds, each.written] for each in own] for own in texts]
-            }
-
-        made = step(about, make)["texts"]
-        turns = [[Turn(tokens, blocks, seconds, {}, cut) for tokens, blocks, seconds, cut in own] for own in made]
-        rounds.add(
-            {
-                who: [
-                    Turn.joined(each)
-                    for each in zip(*(own for at, own in zip(order, turns, strict=True) if at == who), strict=True)
-                ]
-                for who in ways
-            }
-        )
+        ways = [(who, who if isinstance(who, str) else candidates[who]) for who in beside_plain(left, plain)]
+        rounds.add(_round(setting, number, ways, amount.tokens, step, progress))
         left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: kept_after_round(len(left))]
         if done(rounds, len(left)):
             break
     return rounds
+
+
+def confirmation(
+    setting: Setting,
+    before: Rounds,
+    who: int | str,
+    way: Way,
+    amount: Amount,
+    step: Step,
+    done: Callable[[int], bool],
+    progress: Tick | None = None,
+) -> Rounds:
+    """Further rounds of the chosen candidate and `generate` alone, at most as many as of the candidates.
+
+    before: the rounds in which it was chosen. done: called after every round with its number; whether to stop.
+    """
+    rounds = Rounds(before.expected, before.schemes, before=before)
+    for number in range(amount.rounds):
+        ways: list[tuple[int | str, Way]] = [(GENERATE, GENERATE), (who, way)]
+        rounds.add(_round(setting, amount.rounds + number, ways, amount.tokens, step, progress))
+        if done(number + 1):
+            break
+    return rounds
+
+
+def _round(
+    setting: Setting,
+    number: int,
+    ways: Sequence[tuple[int | str, Way]],
+    tokens: int,
+    step: Step,
+    progress: Tick | None,
+) -> dict[int | str, list[Turn]]:
+    """The texts of one round after every root, of each way by its name; of a way named several times joined."""
+    seed = part_seed(setting.seed, FIRST_ROUND + number)
+    about = {"round": number, "tokens": tokens, "ways": [_about(way) for _, way in ways]}
+
+    def make() -> Fields:
+        writers = [partial(written, setting, way, tokens, seed) for _, way in ways]
+        texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
+        return {"texts": [[[each.tokens, each.blocks, each.seconds, each.written] for each in own] for own in texts]}
+
+    made = step(about, make)["texts"]
+    turns = [[Turn(tokens, blocks, seconds, {}, cut) for tokens, blocks, seconds, cut in own] for own in made]
+    return {
+        who: [
+            Turn.joined(each)
+            for each in zip(*(own for (at, _), own in zip(ways, turns, strict=True) if at == who), strict=True)
+        ]
+        for who, _ in ways
+    }
 
 
 def _about(way: Way) -> Any:

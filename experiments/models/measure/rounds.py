@@ -8,7 +8,7 @@ from math import exp, hypot, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from draftproof.experiments.models.loop.generation import Generation
 from draftproof.experiments.shared.progress import Tick
@@ -88,6 +88,6 @@ def ratio(rates: Any, to: Any = 1.0, error: float = 0.0) -> tuple[float, float, 
     error: a further standard error of the logarithm, common to all rounds.
     """
     logs = np.log(rates) - np.log(to)
-    own = float(t.ppf(0.975, len(logs) - 1)) * float(np.std(logs, ddof=1)) / sqrt(len(logs))
+    own = float(stdtrit(len(logs) - 1, 0.975)) * float(np.std(logs, ddof=1)) / sqrt(len(logs))
     half, mean = hypot(own, NORMAL * error), float(np.mean(logs))
     return exp(mean), exp(mean - half), exp(mean + half)

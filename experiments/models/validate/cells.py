@@ -17,7 +17,7 @@ from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
@@ -63,7 +63,7 @@ class ChiSquare:
 
     @property
     def probability(self) -> float:
-        return float(chi2.sf(self.statistic, self.freedom)) if self.freedom else float(self.statistic < _NEVER)
+        return float(chdtrc(self.freedom, self.statistic)) if self.freedom else float(self.statistic < _NEVER)
 
     def fields(self) -> dict[str, float]:
         return {**asdict(self), "probability": self.probability}

@@ -124,12 +124,12 @@ def test_groups_of_prompts_have_ratios_of_their_own() -> None:
     for _ in range(3):
         rates = {GENERATE: plain, 0: first, 1: second}
         made.add({who: [Turn(1000, 1000, 1000 / rate, {}, 1000) for rate in own] for who, own in rates.items()})
-    whole, long, short = by_group(made, WORTH, ["long"] * 3 + ["short"] * 3)
+    whole, long, short = by_group(made, made, WORTH, ["long"] * 3 + ["short"] * 3)
     assert [each["group"] for each in (whole, long, short)] == ["all", "long", "short"]
     assert [each["first_speedup"] for each in (long, short)] == pytest.approx([2.0, 2.0])
     assert (long["best_speedup"], long["distinguishable"]) == (pytest.approx(3.0), True)
     assert (short["best_speedup"], short["distinguishable"], short["prompts"]) == (pytest.approx(2.0), False, 3)
-    assert by_group(made, WORTH, []) == []
+    assert by_group(made, made, WORTH, []) == []
 
 
 def test_expectations_after_some_prompts_are_those_of_their_contexts() -> None:
@@ -277,29 +277,56 @@ def test_a_deeper_tree_reads_no_less_for_blocks_of_bad_luck_and_what_does_not_fi
 def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() -> None:
     plain = [10.0, 10.1, 9.9]
     slow = rounds_of(plain, [5.0, 5.1, 4.9])
-    assert recommendation(slow, WORTH).startswith("no speculation: the best, naive on")
-    assert "generate_with" not in paste(slow, WORTH, Sampling())
+    assert recommendation(slow, slow, WORTH).startswith("no speculation: the best, naive on")
+    assert "generate_with" not in paste(slow, slow, WORTH, Sampling())
     clear = rounds_of(plain, [20.0, 20.1, 19.9], [12.0, 12.1, 11.9])
-    assert recommendation(clear, WORTH).startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
-    assert "not told apart" not in recommendation(clear, WORTH)
+    assert recommendation(clear, clear, WORTH).startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
+    assert "not told apart" not in recommendation(clear, clear, WORTH)
     assert 'custom_generate=generate_with("naive", "delayed:K=1,L1=0,L2=1"), do_sample=True' in paste(
-        clear, WORTH, Sampling()
+        clear, clear, WORTH, Sampling()
     )
     level = rounds_of(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1])
-    assert "not told apart from it: naive on" in recommendation(level, WORTH)
-    assert recommendation(level, WORTH).endswith("; the best of 2 reads high")
-    unsure = recommendation(rounds_of(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0], roots=1), WORTH)
-    assert unsure.endswith(f"; open, whether faster than generate: naive on {WORTH[0].scheme}")
+    assert "not told apart from it: naive on" in recommendation(level, level, WORTH)
+    unsure = rounds_of(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0], roots=1)
+    assert recommendation(unsure, unsure, WORTH).endswith(
+        f"; open, whether faster than generate: naive on {WORTH[0].scheme}"
+    )
     open_ = rounds_of(plain, [9.0, 12.0, 10.5])
-    assert "is open" in recommendation(open_, WORTH)
-    assert "generate_with" in paste(open_, WORTH, Sampling())
+    assert "is open" in recommendation(open_, open_, WORTH)
+    assert "generate_with" in paste(open_, open_, WORTH, Sampling())
+
+
+def test_the_seconds_of_the_speed_that_is_said_come_from_further_rounds_of_the_best_alone() -> None:
+    law = AlongText(1.0, 0.0, 0.25, 1.0, (1.0,) * 4)
+    rounds = rounds_of([10.0] * 3, [20.0] * 3, expected=[law])
+    plain = [[Turn(36, 36, 7.2, {}, 36)] * 2] * 4
+    confirmed = Rounds([law], [ONE], {GENERATE: plain, 0: [[Turn(36, 36, 4.5, {}, 36)] * 2] * 4}, rounds)
+    assert rounds.ratio(0).mean == pytest.approx(2.0)
+    assert confirmed.ratio(0).mean == pytest.approx(1.6)
+    assert recommendation(rounds, confirmed, WORTH).startswith(f"naive on {WORTH[0].scheme}: 1.60 times")
+    lower = Rounds([law], [ONE], {GENERATE: plain, 0: [[Turn(36, 36, 9.0, {}, 36)] * 2] * 4}, rounds)
+    assert recommendation(rounds, lower, WORTH).startswith("no speculation")
+    assert "generate_with" not in paste(rounds, lower, WORTH, Sampling())
+    groups = by_group(rounds, lower, WORTH, ["a", "b"])
+    assert [group["first_speedup"] for group in groups] == pytest.approx([0.8] * 3)
+
+
+def test_tokens_of_the_speed_that_is_said_come_from_all_texts() -> None:
+    law = AlongText(2.0, 0.0, 0.25, 2.0, (2.0,) * 4)
+    plain, texts = [[Turn(40, 40, 8.0, {}, 40)] * 2] * 4, [[Turn(60, 20, 4.0, {}, 60)] * 2] * 4
+    rounds = Rounds([law], [ONE], {GENERATE: plain, 0: [[Turn(20, 20, 4.0, {}, 20)] * 2] * 4})
+    confirmed = Rounds([law], [ONE], {GENERATE: plain, 0: texts}, rounds)
+    assert confirmed.level.counts.shape == (8, 2, 2)
+    assert (confirmed.level.counts.sum(axis=(0, 1)) == [640, 640]).all()  # one token a block, then three; two expected
+    assert confirmed.level.factor == pytest.approx(1.0)
+    assert confirmed.ratio(0).mean == pytest.approx(2.0)
 
 
 def test_assisted_generation_of_transformers_is_a_candidate() -> None:
     made = rounds_of([10.0] * 3, [20.0] * 3)
     made.texts[ASSISTED] = [[Turn(1000, 1000, 1000 / 30, {}, 1000)] * 2] * 3
-    assert recommendation(made, WORTH).startswith("assisted generation of transformers: 3.00 times")
-    assert paste(made, WORTH, Sampling(0)) == (
+    assert recommendation(made, made, WORTH).startswith("assisted generation of transformers: 3.00 times")
+    assert paste(made, made, WORTH, Sampling(0)) == (
         "target.generate(**inputs, assistant_model=draft, do_sample=False, max_new_tokens=..)"
     )
 
