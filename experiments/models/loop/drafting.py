@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.vectors import RowsOf, TreeRows
 from draftproof.simulator.drafts import Delayed
@@ -201,7 +201,7 @@ class Begun:
     def nothing(
         cls,
         model: Any,
-        before: Remembered,
+        before: ModelCache,
         waiting: Sequence[Sequence[int]],
         features: Sequence[torch.Tensor] = (),
     ) -> Begun:

@@ -213,7 +213,7 @@ class Generating:
         if self.trials is None:
             loop = Loop(pair, self.verifier, self.scheme, used, self.vectors, keep_rows=keep)
         else:
-            self.trials.begun((id(model), id(draft), len(prompts), used))
+            self.trials.reset_for((id(model), id(draft), len(prompts), used))
             loop = SwitchingLoop(pair, self.trials, used, self.vectors)
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import pad
 
-from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
 from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_trees, nodes_of
 from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.supported import check_pair, check_prompt
@@ -65,8 +65,8 @@ class State:
     none.
     """
 
-    target: Remembered
-    draft: Remembered
+    target: ModelCache
+    draft: ModelCache
     waiting: tuple[Context, ...]
     features: tuple[torch.Tensor, ...] = ()
 
@@ -82,8 +82,8 @@ class State:
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
         return cls(
-            Remembered.joined([state.target for state in states]),
-            Remembered.joined([state.draft for state in states]),
+            ModelCache.joined([state.target for state in states]),
+            ModelCache.joined([state.draft for state in states]),
             tuple(waiting for state in states for waiting in state.waiting),
             tuple(features for state in states for features in state.features),
         )
@@ -149,14 +149,14 @@ class Loop:
     def _started(self, prompt: Sequence[int]) -> State:
         waiting, device = ((int(prompt[-1]),),), self.pair.device
         if not reads_features(self.pair.draft):
-            target, draft = (prompt_read(self.pair.model(role), prompt[:-1], device) for role in ROLES)
+            target, draft = (prompt_cache(self.pair.model(role), prompt[:-1], device) for role in ROLES)
             return State(target, draft, waiting)
         with features_of(self.pair.target) as found:
-            target = prompt_read(self.pair.target, prompt[:-1], device)
+            target = prompt_cache(self.pair.target, prompt[:-1], device)
         width = self.pair.draft.config.hidden_size
         features = found[0] if found else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
         before = pad(features, (0, 0, 1, 0))  # zeros before the first token
-        draft = prompt_read(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
+        draft = prompt_cache(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
         return State(target, draft, waiting, (before[0, -1:],))
 
     @torch.inference_mode()

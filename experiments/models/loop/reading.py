@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from draftproof.experiments.models.loop.caches import Remembered, passed, read
+from draftproof.experiments.models.loop.caches import ModelCache, forward, forward_output
 from draftproof.simulator.protocol import Context
 
 
@@ -30,8 +30,8 @@ class Reading:
     slots before this reading; it has only contexts that were read.
     """
 
-    def __init__(self, model: Any, before: Remembered, waiting: Sequence[Sequence[int]]) -> None:
-        self.remembered = before
+    def __init__(self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]]) -> None:
+        self.cache = before
         self.sight: list[dict[Context, list[int]]] = [{} for _ in waiting]
         self._model, self._before, self._waiting = model, before, waiting
 
@@ -42,7 +42,7 @@ class Reading:
         entries of shorter sequences beyond their contexts are padding.
         """
         held = self._before.held
-        start, rows = self.remembered.slots - self._before.slots, []
+        start, rows = self.cache.slots - self._before.slots, []
         for sequence, contexts in enumerate(wanted):
             rows.append(_Row(start))
             for context in contexts:
@@ -56,7 +56,7 @@ class Reading:
         logits = self._passed(wanted, tokens.to(held.device), positions, sees)
         return _at(logits, [row.ends for row in rows])
 
-    def kept(self, accepted: Sequence[Context]) -> tuple[Remembered, list[Context]]:
+    def kept(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
         """The cache with only the accepted contexts of the trees, and for each sequence the unread tokens.
 
         Unread are waiting and accepted tokens that the model must read before it drafts or verifies again.
@@ -66,13 +66,13 @@ class Reading:
             depth = next((depth for depth in range(len(context), -1, -1) if context[:depth] in sight), None)
             places.append(sight[context[:depth]] if depth is not None else [])
             unread.append(context[depth:] if depth is not None else (*waiting, *context))
-        return self.remembered.kept(self._before.slots, places), unread
+        return self.cache.kept(self._before.slots, places), unread
 
     def _passed(
         self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
         """The logits of one pass over these tokens; wanted: the contexts that they end."""
-        logits, self.remembered = read(self._model, self.remembered, tokens, positions, sees)
+        logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
         return logits
 
     def _place(self, row: _Row, sequence: int, context: Context) -> None:
@@ -138,7 +138,7 @@ class FeatureReading(Reading):
     def __init__(
         self,
         model: Any,
-        before: Remembered,
+        before: ModelCache,
         waiting: Sequence[Sequence[int]],
         features: Sequence[torch.Tensor],
     ) -> None:
@@ -163,14 +163,14 @@ class FeatureReading(Reading):
         assert logits is not None
         return logits
 
-    def kept(self, accepted: Sequence[Context]) -> tuple[Remembered, list[Context]]:
+    def kept(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
         """See `Reading.kept`; no token of the tree stays in the cache."""
-        remembered, _ = super().kept([()] * len(accepted))
+        cache, _ = super().kept([()] * len(accepted))
         unread = [
             context if () in sight else (*waiting, *context)
             for sight, waiting, context in zip(self.sight, self._waiting, accepted, strict=True)
         ]
-        return remembered, unread
+        return cache, unread
 
     def features_after(self, accepted: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The features before the tokens that wait for the next block. accepted: the target's, from the root down."""
@@ -193,7 +193,7 @@ class FeatureReading(Reading):
                 else:
                     place = len(self._features[sequence])
                     features[sequence, :place] = self._features[sequence]
-        output, self.remembered = passed(self._model, self.remembered, tokens, positions, sees, features=features)
+        output, self.cache = forward_output(self._model, self.cache, tokens, positions, sees, features=features)
         for sequence, contexts in enumerate(wanted):
             place = -1
             for context in contexts:

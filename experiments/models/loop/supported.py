@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from draftproof.experiments.models.loop.caches import prompt_read, read, windows_of
+from draftproof.experiments.models.loop.caches import forward, prompt_cache, windows_of
 from draftproof.experiments.models.pair.devices import check_room, within_memory
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
@@ -94,10 +94,10 @@ def _probe(model: Any) -> float:
     first = [token % size for token in range(1 + max(windows, default=0))]
     others = [(token + 1) % size for token in range(4)]
     device = model.device
-    before = prompt_read(model, first, device)
+    before = prompt_cache(model, first, device)
     tokens = torch.tensor([others], device=device)
     sees = torch.cat([before.held[:, None].expand(-1, 4, -1), torch.eye(4, dtype=torch.bool, device=device)[None]], 2)
-    together, _ = read(model, before, tokens, torch.full_like(tokens, len(first)), sees)
+    together, _ = forward(model, before, tokens, torch.full_like(tokens, len(first)), sees)
     alone = model(torch.tensor([[*first, token] for token in others], device=device)).logits[:, -1]
     return float((together[0] - alone).abs().max() / alone.abs().max())
 

@@ -16,25 +16,25 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, DraftScheme, Verifier
 
 #: Timed blocks of each candidate before the fastest continues; one untimed block comes first to warm up.
-TRIED = 6
+TRIAL_BLOCKS = 6
 
 
 @dataclass
 class Trials:
     """Tokens and seconds of each candidate, kept between calls with the same models and number of texts.
 
-    blocks: how many each made. choice: who makes the next block: in turn until all are tried, then the one with the
-    most tokens a second, which may change as the rate of the present one changes.
+    trial_blocks: timed blocks of each before the choice. blocks: how many each made. choice: the candidate of the next
+    block: in turn until all have made their trial blocks, then the one with the most tokens a second so far.
     """
 
     candidates: Sequence[tuple[Verifier, DraftScheme]]
-    tried: int = TRIED
+    trial_blocks: int = TRIAL_BLOCKS
     key: Any = None
     blocks: list[int] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
-    def begun(self, key: Any) -> None:
+    def reset_for(self, key: Any) -> None:
         """Forget all measurements if the key (models, number of texts) has changed."""
         if key != self.key:
             self.key, count = key, len(self.candidates)
@@ -43,11 +43,11 @@ class Trials:
     @property
     def choice(self) -> int:
         least = min(self.blocks)
-        if least <= self.tried:
+        if least <= self.trial_blocks:
             return self.blocks.index(least)
         return max(range(len(self.candidates)), key=lambda each: self.tokens[each] / self.seconds[each])
 
-    def tell(self, candidate: int, tokens: int, seconds: float) -> None:
+    def record(self, candidate: int, tokens: int, seconds: float) -> None:
         if self.blocks[candidate]:  # the first block warms up and is not timed
             self.tokens[candidate] += tokens
             self.seconds[candidate] += seconds
@@ -55,7 +55,7 @@ class Trials:
 
 
 class SwitchingLoop:
-    """A loop for `pieces` that runs the candidates of `trials`; raises as `Loop` does."""
+    """A loop that runs the candidates of `trials`, for `generation.pieces`; arguments and errors as for `Loop`."""
 
     def __init__(self, pair: Pair, trials: Trials, warp: Sampling, vectors: str = "numpy") -> None:
         self.trials = trials
@@ -63,11 +63,12 @@ class SwitchingLoop:
         self._watch = Stopwatch(pair.device)
 
     def start(self, prompt: Sequence[int], more: int = 0) -> State:
+        """As `Loop.start`, for the deepest scheme."""
         return max(self._loops, key=lambda loop: loop.scheme.depth).start(prompt, more)
 
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
         """As `Loop.step`, with the candidate that `Trials.choice` names."""
         chosen, began = self.trials.choice, self._watch.now()
         blocks, after = self._loops[chosen].step(state, coin)
-        self.trials.tell(chosen, sum(len(block.tokens) for block in blocks), self._watch.now() - began)
+        self.trials.record(chosen, sum(len(block.tokens) for block in blocks), self._watch.now() - began)
         return blocks, after

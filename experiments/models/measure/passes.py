@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from draftproof.experiments.inputs.latency import TimeModel, block_time
-from draftproof.experiments.models.loop.caches import prompt_read, read
+from draftproof.experiments.models.loop.caches import forward, prompt_cache
 from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.measure.rounds import timed_rounds
@@ -135,7 +135,7 @@ def measure_passes(
     watch = Stopwatch(pair.device)
     with within_memory("measuring passes", pair.device):
         remembered = {
-            context: prompt_read(model, [token % pair.vocab_size for token in range(context)], pair.device)
+            context: prompt_cache(model, [token % pair.vocab_size for token in range(context)], pair.device)
             for context in contexts
         }
 
@@ -145,7 +145,7 @@ def measure_passes(
             itself = torch.eye(count, dtype=torch.bool, device=pair.device)[None]
             sees = torch.cat([before.held[:, None].expand(-1, count, -1), itself], 2)
             started = watch.now()
-            __, after = read(model, before, tokens, torch.full_like(tokens, context), sees)
+            __, after = forward(model, before, tokens, torch.full_like(tokens, context), sees)
             taken = watch.now() - started
             remembered[context] = after.kept(before.slots, [()])  # as in the loop: with room for the next pass
             return taken

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.drafting import nodes_of
 from draftproof.experiments.models.loop.generation import generate
 from draftproof.experiments.models.loop.loop import Loop
@@ -59,7 +59,7 @@ def worst(found: Sequence[Difference]) -> Difference:
 def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
     """Target logits of whole trees read in one pass, against a plain pass over the text of each node alone.
 
-    The trees are those of the blocks of a generation, so that caches of earlier blocks are used. compared: nodes.
+    The trees are those of the blocks of a generation, so caches of earlier blocks are used. compared: how many nodes.
     """
     coin = coin_for(loop.vectors, seed, loop.pair.device)
     state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
@@ -82,7 +82,7 @@ def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) ->
 def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
     """Keys and values of both models after so many blocks, against caches of one pass over the same text.
 
-    compared: numbers.
+    compared: how many numbers.
     """
     coin = coin_for(loop.vectors, seed, loop.pair.device)
     state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
@@ -99,7 +99,7 @@ def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Differe
     )
 
 
-def _cache_difference(kept: Remembered, anew: Remembered) -> tuple[float, float, int]:
+def _cache_difference(kept: ModelCache, anew: ModelCache) -> tuple[float, float, int]:
     """anew: the cache of one pass over at least as many tokens of the same text."""
     held = kept.held[0]
     count = int(held.sum())
@@ -129,7 +129,7 @@ def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
 
 
 def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], text: Context) -> Any:
-    """The first token where the loop at temperature 0 differs from this greedy text; None if there is none."""
+    """The first position where the loop at temperature 0 differs from this greedy text; None if there is none."""
     coin = coin_for("numpy", 0)
     stop = _ends(pair.target)
     written = generate(pair, verifier, scheme, prompt, Sampling(0), coin, len(text), stop=stop).tokens

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
@@ -148,12 +148,12 @@ class Watched:
         )
 
 
-def _off(model: Any, kept: Remembered, sequence: int, text: list[int]) -> float:
+def _off(model: Any, kept: ModelCache, sequence: int, text: list[int]) -> float:
     held = kept.held[sequence]
     count = int(held.sum())
     if int(kept.lengths[sequence]) != count:
         return float("inf")
-    fresh = prompt_read(model, text[:count], "cpu")
+    fresh = prompt_cache(model, text[:count], "cpu")
     return max(
         (
             float((ours[sequence][:, held] - new[0]).abs().max())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop import reading
-from draftproof.experiments.models.loop.caches import Preallocated, Remembered
+from draftproof.experiments.models.loop.caches import ModelCache, Preallocated
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
@@ -23,22 +23,22 @@ def pair(random_pair: Callable[..., Any]) -> Any:
 
 
 def keeping_the_first_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Remembered.kept
+    kept = ModelCache.kept
     monkeypatch.setattr(
-        Remembered, "kept", lambda self, slots, places: kept(self, slots, [range(len(each)) for each in places])
+        ModelCache, "kept", lambda self, slots, places: kept(self, slots, [range(len(each)) for each in places])
     )
 
 
 def keeping_what_the_neighbour_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Remembered.kept
-    monkeypatch.setattr(Remembered, "kept", lambda self, slots, places: kept(self, slots, [*places[1:], places[0]]))
+    kept = ModelCache.kept
+    monkeypatch.setattr(ModelCache, "kept", lambda self, slots, places: kept(self, slots, [*places[1:], places[0]]))
 
 
 def keeping_the_first_slots_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where slots are moved within a cache, none is."""
-    kept = Remembered._kept_in_place
+    kept = ModelCache._kept_in_place
     monkeypatch.setattr(
-        Remembered, "_kept_in_place", lambda self, room, slots, index, *more: kept(self, room, slots, None, *more)
+        ModelCache, "_kept_in_place", lambda self, room, slots, index, *more: kept(self, room, slots, None, *more)
     )
 
 
@@ -77,13 +77,13 @@ def seeing_what_the_neighbour_sees(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seeing_empty_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Remembered.kept
+    kept = ModelCache.kept
 
-    def all_held(self: Remembered, slots: int, places: Any) -> Remembered:
+    def all_held(self: ModelCache, slots: int, places: Any) -> ModelCache:
         after = kept(self, slots, places)
-        return Remembered(after.layers, torch.ones_like(after.held), after.lengths)
+        return ModelCache(after.layers, torch.ones_like(after.held), after.lengths)
 
-    monkeypatch.setattr(Remembered, "kept", all_held)
+    monkeypatch.setattr(ModelCache, "kept", all_held)
 
 
 def counting_slots_as_positions(monkeypatch: pytest.MonkeyPatch) -> None:

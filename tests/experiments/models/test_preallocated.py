@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop import caches
-from draftproof.experiments.models.loop.caches import Preallocated, Remembered, prompt_read, read
+from draftproof.experiments.models.loop.caches import ModelCache, Preallocated, forward, prompt_cache
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator import Delayed
@@ -47,26 +47,26 @@ def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(loop: Loop) -
 
 
 def test_one_that_writes_where_others_are_is_noticed(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def taking(self: Remembered, more: int) -> Preallocated:
+    def taking(self: ModelCache, extra: int) -> Preallocated:
         space = self.space
-        if space is None or space.size < self.slots + more:
-            return Preallocated.of(self.layers, self.slots, more)
+        if space is None or space.size < self.slots + extra:
+            return Preallocated.of(self.layers, self.slots, extra)
         space.filled = self.slots
         return space
 
-    monkeypatch.setattr(Remembered, "with_space", taking)
-    monkeypatch.setattr(Remembered, "last", property(lambda self: self.space is not None))
+    monkeypatch.setattr(ModelCache, "with_space", taking)
+    monkeypatch.setattr(ModelCache, "extensible", property(lambda self: self.space is not None))
     assert not forks(loop)
 
 
 @torch.inference_mode()
 def test_a_pass_writes_behind_what_is_there_and_moves_nothing(loop: Loop) -> None:
     model = loop.pair.target
-    before = prompt_read(model, [0, 1, 2], "cpu")
+    before = prompt_cache(model, [0, 1, 2], "cpu")
 
-    def one(state: Remembered) -> Remembered:
+    def one(state: ModelCache) -> ModelCache:
         sees = torch.ones(1, 1, state.slots + 1, dtype=torch.bool)
-        _, after = read(model, state, torch.tensor([[1]]), torch.tensor([[state.slots]]), sees)
+        _, after = forward(model, state, torch.tensor([[1]]), torch.tensor([[state.slots]]), sees)
         return after.kept(state.slots, [(0,)])
 
     first = one(before)
@@ -79,16 +79,16 @@ def test_a_pass_writes_behind_what_is_there_and_moves_nothing(loop: Loop) -> Non
     assert torch.equal(other.layers[0][0], second.layers[0][0])
     while second.space is first.space:
         second = one(second)
-    assert second.slots > 3 + caches.LEAST
+    assert second.slots > 3 + caches.LEAST_SPARE
 
 
 @torch.inference_mode()
 def test_slots_that_were_given_up_cannot_be_read(loop: Loop) -> None:
-    model, state = loop.pair.target, prompt_read(loop.pair.target, [0, 1, 2], "cpu")
+    model, state = loop.pair.target, prompt_cache(loop.pair.target, [0, 1, 2], "cpu")
     sees = torch.ones(1, 2, 5, dtype=torch.bool).tril(3)
-    _, after = read(model, state, torch.tensor([[1, 2]]), torch.tensor([[3, 4]]), sees)
+    _, after = forward(model, state, torch.tensor([[1, 2]]), torch.tensor([[3, 4]]), sees)
     kept = after.kept(3, [(1,)])
     assert kept.slots == 4
-    with pytest.raises(RuntimeError, match="given up for another text"):
+    with pytest.raises(RuntimeError, match="given up for another continuation"):
         after.kept(3, [(0,)])
     assert kept.kept(4, [()]).slots == 4

@@ -28,11 +28,11 @@ class ByPast(Trials):
     """A block takes the longer the more of its tokens are 1, so the past decides who is next. by: who made them."""
 
     def __init__(self, names: list[tuple[str, Delayed]]) -> None:
-        super().__init__([(make(name), scheme) for name, scheme in names], tried=0)
+        super().__init__([(make(name), scheme) for name, scheme in names], trial_blocks=0)
         self.blocks, self.tokens, self.seconds, self.by = [1] * 3, [20, 19, 18], [10.0] * 3, list[int]()
 
-    def tell(self, candidate: int, tokens: int, seconds: float) -> None:
-        super().tell(candidate, tokens, 0.1)
+    def record(self, candidate: int, tokens: int, seconds: float) -> None:
+        super().record(candidate, tokens, 0.1)
         self.by.append(candidate)
 
 
@@ -73,20 +73,20 @@ def test_texts_that_switch_by_their_past_have_exactly_the_law_of_the_target(
 
 
 def test_all_are_tried_in_turn_and_the_fastest_goes_on() -> None:
-    trials = Trials([(make("naive"), Delayed(1, 0, depth)) for depth in (1, 2, 3)], tried=2)
-    trials.begun("a pair")
+    trials = Trials([(make("naive"), Delayed(1, 0, depth)) for depth in (1, 2, 3)], trial_blocks=2)
+    trials.reset_for("a pair")
     speeds, order = [(2, 1.0), (3, 1.0), (4, 2.0)], []
     for block in range(15):
         chosen = trials.choice
         order.append(chosen)
         tokens, seconds = speeds[chosen]
-        trials.tell(chosen, tokens, 100.0 if block < 3 else seconds)  # the first blocks do not count
+        trials.record(chosen, tokens, 100.0 if block < 3 else seconds)  # the first blocks do not count
     assert order == [0, 1, 2] * 3 + [1] * 6
-    trials.tell(1, 1, 20.0)  # it has become slow
+    trials.record(1, 1, 20.0)  # it has become slow
     assert trials.choice == 0
-    trials.begun("a pair")
+    trials.reset_for("a pair")
     assert trials.choice == 0
-    trials.begun("another")
+    trials.reset_for("another")
     assert trials.blocks == [0, 0, 0]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.generation import Piece, ending, generate, pieces
 from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
@@ -88,8 +88,8 @@ def test_what_no_batch_can_be_made_of_is_one_clear_line(pair: Any) -> None:
 
 
 def taking_the_first_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    only = Remembered.only
-    monkeypatch.setattr(Remembered, "only", lambda self, places: only(self, range(len(places))))
+    only = ModelCache.only
+    monkeypatch.setattr(ModelCache, "only", lambda self, places: only(self, range(len(places))))
 
 
 def taking_the_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,26 +101,26 @@ def taking_the_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def dropping_the_last_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many slots as the longest text has tokens, though they need not be the first."""
-    only = Remembered.only
+    only = ModelCache.only
 
-    def cut(self: Remembered, places: Sequence[int]) -> Remembered:
+    def cut(self: ModelCache, places: Sequence[int]) -> ModelCache:
         after = only(self, places)
         most = int(after.lengths.max())
         layers = tuple((keys[:, :, :most], values[:, :, :most]) for keys, values in after.layers)
-        return Remembered(layers, after.held[:, :most], after.lengths)
+        return ModelCache(layers, after.held[:, :most], after.lengths)
 
-    monkeypatch.setattr(Remembered, "only", cut)
+    monkeypatch.setattr(ModelCache, "only", cut)
 
 
 def keeping_the_lengths_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions of the texts that stood there before."""
-    only = Remembered.only
+    only = ModelCache.only
 
-    def mixed(self: Remembered, places: Sequence[int]) -> Remembered:
+    def mixed(self: ModelCache, places: Sequence[int]) -> ModelCache:
         after = only(self, places)
-        return Remembered(after.layers, after.held, self.lengths[: len(places)])
+        return ModelCache(after.layers, after.held, self.lengths[: len(places)])
 
-    monkeypatch.setattr(Remembered, "only", mixed)
+    monkeypatch.setattr(ModelCache, "only", mixed)
 
 
 def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:

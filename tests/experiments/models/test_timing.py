@@ -99,11 +99,11 @@ def test_the_loop_makes_the_passes_that_are_counted(
     passes: list[int] = []
     pair = random_pair()
 
-    def read(model: Any, before: Any, tokens: Any, *rest: Any) -> Any:
+    def forward(model: Any, before: Any, tokens: Any, *rest: Any) -> Any:
         passes.extend([tokens.shape[1]] * (model is pair.draft))
-        return caches.read(model, before, tokens, *rest)
+        return caches.forward(model, before, tokens, *rest)
 
-    monkeypatch.setattr(reading, "read", read)
+    monkeypatch.setattr(reading, "forward", forward)
     for shape in ((3, 2, 2), (3, 0, 2), (1, 3, 0), (2, 1, 1), (1, 0, 0), (4, 1, 3)):
         scheme = Delayed(*shape)
         loop = Loop(pair, make("naive_tree"), scheme, Sampling())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
@@ -51,7 +51,7 @@ def test_logits_of_a_tree_pass_are_those_of_separate_passes(
         [(), (2,), (2, 2), (2, 2, 2)],
         [()],
     ]
-    before = Remembered.joined([prompt_read(model, PROMPT[:end], "cpu") for end in (4, 2, 0)])
+    before = ModelCache.joined([prompt_cache(model, PROMPT[:end], "cpu") for end in (4, 2, 0)])
     waiting = [PROMPT[4:], PROMPT[2:4], PROMPT[:1]]  # two tokens of the second are not read yet
     reading_all = Reading(model, before, waiting)
     logits = reading_all.read(trees)
@@ -72,8 +72,8 @@ def test_places_and_sight_by_hand() -> None:
             shape = (*asked["input_ids"].shape, 9)
             return type("Output", (), {"logits": torch.arange(shape[1]).expand(shape[0], -1)[..., None].expand(shape)})
 
-    model, nothing = Silent(), Remembered.nothing("cpu")
-    made = Reading(model, Remembered.joined([nothing, nothing]), [(5, 6), (7,)])
+    model, nothing = Silent(), ModelCache.empty("cpu")
+    made = Reading(model, ModelCache.joined([nothing, nothing]), [(5, 6), (7,)])
     ends = made.read([[(), (1,)], [(), (2,), (3,), (2, 4)]])
     assert model.asked["input_ids"].tolist() == [[5, 6, 1, 0], [7, 2, 3, 4]]
     assert model.asked["position_ids"].tolist() == [[0, 1, 2, 0], [0, 1, 1, 2]]

@@ -13,7 +13,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.loop import reading
-from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.sequential import BUGS, found_share, least_found
 from draftproof.experiments.models.loop.setting import setting, under_test
@@ -262,14 +262,14 @@ def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.Monke
 
 
 def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Remembered.kept
+    kept = ModelCache.kept
 
-    def first_path(self: Remembered, slots: int, places: Any) -> Remembered:
+    def first_path(self: ModelCache, slots: int, places: Any) -> ModelCache:
         return kept(self, slots, [range(len(each)) for each in places])
 
     loop = Loop(validation.setting.pair, make("traversal"), Delayed(3, 0, 2), Sampling())
     assert checks.caches(loop, validation.setting.roots[0], 30, 0).passed
-    monkeypatch.setattr(Remembered, "kept", first_path)
+    monkeypatch.setattr(ModelCache, "kept", first_path)
     assert not checks.caches(loop, validation.setting.roots[0], 30, 0).passed
 
 
