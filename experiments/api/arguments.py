@@ -80,7 +80,7 @@ def as_process(process: Any, name: str) -> TokenProcess:
     if hasattr(process, "config") and callable(process):
         raise InvalidInput(f"{name} is a model; from_model(model, prompt) makes a process of it")
     if callable(process):
-        return _called(process, name)
+        return _function_process(process, name)
     if isinstance(process, (list, tuple)) and process and all(np.ndim(table) == 2 for table in process):
         return TableProcess(process, name)
     if np.ndim(process) == 1:
@@ -91,7 +91,7 @@ def as_process(process: Any, name: str) -> TokenProcess:
     )
 
 
-def _called(function: Callable[[Context], Any], name: str) -> CallableProcess:
+def _function_process(function: Callable[[Context], Any], name: str) -> CallableProcess:
     """The process of a function from context to row; its vocabulary is that of the first row."""
     try:
         row = function(())
@@ -119,7 +119,7 @@ def as_pair(target: Any, draft: Any) -> tuple[TokenProcess, TokenProcess]:
     return pair
 
 
-#: The most contexts of one length after which rows of a model are computed: two tokens at V = 256, one at V = 65,536.
+#: Rows of a model are computed at a depth with at most this many contexts: depth 2 at V = 256, 1 at V = 65,536.
 MOST_CONTEXTS = 2**16
 
 
@@ -129,9 +129,9 @@ def from_model(
     """The process of a causal Hugging Face model after the tokens of `prompt`, at least one.
 
     Each row is one call of the model, made once. The softmax is computed in float64 and made rational with
-    `from_softmax`, over `denominator` (None keeps every bit). Raises `InvalidInput` for other models. Rows after
-    contexts of which there are more than `MOST_CONTEXTS` raise `TooLarge`: trees may be two tokens deep up to V = 256,
-    else one.
+    `from_softmax`, over `denominator` (None keeps every bit). Raises `InvalidInput` for other models. `row`
+    raises `TooLarge` at depths of more than `MOST_CONTEXTS` contexts: trees are at most two tokens deep up to
+    V = 256, else one.
     """
     size = getattr(getattr(model, "config", None), "vocab_size", None)
     if not callable(model) or not isinstance(size, int):
@@ -144,8 +144,8 @@ def from_model(
     def row(context: Context) -> Any:
         if size ** len(context) > MOST_CONTEXTS:
             raise TooLarge(
-                f"{name} has {size:,} tokens, so rows after {len(context)} of them are {size ** len(context):,}, more "
-                f"than {MOST_CONTEXTS:,}; take a shallower tree, or `draftproof compare --target --draft`, which keeps "
+                f"{name} has {size:,} tokens and {size ** len(context):,} contexts of length {len(context)}, more than "
+                f"{MOST_CONTEXTS:,}; take a shallower tree, or `draftproof compare --target --draft`, which keeps "
                 "the most probable tokens"
             )
         with torch.no_grad():

@@ -41,7 +41,7 @@ class Statement(Protocol):
         """Whether the statement holds there."""
         ...
 
-    def shown(self, outputs: list[dict[str, Any]]) -> bool:
+    def refuted_by(self, outputs: list[dict[str, Any]]) -> bool:
         """Whether the failure can be read from `outputs`, the JSON output of the commands of a failed `Outcome`."""
         ...
 

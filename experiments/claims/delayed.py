@@ -263,7 +263,7 @@ class OthersAreLossy:
         compare = ("compare", self.spec, "nss", "--instance", FILE, "--arithmetic", "rational")
         return Outcome(not check.lossless, text, (("check", self.spec, "--instance", FILE), compare))
 
-    def shown(self, outputs: list[dict[str, Any]]) -> bool:
+    def refuted_by(self, outputs: list[dict[str, Any]]) -> bool:
         verdict, compared = outputs
         return verdict["lossless"] is True and len({row["block_efficiency"] for row in compared["rows"]}) == 2
 

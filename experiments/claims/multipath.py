@@ -25,10 +25,10 @@ from draftproof.simulator.drafts import Delayed, SpecHub
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Source
 
-LOOSE = f"{HERE}/planted.py:LooseTies"
-MANY = ("specinfer", "spectr", "khisti", "traversal", "gbv", "layer_transport")
+OTHER_TIES = f"{HERE}/planted.py:LooseTies"
+MULTI_PATH = ("specinfer", "spectr", "khisti", "traversal", "gbv", "layer_transport")
 HARD = Cases(((3, Delayed(3, 0, 3)),), count=1)
-ROOTED = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(2, 0, 2)), (3, Delayed(2, 0, 2))), count=12)
+AT_ROOT = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(2, 0, 2)), (3, Delayed(2, 0, 2))), count=12)
 HUB = Cases(((2, SpecHub(1)), (3, SpecHub(1)), (4, SpecHub(1))), deeper=((5, SpecHub(1)),))
 
 
@@ -60,15 +60,15 @@ def _greedy() -> Iterator[Claim]:
     key = "thomas2026greedy"
     yield Exact(
         "gbv-lossless", Source(key, "greedy multi-path block verification"),
-        "Greedy multi-path block verification is lossless, with ties broken alike in selection and law.",
-        Lossless("gbv"), TREES, Variant("also with ties broken otherwise", Lossless(LOOSE)),
+        "Greedy multi-path block verification is lossless, with the same tie-breaking in the selection and its law.",
+        Lossless("gbv"), TREES, Variant("also with ties broken otherwise", Lossless(OTHER_TIES)),
     )  # fmt: skip
     yield Exact(
         "gbv-any-ties", Source(key, "ranking by min(1, p/q)"),
         "Greedy multi-path block verification is lossless however ties in min(1, p/q) are broken.",
-        Lossless(LOOSE), SEARCHED,
+        Lossless(OTHER_TIES), SEARCHED,
         Variant("so is one that draws from p after a rejection", Lossless("naive_from_target")),
-        true_variant=Variant("broken alike it is", Lossless("gbv")),
+        true_variant=Variant("with the same tie-breaking it is", Lossless("gbv")),
     )  # fmt: skip
     yield Exact(
         "gbv-one-path-is-block", Source(key, "K = 1"),
@@ -79,20 +79,20 @@ def _greedy() -> Iterator[Claim]:
     yield Exact(
         "more-paths-never-hurt-gbv", Source(key, "discussion of K"),
         "One more branch never lowers the block efficiency of greedy multi-path block verification.",
-        Efficiency(fewer, "<=", more), ROOTED,
+        Efficiency(fewer, "<=", more), AT_ROOT,
         Variant("nor does one fewer", Efficiency(more, "<=", fewer)),
         true_variant=Variant(
             "one more never lowers what specinfer brings",
             Efficiency(Run("specinfer", _with_fewer), "<=", Run("specinfer", _same)),
-            Cases(ROOTED.shapes[:2], count=12),
+            Cases(AT_ROOT.shapes[:2], count=12),
         ),
     )  # fmt: skip
     yield Exact(
         "gbv-at-least-block", Source(key, "multi-path against single-path"),
         "Greedy multi-path block verification never brings less than block verification of the first path.",
-        Efficiency(Run("block"), "<=", Run("gbv")), ROOTED,
+        Efficiency(Run("block"), "<=", Run("gbv")), AT_ROOT,
         Variant("naive never brings less than block", Efficiency(Run("block"), "<=", Run("naive"))),
-        true_variant=Variant("the optimum does not", Holds(_optimum_at_least_block)),
+        true_variant=Variant("the optimum never brings less", Holds(_optimum_at_least_block)),
     )  # fmt: skip
 
 
@@ -116,8 +116,8 @@ def _optimum() -> Iterator[Claim]:
     yield Exact(
         "selection-and-block", Source(key, "structure of valid verifiers"),
         "Whatever a lossless verifier brings, choosing a path by some rule and verifying it as a block brings as much.",
-        Holds(partial(rules.selection_suffices, MANY)), SMALL,
-        Variant("the greedy rule does", Every(tuple(Efficiency(Run(name), "<=", Run("gbv")) for name in MANY))),
+        Holds(partial(rules.selection_suffices, MULTI_PATH)), SMALL,
+        Variant("the greedy rule does", Every(tuple(Efficiency(Run(name), "<=", Run("gbv")) for name in MULTI_PATH))),
         note="Up to the certified gap, 1e-6.",
     )  # fmt: skip
     yield Exact(
@@ -128,33 +128,33 @@ def _optimum() -> Iterator[Claim]:
     yield Exact(
         "budget-holds", Source(key, "submodular budget constraints"),
         "Over every antichain C a lossless verifier reaches sum D(c) <= 1 - (1 - sum q(c))^K.",
-        Holds(partial(rules.within_budget, MANY, 0)), Cases(SMALL.shapes[:2], count=4),
-        Variant("also with K - 1 for K", Holds(partial(rules.within_budget, MANY, 1))),
+        Holds(partial(rules.within_budget, MULTI_PATH, 0)), Cases(SMALL.shapes[:2], count=4),
+        Variant("also with K - 1 for K", Holds(partial(rules.within_budget, MULTI_PATH, 1))),
     )  # fmt: skip
     yield Exact(
         "optimum-intractable", Source(key, "the optimum for K > 1"),
-        "For K > 1 the best block efficiency of a lossless verifier is not computed, up to 1e-6.",
+        "For K > 1 the best block efficiency of a lossless verifier cannot be computed up to 1e-6.",
         NotComputed(), HARD, Variant("not even for one step", NotComputed(), Cases(((3, Delayed(2, 0, 1)),), count=1)),
-        true_variant=Variant("it is no more than L + 1", Holds(_at_most_all)), keep_unshrunk=True,
+        true_variant=Variant("it is no more than L + 1", Holds(_at_most_depth_plus_one)), keep_unshrunk=True,
         note="Computed with a certificate on this instance of 27 paths and 3 branches; beyond 20,000 paths it is not.",
     )  # fmt: skip
     yield Exact(
         "independent-drafts-optimal", Source("arxiv2026optimal", "optimal length (secondary)"),
         "At one step sum q (1 - (1 - min(1, p/q))^K) accepted tokens are attained.",
-        Reachable(formulas.independent_drafts), ROOTED_ONE,
-        Variant("so are sum q K min(1, p/q)", Reachable(_summed)),
+        Reachable(formulas.independent_drafts), AT_ROOT_ONE_STEP,
+        Variant("so are sum q K min(1, p/q)", Reachable(_sum_over_drafts)),
         true_variant=Variant("sum min(p, q) are", Reachable(formulas.naive)),
     )  # fmt: skip
 
 
-ROOTED_ONE = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(3, 0, 1))), count=8)
+AT_ROOT_ONE_STEP = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(3, 0, 1))), count=8)
 
 
-def _summed(p: Any, q: Any, k: int) -> Any:
+def _sum_over_drafts(p: Any, q: Any, k: int) -> Any:
     return k * formulas.naive(p, q, k)
 
 
-def _at_most_all(instance: Instance, scheme: DraftScheme) -> str | None:
+def _at_most_depth_plus_one(instance: Instance, scheme: DraftScheme) -> str | None:
     upper = optimum(instance.target, instance.draft, scheme).upper
     return None if upper <= scheme.depth + 1 else f"at most {upper}"
 
@@ -179,7 +179,7 @@ def _others() -> Iterator[Claim]:
     )  # fmt: skip
     yield Exact(
         "spechub-acceptance", Source("sun2024spechub", "acceptance of the hub's pairs"),
-        "SpecHub accepts with min(1, p(a) + sum min(p(x), q(x)/(1 - q(a)))), a the favourite of q.",
+        "SpecHub accepts with min(1, p(a) + sum min(p(x), q(x)/(1 - q(a)))), a the most probable token of q.",
         Acceptance("spechub", formulas.spechub), HUB,
         Variant("with sum min(p, q)", Acceptance("spechub", formulas.naive)),
     )  # fmt: skip
@@ -199,5 +199,5 @@ class NotComputed:
         text = f"{float(bounds.lower):.7f} is attained, {float(bounds.upper):.7f} is not exceeded"
         return Outcome(bounds.gap > rules.GAP, text, (("bound", "--instance", FILE),))
 
-    def shown(self, outputs: list[dict[str, Any]]) -> bool:
+    def refuted_by(self, outputs: list[dict[str, Any]]) -> bool:
         return Fraction(outputs[0]["gap"]) <= rules.GAP

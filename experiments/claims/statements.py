@@ -58,7 +58,7 @@ class Lossless:
         text = f"{self.spec} is lossless" if check.lossless else f"{self.spec}: {check.violation}"
         return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         return any(output.get("lossless") is self.lossy for output in outputs)
 
 
@@ -106,7 +106,7 @@ class Efficiency:
             ("compare", run.spec, *exact, "--scheme", scheme_spec(run.on(scheme))) for run in (self.left, self.right)
         )
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         """See `Statement`: the rows in the order of the commands."""
         rows = [row for output in outputs for row in output["rows"]]
         one, other = (Fraction(row["block_efficiency"]) for row in rows)
@@ -127,7 +127,7 @@ class SameLaw:
         compare = ("compare", self.left, self.right, "--instance", FILE, "--arithmetic", "rational")
         return Outcome(one == other, text, (compare,))
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         """See `Statement`: the commands print block efficiencies only, which two laws may share."""
         return len({row["block_efficiency"] for output in outputs for row in output["rows"]}) > 1
 
@@ -148,7 +148,7 @@ class Acceptance:
         text = f"{self.spec} accepts with {rate}, not {claimed}"
         return Outcome(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         """See `Statement`: the command prints the rate, which a reader compares."""
         return bool(outputs)
 
@@ -170,7 +170,7 @@ class Attains:
         commands = (("check", self.spec, "--instance", FILE), ("bound", "--instance", FILE))
         return Outcome(check >= self.least * upper, text, commands)
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])
 
 
@@ -187,7 +187,7 @@ class Reachable:
         text = f"{claimed} accepted tokens claimed, {upper} possible"
         return Outcome(claimed <= upper, text, (("bound", "--instance", FILE),))
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         """See `Statement`: the command prints the bound, which a reader compares with the evidence."""
         return "upper" in outputs[0]
 
@@ -203,8 +203,8 @@ class Every:
         failed = next((outcome for outcome in outcomes if not outcome.holds), None)
         return failed or Outcome(True, applies=any(outcome.applies for outcome in outcomes))
 
-    def shown(self, outputs: Outputs) -> bool:
-        return any(part.shown(outputs) for part in self.parts)
+    def refuted_by(self, outputs: Outputs) -> bool:
+        return any(part.refuted_by(outputs) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -218,5 +218,5 @@ class Holds:
         text = self.failure(instance, scheme)
         return Outcome(text is None, text or "")
 
-    def shown(self, outputs: Outputs) -> bool:
+    def refuted_by(self, outputs: Outputs) -> bool:
         return False

@@ -154,6 +154,7 @@ def _page(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         "of its claim, and those of refuted claims let a true one pass; both stand in `draftproof claims NAME`.\n"
         "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
         "on others (`draftproof claims --deep` tests twenty times as many instances, and larger ones).\n"
+        "A verifier *brings more* than another if its block efficiency is larger.\n"
     )
     for key in dict.fromkeys(row["source"].partition(",")[0] for row in rows):
         yield f"\n## {key}\n\n{PAPERS[key]}\n\n| claim | statement | verdict | evidence |\n|---|---|---|---|"
@@ -210,7 +211,7 @@ def claims(
     chosen = [work.claim_named(name) for name in dict.fromkeys(names)] if names else list(ledger())
     store = Store(resume)
     tasks = work.tasks_of(chosen, recorded(RECORDED), deep)
-    if not run(tasks, store, Executor(work.compute, jobs), about=f"{len(chosen)} claim{'s' * (len(chosen) > 1)}"):
+    if not run(tasks, store, Executor(work.compute, jobs), message=f"{len(chosen)} claim{'s' * (len(chosen) > 1)}"):
         return cut_short(len(rows_of(tasks, store)), len(tasks), "rows", resume)
     verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
     rows: list[dict[str, Any]] = [fields(judged, instance_file(judged, folder)) for judged in verdicts]

@@ -113,7 +113,7 @@ def compute_all(
     with bar("draft trees", sum(cell.trees for cell in cells)) as tick:
         executor = Executor[Cell](lambda cell: _row(problem, roots, scheme, cell, tick))
         runs = f"about {sum(cell.runs for cell in cells):,.0f} runs"
-        complete = run(tasks, store, executor, about=runs, shown=False)
+        complete = run(tasks, store, executor, message=runs, shown=False)
     return rows_of(tasks, store), complete
 
 

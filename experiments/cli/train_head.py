@@ -14,7 +14,9 @@ from draftproof.simulator.errors import InvalidInput
 
 def train_head(
     *,
-    folder: Annotated[str | None, typer.Option("--pair", help="Folder of `train`, whose target gets the head.")] = None,
+    folder: Annotated[
+        str | None, typer.Option("--pair", help="Folder of a trained pair; its target gets the head.")
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="Instead of --pair: a causal model of transformers, path or name.")
     ] = None,
@@ -30,7 +32,7 @@ def train_head(
     """Train an EAGLE-style head on a target's features: a draft of one layer, `--draft eagle:FOLDER`."""
     from draftproof.experiments.models.pair.corpus import read_corpus
     from draftproof.experiments.models.pair.head_training import make_head
-    from draftproof.experiments.models.pair.opened import on_threads
+    from draftproof.experiments.models.pair.opened import suitable_threads
     from draftproof.experiments.models.pair.pair import load_target
     from draftproof.experiments.shared.progress import bar, remark
 
@@ -42,7 +44,7 @@ def train_head(
     where = Path(out if out is not None else f"{folder}/eagle")
     corpus = read_corpus(text)
     pair = load_target(target if target is not None else f"{folder}/target", device, "float32")
-    with on_threads(pair), bar("training the head", steps) as tick:
+    with suitable_threads(pair), bar("training the head", steps) as tick:
         record, reused = make_head(pair, corpus, steps, seed, where, tick)
     if reused:
         remark(f"{where} holds this head already; it was not trained again")

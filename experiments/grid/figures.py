@@ -128,7 +128,7 @@ def highlighted(lines: Lines, count: int) -> list[str]:
 
 
 def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
-    """Draw the gains of lines on matplotlib `axes`: a few with their names, the others grey; whether there are others.
+    """Draw the gains of lines on matplotlib `axes`: a few by name, others grey. Returns whether there are others.
 
     The region above the upper bound is shaded. room: for the names, as a share of the width.
     """
@@ -206,7 +206,7 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     figure.suptitle(
         "\n".join(
             [
-                f"How much of what is possible a verifier gets: {how}, {budget} drafted tokens (L1 + K L2 = {budget})",
+                f"Block efficiency and its upper bound: {how}, {budget} drafted tokens (L1 + K L2 = {budget})",
                 *wrap(f"{caption}{grey}{left_out}", 115),
             ]
         ),

@@ -21,7 +21,7 @@ T = TypeVar("T")
 PERIOD = 0.5
 
 
-def spread(
+def pooled_results(
     jobs: int,
     work: Callable[..., T],
     calls: Iterable[Sequence[Any] | None],

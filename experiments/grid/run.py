@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from draftproof.experiments.grid.pool import PERIOD, spread
+from draftproof.experiments.grid.pool import PERIOD, pooled_results
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
@@ -19,21 +19,21 @@ PARALLEL_FROM_SECONDS = 3.0
 class Task(Generic[T]):
     """Rows that are computed together and stored all or none.
 
-    ids: of the rows. about: the argument of `Executor.compute`. seconds: the expected time, None where it is unknown.
-    own: ids of rows that do not depend on user-defined code, even where some is loaded.
+    ids: of the rows. argument: of `Executor.compute`. seconds: the expected time, None where it is unknown.
+    from_library: ids of rows that do not depend on user-defined code, even where some is loaded.
     """
 
     ids: tuple[str, ...]
-    about: T
+    argument: T
     seconds: float | None = None
-    own: frozenset[str] = frozenset()
+    from_library: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Executor(Generic[T]):
     """Computes tasks in this process, or in several where they take long enough.
 
-    compute: returns one row, or several, from `Task.about`. start: called first in every process, with
+    compute: returns one row, or several, from `Task.argument`. start: called first in every process, with
     `start_arguments`.
     """
 
@@ -51,7 +51,7 @@ class Executor(Generic[T]):
         """The rows of every task, in no order. None: there is no task at the moment."""
         if processes > 1:
             calls = (None if task is None else (task,) for task in tasks)
-            yield from spread(processes, self.compute, calls, self.start, *self.start_arguments)
+            yield from pooled_results(processes, self.compute, calls, self.start, *self.start_arguments)
             return
         if self.start is not None:
             self.start(*self.start_arguments)
@@ -72,15 +72,15 @@ def run(
     store: Store,
     executor: Executor[T],
     noun: str = "row",
-    about: str | None = "",
+    message: str | None = "",
     trial: int = 0,
     shown: bool = True,
 ) -> bool:
     """Compute the rows that the store does not have and add them; False if Ctrl-C ended it early.
 
     Several runs can share one store: each waits for the rows that another one computes. noun: what a row is called.
-    about: printed with the expected time; None prints nothing. trial: this number of tasks, spread over all of them, is
-    computed first, and the rest is expected to take as long each. shown: whether there is a progress bar.
+    message: printed with the expected time; None prints nothing. trial: so many tasks, evenly spaced, are computed
+    first, and the rest is expected to take as long each. shown: whether there is a progress bar.
     """
     missing = missing_of(tasks, store)
     total, left = (sum(len(task.ids) for task in group) for group in (tasks, missing))
@@ -90,36 +90,36 @@ def run(
         try:
             if trial and missing:
                 first = missing[:: max(1, len(missing) // trial)][:trial]
-                _keep(first, store, executor, 1, tick)
+                _store_rows(first, store, executor, 1, tick)
                 mean = sum(store[name]["seconds"] for task in first for name in task.ids) / len(first)
                 tried = {task.ids for task in first}
                 missing = [replace(task, seconds=mean) for task in missing if task.ids not in tried]
             known = [task.seconds for task in missing if task.seconds is not None]
             seconds = sum(known) if len(known) == len(missing) else None
             processes = executor.processes(len(missing), seconds)
-            if about is not None:
+            if message is not None:
                 time_left = "" if seconds is None else f"{duration(seconds / processes)} "
                 on = f"on {counted(processes, 'process').replace('processs', 'processes')}"
-                remark(f"{counted(left, noun)}{reused}: {about}{', ' * bool(about)}{time_left}{on}")
-            _keep(missing, store, executor, processes, tick)
+                remark(f"{counted(left, noun)}{reused}: {message}{', ' * bool(message)}{time_left}{on}")
+            _store_rows(missing, store, executor, processes, tick)
         except KeyboardInterrupt:
             return False
     return True
 
 
-def finished(
-    work: Mapping[str, Callable[[], Row]],
+def computed_rows(
+    functions: Mapping[str, Callable[[], Row]],
     store: Store,
     noun: str = "row",
-    about: str | None = None,
+    message: str | None = None,
     trial: int = 0,
     shown: bool = True,
 ) -> list[Row]:
-    """`run` in this process for functions that compute one row each, by `strong_id`; returns all rows in this order."""
-    tasks = [Task((name,), call) for name, call in work.items()]
-    if not run(tasks, store, Executor(lambda call: call()), noun, about, trial, shown):
+    """The rows of functions by `strong_id`, computed in this process unless they are stored; arguments as for `run`."""
+    tasks = [Task((name,), call) for name, call in functions.items()]
+    if not run(tasks, store, Executor(lambda call: call()), noun, message, trial, shown):
         raise KeyboardInterrupt
-    return [store[name] for name in work]
+    return [store[name] for name in functions]
 
 
 def rows_of(tasks: Sequence[Task[T]], store: Store) -> list[Row]:
@@ -131,28 +131,28 @@ def _no_tick(steps: float) -> None:
     pass
 
 
-def _keep(tasks: Sequence[Task[T]], store: Store, executor: Executor[T], processes: int, tick: Tick) -> None:
+def _store_rows(tasks: Sequence[Task[T]], store: Store, executor: Executor[T], processes: int, tick: Tick) -> None:
     """Compute the tasks that no other run computes, and add their rows to the store."""
-    own = frozenset[str]().union(*(task.own for task in tasks))
+    from_library = frozenset[str]().union(*(task.from_library for task in tasks))
     unclaimed = _unclaimed(list(tasks), store, tick)
     for result in executor.rows(unclaimed, processes):
         rows = result if isinstance(result, list) else [result]
-        store.add(*rows, own=own)
+        store.add(*rows, from_library=from_library)
         tick(len(rows))
 
 
 def _unclaimed(waiting: list[Task[T]], store: Store, tick: Tick) -> Iterator[T | None]:
     """The tasks that no other run has computed; those that another run computes now come last. None: none for now."""
     while waiting:
-        theirs = []
+        elsewhere = []
         for task in waiting:
             state = store.claim(*task.ids)
             if state == "ours":
-                yield task.about
+                yield task.argument
             elif state == "theirs":
-                theirs.append(task)
+                elsewhere.append(task)
             else:
                 tick(len(task.ids))
-        if len(theirs) == len(waiting):
+        if len(elsewhere) == len(waiting):
             yield None
-        waiting = theirs
+        waiting = elsewhere

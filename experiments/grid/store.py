@@ -94,17 +94,17 @@ class Store(Mapping[str, Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, *rows: Row, own: Collection[str] = ()) -> None:
+    def add(self, *rows: Row, from_library: Collection[str] = ()) -> None:
         """Add rows, all or none; afterwards a kill loses none of them, a power cut may lose the last ones.
 
-        own: ids of rows that do not depend on user-defined code, even where some is loaded. A row with the field `CODE`
-        keeps that. Raises `InvalidInput` where the file cannot be written.
+        from_library: ids of rows that do not depend on user-defined code, even where some is loaded. A row with the
+        field `CODE` keeps that. Raises `InvalidInput` where the file cannot be written.
         """
         if self._path is None:
             self._rows.update((row["strong_id"], row) for row in rows)
             return
         code = {outside: code_fields(outside) for outside in (False, True)}
-        values = [_stored(row, code[row["strong_id"] not in own]) for row in rows]
+        values = [_stored(row, code[row["strong_id"] not in from_library]) for row in rows]
         file = self._opened()
         with _sqlite_errors(self._path, "write"):
             file.execute("begin immediate")

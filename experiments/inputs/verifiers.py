@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from draftproof import verifiers
 from draftproof.experiments.inputs.worker import WorkerVerifier, uses_workers
-from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, note
+from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_files
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
 from draftproof.simulator.drafts import LARGEST, Delayed
@@ -75,8 +75,8 @@ def evaluator(
 ) -> Evaluator:
     """The evaluator of one verifier, arguments as for `Evaluator`; `optimum` is planned for each instance."""
     kind = PlannedEvaluator if isinstance(verifier, Planned) else Evaluator
-    ours = type(verifier).__module__.partition(".")[0] == verifiers.__name__  # tests cover these where p/q ties
-    return kind(verifier, arithmetic, engine, device, memory, ours)
+    ties_tested = type(verifier).__module__.partition(".")[0] == verifiers.__name__  # by the tests of the registry
+    return kind(verifier, arithmetic, engine, device, memory, ties_tested)
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def _imported(file: str, kind: str) -> Any:
     assert module_spec.loader is not None
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module  # dataclasses look their module up
-    note(path)
+    track_files(path)
     sys.path.insert(0, str(path.parent.resolve()))  # as for a script: modules in the same folder can be imported
     try:
         with quiet():

@@ -31,8 +31,8 @@ PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
     "experiments/cli/prove/free",
 )
-#: Draft trees of the largest shape.
-MOST = 1_000
+#: The most draft trees of a shape.
+MOST_TREES = 1_000
 
 PATH, LONG = Delayed(1, 0, 2), Delayed(1, 0, 3)
 PAIR, DEEP, TRUNK, TRIPLE = Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(2, 1, 1), Delayed(3, 0, 2)
@@ -40,7 +40,10 @@ PAIR, DEEP, TRUNK, TRIPLE = Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(2, 1, 1)
 
 @dataclass(frozen=True)
 class Claim:
-    """One theorem to be tried: `verifier` is lossless, or has the relation `kind` to `other`."""
+    """One theorem to be tried: `verifier` is lossless, or has the relation `kind` to `other`.
+
+    free: names of its free parameters. zeros: whether p and q may have zeros.
+    """
 
     verifier: str
     vocab_size: int
@@ -64,14 +67,14 @@ class Claim:
 
     def request(self) -> Request:
         """The request of `draftproof prove` for it."""
-        return Request(find_verifier(self.verifier), self.vocab_size, self.scheme, self.zeros, self.free, MOST)
+        return Request(find_verifier(self.verifier), self.vocab_size, self.scheme, self.zeros, self.free, MOST_TREES)
 
     @cached_property
     def code(self) -> str:
         """A digest of all code that the proof runs."""
-        room = [*PROVER, *([FREE] if self.free else [])]
+        prover = [*PROVER, *([FREE] if self.free else [])]
         modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
-        digests = (code_digest([*room, module.replace(".", "/")]) for module in modules)
+        digests = (code_digest([*prover, module.replace(".", "/")]) for module in modules)
         return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
 
     @property

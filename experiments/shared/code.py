@@ -47,7 +47,7 @@ def own_digest() -> str:
 _used: dict[str, str] = {}
 
 
-def note(file: Path) -> None:
+def track_files(file: Path) -> None:
     """Record a user-defined file that is about to be executed, and from then on others that are executed or read."""
     _notice_executed()
     path = str(file.resolve())

@@ -173,7 +173,7 @@ def crossings(listed: Sequence[Row]) -> tuple[float, float]:
     return min(fixed, default=1.0), max(random, default=0.0)
 
 
-def prices(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
+def gains_from_target(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
     """By kind of tree, the efficiency with known target rows over the efficiency without, minus 1."""
     kept = {"set": "set by target", "topology": "topology", "growth": "growth"}
     for name, best in kept.items():

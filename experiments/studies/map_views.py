@@ -1,4 +1,4 @@
-"""The tables and the figure of the map of trees, from its points."""
+"""Views of the study of which tree is best where (`map_of_trees`): tables, a figure and a list of numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ from draftproof.experiments.studies.map_points import (
     budgets,
     crossings,
     gain,
+    gains_from_target,
     points,
-    prices,
 )
 from draftproof.experiments.studies.map_schemes import KINDS
 
@@ -148,11 +148,11 @@ def counted(names: Sequence[str]) -> str:
 
 
 def claims(rows: Sequence[Row]) -> str:
-    """A list in Markdown, one line for each figure. rows: as stored."""
-    return "".join(f"- {name}: {figure}\n" for name, figure in _figures(rows))
+    """A Markdown list of the numbers of the study, one a line. rows: as stored."""
+    return "".join(f"- {name}: {number}\n" for name, number in _numbers(rows))
 
 
-def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
+def _numbers(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     all_points = points(rows)
     tried = [made for row in rows for made in row["schemes"]]
     drawn = [made for made in tried if made["drawn"]]
@@ -184,7 +184,7 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
                 ahead = sum(value > CLOSE for value in gains)
                 said = f"{_spread(gains)}, ahead at {ahead} of {len(gains)}"
                 yield f"{name}, `{schemes[0]}` over the best delayed tree", said
-        for kind, shares in prices(here):
+        for kind, shares in gains_from_target(here):
             if shares:
                 yield f"{name}, price of not knowing p, {kind}", _spread(shares)
     for time in DRAFT_TIMES:

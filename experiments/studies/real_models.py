@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
-from draftproof.experiments.grid.run import finished
+from draftproof.experiments.grid.run import computed_rows
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.options import Samplings, grouped
 from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers
@@ -260,7 +260,7 @@ def run(study: Study, kept: Store) -> list[dict[str, Any]]:
     key = measure.latency_key(first, study.contexts, study.counts)
     if key not in kept:
         remark("warming up and measuring passes")
-        finished({key: partial(measure.latency_row, first, study.contexts, study.counts)}, kept)
+        computed_rows({key: partial(measure.latency_row, first, study.contexts, study.counts)}, kept)
     latency, work = measure.latency_of(kept[key]), {}
     for setting in study.settings:
         plain = measure.plain_key(setting, study.length)
@@ -269,7 +269,7 @@ def run(study: Study, kept: Store) -> list[dict[str, Any]]:
             for named in study.verifiers:
                 speculative = measure.speculative_key(setting, named, scheme, study.length)
                 work[speculative] = partial(measure.speculative_row, setting, named, scheme, study.length, latency)
-    finished(work, kept)
+    computed_rows(work, kept)
     return [kept[each] for each in (key, *work)]
 
 

@@ -56,7 +56,7 @@ def test_the_distance_is_zero_where_the_draft_is_the_target_and_grows_with_the_n
 
 def test_a_second_run_computes_nothing_and_says_the_same(monkeypatch, study, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
+    monkeypatch.setattr(running, "pooled_results", lambda jobs, work, calls, *_: (work(*call) for call in calls))
     files = ("--plot", "m.png", "--markdown", "m.md")
     code, first = study(map_of_trees.main, "--quick", "--resume", "rows", "--json", "a.json", *files)
     again, second = study(map_of_trees.main, "--quick", "--resume", "rows", "--json", "b.json")
@@ -104,7 +104,7 @@ def test_winners_are_those_that_fit_the_budget():
     assert map_points.gain(far, "eagle2") == pytest.approx(2.0 / 2.25 - 1)
     assert map_points.gain(far, "dyspec") is None
     assert map_points.crossings([near, far]) == (0.1, 0.5)
-    assert dict(map_points.prices([far]))["set"] == [0.5]
+    assert dict(map_points.gains_from_target([far]))["set"] == [0.5]
 
 
 def test_figures_in_words_are_counted_from_the_rows():

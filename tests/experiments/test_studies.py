@@ -18,7 +18,7 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(share_of_optimum, "DEPTHS", ((0, 1), (1, 1)))
     monkeypatch.setattr(share_of_optimum, "VOCABULARIES", (2,))
     monkeypatch.setattr(share_of_optimum, "PATHS", (2,))
-    monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
+    monkeypatch.setattr(running, "pooled_results", lambda jobs, work, calls, *_: (work(*call) for call in calls))
 
 
 def test_the_study_has_at_least_two_thousand_instances():

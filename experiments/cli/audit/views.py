@@ -205,7 +205,7 @@ def show(console: Console, report: Report) -> None:
         return
     reuse = list(audit.audited.log.reuse)
     for lines in reuse[:REUSE_SHOWN]:
-        console.print(f"  one coin, two decisions: {lines}", soft_wrap=True)
+        console.print(f"  one random number decides twice: {lines}", soft_wrap=True)
     if len(reuse) > REUSE_SHOWN:
         console.print(f"  and {len(reuse) - REUSE_SHOWN} more such places (--json lists them)", soft_wrap=True)
     for line in rests(report):

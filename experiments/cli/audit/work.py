@@ -55,7 +55,7 @@ class Report(Record):
     calls: float = 0.0
 
 
-#: Random examples on each shape while a witness is shrunk: a function under interception is slow.
+#: Random examples on each shape while a witness is shrunk: an audited function runs slowly.
 EXAMPLES = 40
 #: An estimate above this many seconds is measured a second time.
 MEASURE_AGAIN_FROM = 0.5
@@ -115,7 +115,7 @@ def _evidence(report: Report, refuted: Finding) -> Evidence:
     judged = None
     if smallest is not None and smallest.shrunk and smallest.instance.scheme is not None:
         judged = audit.judge(smallest.instance, smallest.instance.scheme)
-    return Evidence(audit, refuted, report.findings, _known(), judged)
+    return Evidence(audit, refuted, report.findings, _known_bugs(), judged)
 
 
 def estimated_seconds(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
@@ -126,18 +126,18 @@ def estimated_seconds(report: Report, surveyed: Sequence[tuple[Case, CaseCost]])
     """
     if not surveyed:
         return 0.0
-    from draftproof import lp_analysis  # noqa: F401 - what its import takes is no part of a case
+    from draftproof import lp_analysis  # noqa: F401 - so that its import is not measured
 
     (case, first), *others = surveyed
-    more, once = sum(size.trees for _, size in others) / first.trees, math.inf
+    ratio, seconds = sum(size.trees for _, size in others) / first.trees, math.inf
     for _ in range(2):  # the first time includes imports and caches
         started = time.thread_time()  # a pause of the machine would count for every tree
         with quiet():
             report.first = case, _comparison(report.request.audit, case)
-        once = min(once, time.thread_time() - started)
-        if once * more < MEASURE_AGAIN_FROM:
+        seconds = min(seconds, time.thread_time() - started)
+        if seconds * ratio < MEASURE_AGAIN_FROM:
             break
-    return sum(size.seconds for _, size in surveyed) + once * more
+    return sum(size.seconds for _, size in surveyed) + seconds * ratio
 
 
 def _comparison(audit: Audit, case: Case) -> Comparison | None:
@@ -166,7 +166,7 @@ def _comparison(audit: Audit, case: Case) -> Comparison | None:
     return Comparison(efficiencies, best)
 
 
-def _known() -> list[Suspect]:
+def _known_bugs() -> list[Suspect]:
     return [Suspect(bug, text, verifiers.make(control)) for control, (bug, text) in CONTROLS.items()]
 
 
@@ -188,7 +188,7 @@ def find_witness(report: Report) -> Witness | None:
 
     def judged(instance: Instance, scheme: DraftScheme) -> Check:
         if audit.processing.masked and instance.vocab_size < finding.instance.vocab_size:
-            raise InvalidInput("the masks of fewer tokens are others")
+            raise InvalidInput("masks are for one vocabulary: with fewer tokens they differ")
         return audit.judge(instance, scheme).check
 
     remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")

@@ -16,7 +16,7 @@ from draftproof.experiments.inputs.policies import distinct, user_policy, world_
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES
-from draftproof.experiments.models.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
+from draftproof.experiments.models.policies.roots import AT_ROOTS, Choice, RootTable, best_static
 from draftproof.experiments.models.policies.values import tables_of, valued_rows
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import bar, named_errors, remark
@@ -169,7 +169,7 @@ def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[di
         times = [request.times.time(scheme.as_dict()) for scheme in request.schemes]
         tokens = [[_number(root["block_efficiency"]) for root in row["roots"]] for row in shape_rows]
         weights = [_weight(root["weight"], tokens) for root in shape_rows[0]["roots"]]
-        table = AtRoots(weights, tokens, times)
+        table = RootTable(weights, tokens, times)
         for spec in request.specs:
             with named_errors(f"{named.label}, --policy {spec}"):
                 choice = _chosen(spec, request, named, table)
@@ -185,7 +185,7 @@ def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[di
     return result
 
 
-def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: AtRoots) -> Choice | None:
+def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: RootTable) -> Choice | None:
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
@@ -209,7 +209,7 @@ def _row_at_roots(
     request: PolicyRequest,
     spec: str,
     named: NamedVerifier,
-    table: AtRoots,
+    table: RootTable,
     choice: Choice,
     shape_rows: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:

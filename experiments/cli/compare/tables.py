@@ -253,7 +253,7 @@ def _shape_markdown(shape: str) -> str:
 def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
     """The optimum of every shape as text; empty if no row has one.
 
-    The upper end of the certified gap, so that no rounded cell above it is larger.
+    The upper bound, so that no cell of a lossless verifier is larger, also after rounding.
     """
     known = {row["shape"]: row["optimum_upper_float"] for row in rows if row.get("optimum_upper_float") is not None}
     return [f"{known[shape]:.4f}" if shape in known else "--" for shape in shapes] if known else []

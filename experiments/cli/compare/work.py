@@ -112,7 +112,7 @@ def compute_all(
     missing = [cell for cell in cells if cell.strong_id not in store]
     tasks = [cell.task() for cell in sorted(cells, key=lambda cell: cell.cost.seconds)]
     return run(
-        tasks, store, Executor(_row, settings.jobs, _start, (problem, settings, list(options))), about=_steps(missing)
+        tasks, store, Executor(_row, settings.jobs, _start, (problem, settings, list(options))), message=_steps(missing)
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.grid.pool import spread
+from draftproof.experiments.grid.pool import pooled_results
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import find_scheme, scheme_spec
@@ -120,7 +120,7 @@ class StepExecutor:
             if done and spreading:
                 self.processes = min(self.jobs, len(missing) - done)
                 calls = [(number, tasks[number]) for number in missing[done:]]
-                yield from spread(self.processes, _work, calls, start, self.inputs, *arguments)
+                yield from pooled_results(self.processes, _work, calls, start, self.inputs, *arguments)
                 break
             began = time.perf_counter()
             yield _work(number, tasks[number])

@@ -49,8 +49,8 @@ from draftproof.experiments.models.measure.writers import (
     ASSISTED,
     GENERATE,
     LOOP,
+    ignored_generation_settings,
     plain_ways,
-    same_settings,
     sampling_of,
 )
 from draftproof.experiments.models.pair.opened import Opened, open_pair
@@ -390,7 +390,7 @@ def choose(
     resume: a store of the texts that were timed, which are not timed again.
     """
     where = setting_of(opened, warp, amount.roots, seed, vectors)
-    with measured_by(clock, opened.pair.device), same_settings(where):
+    with measured_by(clock, opened.pair.device), ignored_generation_settings(where):
         search = Search(where, named, schemes, amount, clock, Store(resume))
         chosen = search.chosen()
     pair, rounds, confirmed, forecast = opened.pair, chosen.rounds, chosen.confirmed, search.forecast

@@ -28,7 +28,7 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.estimate import Rounds
 from draftproof.experiments.models.measure.rounds import Turn, timed_rounds
-from draftproof.experiments.models.measure.writers import GENERATE, Way, written
+from draftproof.experiments.models.measure.writers import GENERATE, Way, timed_text
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.laws.enumeration import guarded
@@ -258,7 +258,7 @@ def _round(
     about = {"round": number, "tokens": tokens, "ways": [_about(way) for _, way in ways]}
 
     def make() -> Fields:
-        writers = [partial(written, setting, way, tokens, seed) for _, way in ways]
+        writers = [partial(timed_text, setting, way, tokens, seed) for _, way in ways]
         texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
         return {"texts": [[[each.tokens, each.blocks, each.seconds, each.written] for each in own] for own in texts]}
 

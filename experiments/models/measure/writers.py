@@ -36,18 +36,18 @@ Way: TypeAlias = str | Combination
 
 
 @contextmanager
-def same_settings(setting: Setting) -> Iterator[None]:
+def ignored_generation_settings(setting: Setting) -> Iterator[None]:
     """While the body runs, the target's own generation settings are ignored: no stop token, no penalty."""
     _, transformers = libraries()
     target = setting.pair.target
-    before, said = target.generation_config, transformers.logging.get_verbosity()
+    before, verbosity = target.generation_config, transformers.logging.get_verbosity()
     target.generation_config = transformers.GenerationConfig()
-    transformers.logging.set_verbosity_error()  # assisted generation warns of what it does itself
+    transformers.logging.set_verbosity_error()  # assisted generation warns of settings that it makes itself
     try:
         yield
     finally:
         target.generation_config = before
-        transformers.logging.set_verbosity(said)
+        transformers.logging.set_verbosity(verbosity)
 
 
 def sampling_of(warp: Sampling) -> dict[str, Any]:
@@ -63,20 +63,22 @@ def sampling_of(warp: Sampling) -> dict[str, Any]:
     return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p, **others}
 
 
-def written(setting: Setting, way: Way, tokens: int, seed: int, number: int) -> Turn:
-    """Write one text after root `number` and time it; seed: of the round. Plain ways count each token as a block."""
-    root, own = setting.roots[number], text_seed(seed, number)
+def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number: int) -> Turn:
+    """Write one text after root `number` and time it. Plain ways count each token as a block."""
+    root, seed = setting.roots[number], text_seed(round_seed, number)
     if isinstance(way, str):
-        return _plain(setting, way, root, tokens, own)
+        return _plain(setting, way, root, tokens, seed)
     named, scheme = way
     with named_errors(named.label):
         pieces: list[Piece] = []
         ours = Generating(
-            named.verifier, scheme, own, setting.vectors, pieces.append, None, draft_sampling=setting.warp.of("draft")
+            named.verifier, scheme, seed, setting.vectors, pieces.append, None, draft_sampling=setting.warp.of("draft")
         )
-        seconds = _timed_generate(setting, root, tokens, own, assistant_model=_assistant(setting), custom_generate=ours)
-        whole = sum(piece.block.depth + 1 for piece in pieces)
-        return Turn(whole, len(pieces), seconds, written=tokens)
+        seconds = _timed_generate(
+            setting, root, tokens, seed, assistant_model=_assistant(setting), custom_generate=ours
+        )
+        block_tokens = sum(piece.block.depth + 1 for piece in pieces)
+        return Turn(block_tokens, len(pieces), seconds, written=tokens)
 
 
 def _plain(setting: Setting, way: str, root: Context, tokens: int, seed: int) -> Turn:
@@ -113,7 +115,7 @@ def plain_ways(setting: Setting, tokens: int) -> tuple[dict[str, float], str]:
     """
     seconds, why = {}, ""
     for way in (GENERATE, LOOP, ASSISTED):
-        write = partial(written, setting, way)
+        write = partial(timed_text, setting, way)
         if way == ASSISTED and reads_features(setting.pair.draft):
             why = f"{ASSISTED} of transformers is not measured: it has no place for a draft that reads features"
             continue

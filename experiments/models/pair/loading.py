@@ -17,7 +17,7 @@ from draftproof.simulator.files import cut, parse_json, read_text
 HUB_TIMEOUT = 5.0
 _CAUSAL = re.compile(r"(ForCausalLM|LMHeadModel)$")
 #: Implementations of layers that are part of transformers; it would fetch the code of others from the hub.
-_OWN_WAYS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
+_BUILTIN_IMPLEMENTATIONS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
 #: Fields of config.json that make transformers read further files or quantised weights.
 _OTHER_FILES = ("configuration_files", "transformers_weights", "quantization_config", "compression_config")
 #: Fields of config.json that say how many layers there are, and how large other parts are.
@@ -104,7 +104,7 @@ def check_files(located: Located) -> None:
             raise InvalidInput(
                 f"{located} has {cut(key)} in its config.json; save the plain model with save_pretrained"
             )
-        if "_implementation" in key and not isinstance(value, dict) and value not in _OWN_WAYS:
+        if "_implementation" in key and not isinstance(value, dict) and value not in _BUILTIN_IMPLEMENTATIONS:
             raise InvalidInput(
                 f"{located} has {cut(key)} {cut(repr(value))} in its config.json, code of a hub or of an extension; "
                 "take it out, or write 'sdpa'"
@@ -182,7 +182,7 @@ def read_config(located: Located) -> Any:
     try:
         with quiet_loading():
             config = transformers.AutoConfig.from_pretrained(located.name, **located.options)
-    except Exception as error:  # a field of another kind fails in whatever way its use does
+    except Exception as error:  # a field of the wrong type raises whatever its first use raises
         raise InvalidInput(f"{located} has no configuration that transformers can read: {_first_line(error)}") from None
     architectures = getattr(config, "architectures", None) or []
     if not isinstance(architectures, list):
@@ -200,7 +200,7 @@ def read_config(located: Located) -> Any:
 def read_tokenizer(located: Located) -> TextTokenizer | None:
     """The tokenizer of the model; None where it has none that works."""
     _, transformers = libraries()
-    with suppress(Exception), quiet_loading():  # tokenizers fail in many ways, and tables need none
+    with suppress(Exception), quiet_loading():  # tokenizers fail in many ways, and exact commands need none
         found = load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
         found.decode([*found.encode("a text"), found.vocab_size - 1])
         return found
@@ -264,7 +264,7 @@ def _try_out(model: Any, located: Located, device: Any) -> None:
             wrong = "logits that are no numbers" if wrong is None and bool(found.isnan().any()) else wrong
     except InvalidInput:
         raise
-    except Exception as error:  # a field that nobody looked at before fails in whatever way its use does
+    except Exception as error:  # a wrong field that no earlier check read raises whatever its use raises
         wrong = f"an error: {_first_line(error)}"
     if wrong is not None:
         raise InvalidInput(f"{located} answers two tokens with {wrong}; save a model that works with save_pretrained")

@@ -174,7 +174,7 @@ def _loaded(wanted: PairRequest, target: str, draft: str, corpus: Corpus) -> Pai
     return beginning(pair, wanted.bos)
 
 
-def on_threads(pair: Pair) -> AbstractContextManager[None]:
+def suitable_threads(pair: Pair) -> AbstractContextManager[None]:
     """In the body a small target runs on one thread, since several threads are slower for it."""
     return _threads(_is_small(pair))
 

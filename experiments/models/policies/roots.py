@@ -19,8 +19,10 @@ STEP = 1e-12
 
 
 @dataclass(frozen=True)
-class AtRoots:
-    """weights: of the roots, `(R,)`, sum 1. tokens: block efficiencies, `(A, R)`. times: of the actions, `(A,)`."""
+class RootTable:
+    """Block efficiencies and times by root and action.
+
+    weights: of the roots, `(R,)`, sum 1. tokens: block efficiencies, `(A, R)`. times: of the actions, `(A,)`."""
 
     weights: Sequence[Any]
     tokens: Sequence[Sequence[Any]]
@@ -51,13 +53,13 @@ class AtRoots:
 Choice: TypeAlias = Sequence[int]
 
 
-def best_static(given: AtRoots) -> Choice:
+def best_static(given: RootTable) -> Choice:
     """The single action with the best tokens per time over all roots."""
     every = [[action] * len(given.weights) for action in range(len(given.times))]
     return every[best_position(given.rate(choice) for choice in every)]
 
 
-def best_ratio(given: AtRoots) -> Choice:
+def best_ratio(given: RootTable) -> Choice:
     """At every root the action with the most tokens per time there."""
     return [
         best_position(row[root] / time for row, time in zip(given.tokens, given.times, strict=True))
@@ -65,7 +67,7 @@ def best_ratio(given: AtRoots) -> Choice:
     ]
 
 
-def best_together(given: AtRoots) -> Choice:
+def best_choice(given: RootTable) -> Choice:
     """The choice of the largest rate, by Dinkelbach's steps from the best static action; exact in fractions."""
     choice = best_static(given)
     while True:
@@ -78,6 +80,6 @@ def best_together(given: AtRoots) -> Choice:
 
 
 #: The baselines that are defined for separate blocks, where no block continues another.
-AT_ROOTS: Mapping[str, Callable[[AtRoots], Choice]] = MappingProxyType(
-    {"static": best_static, "ratio": best_ratio, "greedy": best_together}
+AT_ROOTS: Mapping[str, Callable[[RootTable], Choice]] = MappingProxyType(
+    {"static": best_static, "ratio": best_ratio, "greedy": best_choice}
 )

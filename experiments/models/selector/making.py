@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.grid.rows import strong_id
-from draftproof.experiments.grid.run import finished
+from draftproof.experiments.grid.run import computed_rows
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.verifiers import NamedVerifier
@@ -18,7 +18,7 @@ from draftproof.experiments.models.expect.expected import LABELS, deepest, label
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
-from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, on_threads
+from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, suitable_threads
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import CONTEXT, Roots
 from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
@@ -156,7 +156,7 @@ def labelled(pair: Pair, digest: str, plan: Plan, roots: Roots, kept: Store) -> 
     }
     what = "exact" if plan.trees is None else f"the mean over {plan.trees} sampled trees"
     with named_errors(plan.verifier.label):
-        finished(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
+        computed_rows(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
     views = [view for warp in plan.warps for view in views_of(pair, roots.contexts, warp, plan.times)]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
     prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
@@ -232,7 +232,7 @@ def train(
         raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder with --out") from None
     opened = load_wanted(wanted)
     pair = opened.pair
-    with on_threads(pair):
+    with suitable_threads(pair):
         check_pair(pair)
         if times is None:
             remark("times of passes")

@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 
 from draftproof.experiments.grid.groups import FEWEST, few_text, mean_by_group
-from draftproof.experiments.grid.run import finished
+from draftproof.experiments.grid.run import computed_rows
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
@@ -182,7 +182,7 @@ def law_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> lis
             )
             for each, schemes in validation.tested
         }
-        return finished(work, kept, shown=False)
+        return computed_rows(work, kept, shown=False)
 
 
 def law_length(validation: Validation) -> int:
@@ -209,7 +209,7 @@ def cell_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> li
         )
         for each, scheme in validation.cells
     }
-    return finished(work, kept, "cell")
+    return computed_rows(work, kept, "cell")
 
 
 def _cell(

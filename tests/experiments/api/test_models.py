@@ -56,5 +56,5 @@ def test_other_things_are_refused() -> None:
 def test_trees_of_models_with_many_tokens_are_as_deep_as_their_rows_are_few() -> None:
     target, draft = (draftproof.from_model(model(seed, 300), PROMPT) for seed in (1, 2))
     assert draftproof.check("naive", target, draft, draftproof.Delayed(1, 0, 1), arithmetic="float64").lossless
-    with pytest.raises(draftproof.TooLarge, match="rows after 2 of them are 90,000, more than 65,536"):
+    with pytest.raises(draftproof.TooLarge, match="300 tokens and 90,000 contexts of length 2, more than 65,536"):
         target.row((1, 2))

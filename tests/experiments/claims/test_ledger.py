@@ -76,7 +76,7 @@ def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
         ran = draftproof(*words, "--json", "-")
         assert ran.code in (0, 1), ran.err
         outputs.append(ran.json)
-    assert CLAIMS[name].test.shown(outputs)
+    assert CLAIMS[name].test.refuted_by(outputs)
 
 
 def test_an_instance_that_refutes_nothing_shows_nothing(draftproof, tmp_path):
@@ -87,8 +87,8 @@ def test_an_instance_that_refutes_nothing_shows_nothing(draftproof, tmp_path):
     (tmp_path / "even.json").write_text(json.dumps(fields))
     exact = ("--instance", "even.json", "--json", "-")
     compared = draftproof("compare", "block", "gbv", "--arithmetic", "rational", *exact).json
-    assert not CLAIMS["gbv-at-least-block"].test.shown([compared])
-    assert not CLAIMS["block-accepts-with-weights"].test.shown([draftproof("check", "block", *exact).json])
+    assert not CLAIMS["gbv-at-least-block"].test.refuted_by([compared])
+    assert not CLAIMS["block-accepts-with-weights"].test.refuted_by([draftproof("check", "block", *exact).json])
 
 
 def test_the_page_and_its_instances_are_generated():

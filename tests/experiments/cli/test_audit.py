@@ -175,7 +175,7 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
     ran = draftproof("audit", "again.py:f", "--interface", "chain", "--cases", "short", "--json", "all.json")
     reuse = json.loads((tmp_path / "all.json").read_text())["reuse"]
     assert len(reuse) == 6  # the first of seven lines is no second decision
-    assert ran.out.count("one coin, two decisions: ") == 5
+    assert ran.out.count("one random number decides twice: ") == 5
     assert "and 1 more such places" in ran.out
 
 

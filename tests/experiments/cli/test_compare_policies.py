@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.models.policies.roots import AT_ROOTS, AtRoots
+from draftproof.experiments.models.policies.roots import AT_ROOTS, RootTable
 
 TEXT = ("--text", "topics", "--vocab", "2", "--target-order", "2", "--arithmetic", "rational", "--jobs", "1")
 SHAPES = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2")
@@ -48,7 +48,7 @@ def test_without_times_a_block_is_worth_its_tokens(draftproof):
 
 def test_choices_at_roots_in_fractions():
     """Three roots, two actions: the static one, the one of the most tokens per time, and the best together differ."""
-    given = AtRoots(
+    given = RootTable(
         [Fraction(1, 3)] * 3,
         [[Fraction(1), Fraction(1), Fraction(1)], [Fraction(1), Fraction(19, 10), Fraction(4)]],
         [Fraction(1), Fraction(2)],

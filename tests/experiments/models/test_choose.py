@@ -29,7 +29,7 @@ from draftproof.experiments.models.measure.halving import (
     VerifierBatch,
     run_pilots,
 )
-from draftproof.experiments.models.measure.writers import same_settings
+from draftproof.experiments.models.measure.writers import ignored_generation_settings
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import lossless_for
@@ -128,7 +128,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(
 def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     schemes, store = [Delayed(1, 0, 1), Delayed(1, 0, 2), Delayed(2, 0, 1)], Store(None)
     search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3), store=store)
-    with same_settings(where):
+    with ignored_generation_settings(where):
         chosen = search.chosen()
     assert len(chosen.worth) == 1
     assert chosen.rounds.count == 2
@@ -139,7 +139,7 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
         "for want of time the best was confirmed in 1 of 5 rounds",
     ]
     enough = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6), store=store)
-    with same_settings(where):
+    with ignored_generation_settings(where):
         tried = enough.chosen()
     assert len(tried.worth) + len(tried.left_out) == 3  # bounds by the clock leave some out
     assert tried.rounds.count == 2

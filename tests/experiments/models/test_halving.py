@@ -31,7 +31,14 @@ from draftproof.experiments.models.measure.halving import (
     successive_halving,
 )
 from draftproof.experiments.models.measure.rounds import Turn, ratio
-from draftproof.experiments.models.measure.writers import ASSISTED, GENERATE, LOOP, plain_ways, same_settings, written
+from draftproof.experiments.models.measure.writers import (
+    ASSISTED,
+    GENERATE,
+    LOOP,
+    ignored_generation_settings,
+    plain_ways,
+    timed_text,
+)
 from draftproof.experiments.models.pair.eagle import new_head
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
@@ -52,7 +59,7 @@ def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) 
     assert beside_plain(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
     combinations = [(NAIVE, ONE)] * (BASELINE_EVERY + 1)
     where = setting(exact_pair, Sampling(), [(0,), (1,)], 0)
-    with same_settings(where):
+    with ignored_generation_settings(where):
         found = successive_halving(
             where, combinations, [EXPECTED] * len(combinations), [GENERATE, LOOP], Amount(2, 3, 2)
         )
@@ -76,7 +83,7 @@ def test_rounds_that_are_kept_are_not_measured_again(exact_pair: Pair) -> None:
         return dict(kept[str(about)])
 
     def run(rounds: int) -> Rounds:
-        with same_settings(where):
+        with ignored_generation_settings(where):
             return successive_halving(where, [(NAIVE, ONE)], [EXPECTED], [GENERATE], Amount(2, 3, rounds), step)
 
     first, again = run(2), run(3)
@@ -88,11 +95,11 @@ def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_a
     pair = random_pair()
     pair.target.generation_config.eos_token_id = list(range(8))  # so that `generate` would stop at once
     where = setting(pair, Sampling(), [(1, 2, 3)], 0)
-    with same_settings(where):
+    with ignored_generation_settings(where):
         seconds, why = plain_ways(where, 9)
         assert (set(seconds), why) == ({GENERATE, LOOP, ASSISTED}, "")
         for way in (*seconds, (NAIVE, Delayed(1, 0, 4))):
-            assert written(where, way, 9, 0, 0).written == 9
+            assert timed_text(where, way, 9, 0, 0).written == 9
     assert pair.target.generation_config.eos_token_id == list(range(8))
 
 
@@ -101,11 +108,11 @@ def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_ge
     where = setting(
         replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Sampling(), [(1, 2, 3)], 0
     )
-    with same_settings(where):
+    with ignored_generation_settings(where):
         seconds, why = plain_ways(where, 6)
         assert set(seconds) == {GENERATE, LOOP}
         assert why.startswith("assisted generation of transformers is not measured")
-        assert written(where, (NAIVE, Delayed(2, 0, 2)), 6, 0, 0).written == 6
+        assert timed_text(where, (NAIVE, Delayed(2, 0, 2)), 6, 0, 0).written == 6
 
 
 def rounds_of(*rates: Sequence[float], roots: int = 2, expected: Sequence[AlongText] | None = None) -> Rounds:

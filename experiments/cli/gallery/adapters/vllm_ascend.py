@@ -10,7 +10,8 @@ from typing import Any
 from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.symbolic import locate_function
 
-_NAMES = {"global.PLACEHOLDER_TOKEN_ID": -1}
+#: Global names of the file, with the values that its other modules give them.
+_GLOBALS = {"global.PLACEHOLDER_TOKEN_ID": -1}
 
 
 def token_wise(checkout: Path, path: str) -> Any:
@@ -25,7 +26,7 @@ def block(checkout: Path, path: str) -> Any:
 
 
 def _sampler(file: Path, judging: str, recovering: str) -> Any:
-    judge, recover = (locate_function(file, name, _NAMES).function for name in (judging, recovering))
+    judge, recover = (locate_function(file, name, _GLOBALS).function for name in (judging, recovering))
     torch = torch_module("the gallery")
 
     def rejection_sample(tokens: Any, q: Any, p: Any) -> Any:
