@@ -1,8 +1,8 @@
 """The best fixed topology under recursive rejection without replacement, with all rows known.
 
-A place in a topology is a list of birth numbers: `(2, 1)` is the first child of the root's second. The probability that
+A place in a topology is a list of child indices: `(2, 1)` is the first child of the root's second. The probability that
 verification takes the token at a place depends on the place alone, not on what else is drafted later, so the block
-efficiency of a topology is the sum over its places. Sequoia plans with one acceptance rate for every birth number, the
+efficiency of a topology is the sum over its places. Sequoia plans with one acceptance rate for every child index, the
 average over contexts; here every place has its own.
 """
 
@@ -17,14 +17,14 @@ from draftproof.simulator.protocol import Context, TokenProcess
 #: Nodes of the largest topology that is searched: the number of places doubles with every node.
 MOST_NODES = 14
 
-#: Birth numbers from the root down.
+#: Child indices, from 1, from the root down.
 Place = tuple[int, ...]
 
 
 def best_topology(target: TokenProcess, draft: TokenProcess, nodes: int, depth: int) -> tuple[Any, tuple[int, ...]]:
     """The largest block efficiency of a topology of at most `nodes` tokens and this depth, and the topology.
 
-    It is as `Topology` has it: numbers of children, node by node and level by level. Ties go to fewer nodes.
+    The topology is given as to `Topology`: numbers of children, node by node, level by level. Ties go to fewer nodes.
     Raises `TooLarge` above 14 nodes.
     """
     if nodes > MOST_NODES:
@@ -62,22 +62,24 @@ def place_masses(target: TokenProcess, draft: TokenProcess, nodes: int, depth: i
     for place, reached in waiting:  # grows while it is walked
         if len(place) == depth:
             continue
-        coming: dict[tuple[Context, tuple[int, ...]], Any] = {(context, ()): mass for context, mass in reached.items()}
-        for birth in range(1, nodes - sum(place) + 1):  # a place needs its elder siblings: as many nodes as its sum
-            taken, missed = _tried(slots, coming)
+        slot_masses: dict[tuple[Context, tuple[int, ...]], Any] = {
+            (context, ()): mass for context, mass in reached.items()
+        }
+        for index in range(1, nodes - sum(place) + 1):  # a place needs its elder siblings: as many nodes as its sum
+            taken, missed = _tried(slots, slot_masses)
             if not taken:
                 break
-            masses[*place, birth] = sum(taken.values())
-            waiting.append(((*place, birth), taken))
-            coming = missed
+            masses[*place, index] = sum(taken.values())
+            waiting.append(((*place, index), taken))
+            slot_masses = missed
     return masses
 
 
-def _tried(slots: Slots, coming: dict[Any, Any]) -> tuple[dict[Context, Any], dict[Any, Any]]:
-    """After one more child of each context: the masses accepted there, and the slots of the next child."""
+def _tried(slots: Slots, slot_masses: dict[Any, Any]) -> tuple[dict[Context, Any], dict[Any, Any]]:
+    """One more child at every slot: the masses of the accepted contexts, and those of the slots after a rejection."""
     taken: dict[Context, Any] = defaultdict(lambda: 0)
     missed: dict[Any, Any] = defaultdict(lambda: 0)
-    for (context, tried), mass in coming.items():
+    for (context, tried), mass in slot_masses.items():
         for draw in slots.draws((context, tried)):
             accepted = mass * draw.probability * draw.accepted
             if accepted > 0:

@@ -67,9 +67,9 @@ def subset_acceptance(p: Vector, meeting: Callable[[Iterable[int]], Any]) -> Any
         raise TooLarge(f"2^{len(p)} subsets; the enumeration is for at most {ALL_SUBSETS} tokens")
     tokens = range(len(p))
     return min(
-        sum((p[y] for y in tokens if y not in some), start=p[0] * 0) + meeting(some)
+        sum((p[y] for y in tokens if y not in subset), start=p[0] * 0) + meeting(subset)
         for size in range(len(p) + 1)
-        for some in combinations(tokens, size)
+        for subset in combinations(tokens, size)
     )
 
 

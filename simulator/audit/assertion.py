@@ -20,7 +20,7 @@ from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
 from draftproof.simulator.verdicts.standard import judge_of, standard_check
 
-#: Lines of a message about coins that decide twice.
+#: A message names at most this many places where one random number decides twice.
 REUSE_SHOWN = 5
 
 
@@ -42,12 +42,14 @@ def make_audit(
 
     interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
     "numpy", "torch" or "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
-    rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself,
-    such as "temperature=.7,top_p=.9". typed, notes: see `Audited`.
+    rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself, such
+    as "temperature=.7,top_p=.9". coins, typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
-    if rows.library == "torch" and not isinstance(function, WorkerFunction):  # followed from the first call on
+    if rows.library == "torch" and not isinstance(
+        function, WorkerFunction
+    ):  # imported before the first call, which it follows
         torch_module("rows in torch")
     if rows.library == "jax" and not isinstance(function, WorkerFunction):
         jax_module("rows in jax")
@@ -115,9 +117,9 @@ def _message(record: Record) -> str:
     if verdict.alarm:
         about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
     about += [f"{audit.name} fails {failure}" for failure in record.failures]
-    about += [f"{audit.name} at a corner coin: {corner}" for corner in record.corners]
+    about += [f"{audit.name} at a boundary value of a random number: {corner}" for corner in record.corners]
     reuse = list(audit.audited.log.reuse)
-    about += [f"one coin, two decisions: {place}" for place in reuse[:REUSE_SHOWN]]
+    about += [f"one random number decides twice: {place}" for place in reuse[:REUSE_SHOWN]]
     about += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
     return "\n".join(about)
 
@@ -133,10 +135,10 @@ def assert_lossless(
 ) -> None:
     """Raise `AssertionError` with the witness unless a verifier, or any function that is one, is found lossless.
 
-    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise), and where no instance is
-    given by the standard check, in all of its instances, on that scheme alone where one is given. A plain function is
-    audited: options such as `interface="chain"` say how it is called, and it is judged on the default instances where
-    target and draft are left out; see `draftproof.simulator.audit`.
+    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise). Without an instance it is
+    judged by the standard check, on `scheme` alone if that is given. A plain function is audited: options such as
+    `interface="chain"` say how it is called, and without target and draft it is judged on the default instances; see
+    `draftproof.simulator.audit`.
     Raises `InvalidInput` for half an instance, and what `check` and `standard_check` raise.
     """
     if not isinstance(verifier, Verifier):

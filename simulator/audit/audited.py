@@ -91,8 +91,8 @@ class Log:
     """What the runs of a function showed beside their verdicts.
 
     reuse: places where one coin decides twice. notes: what the law assumes. left_out: the largest probability of a
-    branch that counts as rounding and is left out (see `Kind`). replayed: by target row, trees and answers of the runs
-    that were repeated at several points of real numbers. events: coins with boundary values in the last run.
+    branch that counts as rounding and is left out (see `NumberKind`). replayed: by target row, trees and answers of the
+    runs that were repeated at several points of real numbers. events: coins with boundary values in the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)

@@ -19,7 +19,7 @@ LIBRARIES = ("python", "numpy", "torch", "jax")
 
 
 @dataclass(frozen=True)
-class Kind:
+class NumberKind:
     """A kind of number for the rows of an audited function.
 
     arithmetic: of the law. tolerance: the largest deviation that counts as zero: some thousand roundings of a float64
@@ -37,14 +37,14 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("rational", RATIONAL, 0, 0),
-        Kind("float64", FLOAT64, 1e-12, 2.0**-44),
-        Kind("float32", FLOAT64, 1e-5, 2.0**-21),
+        NumberKind("rational", RATIONAL, 0, 0),
+        NumberKind("float64", FLOAT64, 1e-12, 2.0**-44),
+        NumberKind("float32", FLOAT64, 1e-5, 2.0**-21),
     )
 }
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> NumberKind:
     """The kind of number of that name; raises `InvalidInput` for any other."""
     if name not in KINDS:
         raise InvalidInput(f"unknown arithmetic {name!r} for an audit; choose {', '.join(KINDS)}")
@@ -60,7 +60,7 @@ class RowForm:
     """
 
     library: str = "python"
-    kind: Kind = KINDS["float64"]
+    kind: NumberKind = KINDS["float64"]
     logits: bool = False
 
     def __post_init__(self) -> None:
@@ -88,8 +88,8 @@ class RowForm:
         torch = torch_module("this interface")
         return torch.tensor(plain, dtype=getattr(torch, self.kind.name))
 
-    def whole(self, values: Any) -> Any:
-        """Whole numbers, such as tokens, in the same library."""
+    def integers(self, values: Any) -> Any:
+        """Integers, such as tokens, in the same library."""
         if self.library == "python":
             return values
         if self.library == "numpy":

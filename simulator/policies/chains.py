@@ -14,17 +14,17 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 EXACT_STATES = 128
 
 
-def assert_one_class(moves: Any, what: str) -> None:
+def assert_one_class(transitions: Any, what: str) -> None:
     """Raise `InvalidInput` unless the chain, shape `(n, n)`, forgets where it started: one closed class of states."""
-    links = csr_matrix(np.asarray(moves != 0, dtype=bool))
+    links = csr_matrix(np.asarray(transitions != 0, dtype=bool))
     count, labels = connected_components(links, connection="strong")
     leaves = np.zeros(count, dtype=bool)
     rows, columns = links.nonzero()
     leaves[labels[rows][labels[rows] != labels[columns]]] = True
     if (~leaves).sum() != 1:
         raise InvalidInput(
-            f"under {what} blocks stay for ever among some states that depend on the root: there is no one long run; "
-            "give rows without zeros, or other shapes"
+            f"under {what} the chain of block starts has several closed classes, and the root decides between them: "
+            "there is no single long-run rate; give rows without zeros, or other shapes"
         )
 
 
@@ -39,22 +39,22 @@ def solved(matrix: Any, right: Any) -> Any:
     return np.array([solution[i, 0] for i in range(size)], dtype=object)
 
 
-def stationary(moves: Any) -> Any:
+def stationary(transitions: Any) -> Any:
     """The stationary law of a chain with one closed class, shape `(n,)`."""
-    system = _identity(moves) - moves.T
+    system = _identity(transitions) - transitions.T
     system[-1] = system[-1] * 0 + 1  # one balance follows from the others
-    right = moves[0] * 0
+    right = transitions[0] * 0
     right[-1] = right[-1] + 1
     law = solved(system, right)
-    return law if arithmetic_of(moves).exact else np.maximum(law, 0.0)  # rounding may leave -1e-17
+    return law if arithmetic_of(transitions).exact else np.maximum(law, 0.0)  # rounding may leave -1e-17
 
 
-def gain_and_bias(moves: Any, tokens: Any, times: Any) -> tuple[Any, Any]:
+def gain_and_bias(transitions: Any, tokens: Any, times: Any) -> tuple[Any, Any]:
     """Tokens per time in the long run, and the relative value `h` of each start, `(n,)`, with `h[0] = 0`.
 
-    `h(s) = tokens(s) - gain times(s) + sum moves(s, s') h(s')`.
+    `h(s) = tokens(s) - gain times(s) + sum transitions(s, s') h(s')`.
     """
-    system = _identity(moves) - moves
+    system = _identity(transitions) - transitions
     system[:, 0] = times  # in place of h[0], which is 0
     solution = solved(system, tokens)
     gain, bias = solution[0], solution.copy()

@@ -130,9 +130,8 @@ class Costing:
             if self.known[trial] > QUICK:
                 break
         step_seconds = self.known[trial] / steps(self.verifier, trial, size)
-        shared = (
-            max(scheme.depth, 1) if work.mode == COLLAPSED else 1
-        )  # a shape adds a step to the pass of a shorter one
+        # a collapsed pass serves every depth up to its own, so each depth pays one step of it
+        shared = max(scheme.depth, 1) if work.mode == COLLAPSED else 1
         if _CALL not in self.known:
             self.known[_CALL] = self._call_seconds(sample)
         return Cost(work.engine, work.steps, work.steps * step_seconds / shared + self.known[_CALL], work=work)

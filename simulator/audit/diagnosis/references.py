@@ -51,7 +51,7 @@ class TokenWise:
     accept_p, accept_q, correct_p, correct_q: by how many positions the rows are off where a token is judged, and where
     a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether the row before the first
     is the last one, as with Python's index -1; otherwise positions are clipped. relaxed: `w` of the acceptance
-    `1 - w + w p/q`, 1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where
+    `1 - w + w p/q`, 1 for the exact one. randomised: whether a coin decides; otherwise a token is accepted where
     `p >= q`. swapped: whether a token is accepted with `q / p`.
     """
 
@@ -63,7 +63,7 @@ class TokenWise:
     bonus: int = 0
     wraps: bool = False
     relaxed: Any = 1
-    tossed: bool = True
+    randomised: bool = True
     swapped: bool = False
 
     card: ClassVar[Card] = card_of("token-by-token verification", single_path=True)
@@ -80,10 +80,11 @@ class TokenWise:
 
         for place, node in enumerate(path[:-1]):
             token = node.children[0]
-            over, judged = p(place + self.accept_p), q(place + self.accept_q)
-            over, judged = (judged, over) if self.swapped else (over, judged)
-            ratio = acceptance(over, judged, token) if judged[token] > 0 else 1
-            accepted = coin.flip(1 - self.relaxed + self.relaxed * ratio) if self.tossed else ratio >= 1
+            numerator, denominator = p(place + self.accept_p), q(place + self.accept_q)
+            if self.swapped:
+                numerator, denominator = denominator, numerator
+            ratio = acceptance(numerator, denominator, token) if denominator[token] > 0 else 1
+            accepted = coin.flip(1 - self.relaxed + self.relaxed * ratio) if self.randomised else ratio >= 1
             if not accepted:
                 weights = self.corrections.weights(p(place + self.correct_p), q(place + self.correct_q))
                 return Verdict(node.context, coin.choose(weights))
@@ -95,7 +96,7 @@ class Blockwise:
     """Block verification of the first path.
 
     capped: whether the weight of the last token is built from capped ones; otherwise it is the product of all ratios,
-    and only its end is capped. weights: whether depths are accepted with the weights themselves.
+    capped once, at 1. weights: whether depths are accepted with the weights themselves.
     """
 
     corrections: Corrections = RESIDUAL

@@ -83,7 +83,7 @@ def untossed() -> Iterator[Suspect]:
     """Acceptance where `p >= q`, without a coin."""
     for kind in ("residual", "target"):
         text = f"accepting a token exactly where p >= q, correcting from {'p' if kind == 'target' else '(p - q)+'}"
-        yield Suspect("acceptance without a coin", text, TokenWise(Corrections(kind), tossed=False))
+        yield Suspect("acceptance without a coin", text, TokenWise(Corrections(kind), randomised=False))
 
 
 def swapped() -> Iterator[Suspect]:

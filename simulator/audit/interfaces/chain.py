@@ -26,7 +26,7 @@ def _call(call: Call) -> list[Verdict]:
     if not call.batched:
         [nodes] = paths
         result = call(
-            call.rows.whole(list(nodes[-1].context)),
+            call.rows.integers(list(nodes[-1].context)),
             call.rows.array([node.draft for node in nodes[:-1]]),
             call.rows.array([node.target for node in nodes]),
             **_noise(call, 3, (), len(nodes) - 1, len(nodes[0].target)),
@@ -35,10 +35,10 @@ def _call(call: Call) -> list[Verdict]:
     lengths = [len(nodes) - 1 for nodes in paths]
     longest, size = max(lengths), len(paths[0][0].target)
     result = call(
-        call.rows.whole([[*nodes[-1].context, *[PLACEHOLDER] * (longest + 1 - len(nodes))] for nodes in paths]),
+        call.rows.integers([[*nodes[-1].context, *[PLACEHOLDER] * (longest + 1 - len(nodes))] for nodes in paths]),
         call.rows.array([_padded(nodes[:-1], "draft", longest, size) for nodes in paths]),
         call.rows.array([_padded(nodes, "target", longest + 1, size) for nodes in paths]),
-        call.rows.whole(lengths),
+        call.rows.integers(lengths),
         **_noise(call, 4, (len(paths),), longest, size),
     )
     return [

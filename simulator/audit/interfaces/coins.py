@@ -37,14 +37,14 @@ def _count(paths: Paths) -> int:
 
 
 _ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
-    "draft_token_ids": lambda call, paths: call.rows.whole([t for path in paths for t in path[-1].context]),
-    "cu_num_draft_tokens": lambda call, paths: call.rows.whole(list(accumulate(len(path) - 1 for path in paths))),
-    "num_draft_tokens": lambda call, paths: call.rows.whole([len(path) - 1 for path in paths]),
+    "draft_token_ids": lambda call, paths: call.rows.integers([t for path in paths for t in path[-1].context]),
+    "cu_num_draft_tokens": lambda call, paths: call.rows.integers(list(accumulate(len(path) - 1 for path in paths))),
+    "num_draft_tokens": lambda call, paths: call.rows.integers([len(path) - 1 for path in paths]),
     "max_spec_len": lambda call, paths: max(len(path) - 1 for path in paths),
     "draft_probs": lambda call, paths: call.rows.array([node.draft for path in paths for node in path[:-1]]),
     "target_probs": _targets,
     "bonus_probs": lambda call, paths: call.rows.array([path[-1].target for path in paths]),
-    "bonus_token_ids": lambda call, paths: call.rows.whole([call.coin.choose(path[-1].target) for path in paths]),
+    "bonus_token_ids": lambda call, paths: call.rows.integers([call.coin.choose(path[-1].target) for path in paths]),
     "uniforms": lambda call, paths: _uniforms(call, _count(paths)),
     "final_uniforms": lambda call, paths: _uniforms(call, len(paths)),
     "noise": lambda call, paths: random_argument(call, "noise", (len(paths),), 0, len(paths[0][0].target)),

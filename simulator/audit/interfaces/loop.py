@@ -81,10 +81,10 @@ def _call(call: Call) -> list[Verdict]:
     tables = Table(root, "target"), Table(root, "draft")
     if call.rows.library == "torch":
         models: Any = [causal_model(table, call.rows) for table in tables]
-        prompt = call.rows.whole([list(PROMPT)])
+        prompt = call.rows.integers([list(PROMPT)])
     else:
         models = [Model(table, call) for table in tables]
-        prompt = call.rows.whole(list(PROMPT))
+        prompt = call.rows.integers(list(PROMPT))
     return [_read(call(*models, prompt, wanted), wanted)]
 
 

@@ -29,7 +29,7 @@ def _call(call: Call) -> list[Verdict]:
         parts[2].append([_rows(root, path, "draft", depth, size) for path in padded])
     if not call.batched:
         parts = [part[0] for part in parts]
-    arguments = [call.rows.array(parts[0]), call.rows.whole(parts[1]), call.rows.array(parts[2])]
+    arguments = [call.rows.array(parts[0]), call.rows.integers(parts[1]), call.rows.array(parts[2])]
     result = call(*arguments[: 3 if _wants_draft(call) else 2])
     if not call.batched:
         return [_read(call, result, call.nodes[0], requests[0])]

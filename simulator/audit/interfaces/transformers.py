@@ -16,7 +16,7 @@ def _call(call: Call) -> list[Verdict]:
     nodes = first_path(call.nodes[0])
     rows = replace(call.rows, logits=True)
     result = call(
-        rows.whole([list(nodes[-1].context)]),
+        rows.integers([list(nodes[-1].context)]),
         rows.array([[node.draft for node in nodes[:-1]]]),
         len(nodes) - 1,
         rows.array([[node.target for node in nodes]]),

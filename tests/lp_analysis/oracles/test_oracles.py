@@ -90,7 +90,7 @@ def test_masses_of_places_add_up_to_the_block_efficiency() -> None:
     places = [(1,), (2,), (1, 1), (1, 2), (2, 1)]
     total = 1 + sum(masses[place] for place in places)
     assert as_python(total) == efficiency("rejection_without_replacement", given, Topology((2, 2, 1, 0, 0, 0)))
-    assert sum(masses[birth,] for birth in (1, 2, 3)) == 1  # three different tokens of three
+    assert sum(masses[index,] for index in (1, 2, 3)) == 1  # three different tokens of three
     with pytest.raises(TooLarge, match="15 nodes are more than 14"):
         best_topology(given.target, given.draft, 15, 2)
 

@@ -163,7 +163,7 @@ def test_worlds_that_cannot_be_are_refused():
         exhaustive(world(3, (2, 1)).tables(actions("naive"), time))
     turning = MarkovProcess(RATIONAL.vector([[0, 1], [1, 0]]), (0,))
     fixed = MarkovPair.of(turning, turning, False).tables(actions("naive", (Delayed(1, 0, 1),)), time)
-    with pytest.raises(InvalidInput, match="there is no one long run"):
+    with pytest.raises(InvalidInput, match="there is no single long-run rate"):
         static_values(fixed)
 
 
