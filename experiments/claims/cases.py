@@ -26,19 +26,21 @@ TREES = Cases(CASES["delayed"], deeper=((2, Delayed(3, 1, 2)), (3, Delayed(2, 0,
 SMALL = Cases(((2, Delayed(2, 0, 2)), (2, Delayed(3, 0, 2)), (2, Delayed(2, 1, 1))), count=3)
 #: Enough random instances to find counterexamples to refuted claims.
 SEARCHED = Cases(CASES["delayed"], count=24)
-TEXTURE = Cases(CASES["without_replacement"] + CASES["topology"], deeper=((2, Topology((2, 2, 2, 0, 0, 0, 0))),))
-DROPPED = Cases(
+#: Trees without replacement, and trees of a fixed topology.
+OTHER_TREES = Cases(CASES["without_replacement"] + CASES["topology"], deeper=((2, Topology((2, 2, 2, 0, 0, 0, 0))),))
+NO_REPLACEMENT = Cases(
     ((2, WithoutReplacement(2, 0, 2)), (3, WithoutReplacement(2, 1, 1)), (3, WithoutReplacement(3, 0, 1))),
     count=10,
     deeper=((3, WithoutReplacement(3, 0, 2)), (4, WithoutReplacement(2, 0, 2))),
 )
-#: Token-level verification exceeds traversal on about one in fifty of these; shrinking such an instance takes long.
-DROPPED_WIDE = Cases(((4, WithoutReplacement(2, 0, 2)),), count=50)
+#: Token-level verification has a higher block efficiency than traversal on about one in fifty of these; shrinking such
+#: an instance takes long.
+NO_REPLACEMENT_WIDE = Cases(((4, WithoutReplacement(2, 0, 2)),), count=50)
 DYSPEC = Cases(((2, DySpec(3)), (2, DySpec(4)), (3, DySpec(3))), deeper=((3, DySpec(5)), (4, DySpec(3))))
 PRUNED = Cases(((2, DySpecPruned(2)), (3, DySpecPruned(2))))
 STOPPING = Cases(((2, Adaptive()), (3, Adaptive(1, 0, 2))), deeper=((3, Adaptive(1, 1, 2)),))
 DROPPING = Cases(((2, AdaptiveDropping()), (3, AdaptiveDropping(1, 0, 2))))
-TOP = Cases(CASES["top_k"])
+TOP_K = Cases(CASES["top_k"])
 
 
 def full_support(instance: Instance, _: DraftScheme) -> bool:

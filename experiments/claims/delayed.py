@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from draftproof.experiments.claims import formulas, growth, measures, rules
-from draftproof.experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP, TREES, full_support
+from draftproof.experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP_K, TREES, full_support
 from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Measured, Open, Outcome, Variant
 from draftproof.experiments.claims.planted import STEPS
 from draftproof.experiments.claims.statements import (
@@ -19,7 +19,7 @@ from draftproof.experiments.claims.statements import (
     Lossless,
     Run,
     SameLaw,
-    judged,
+    check_spec,
 )
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
@@ -190,7 +190,9 @@ def _several(_: Instance, scheme: DraftScheme) -> bool:
 
 
 def _block_gains(instance: Instance, scheme: DraftScheme) -> bool:
-    return judged("block", instance, scheme).block_efficiency > judged("naive", instance, scheme).block_efficiency
+    return (
+        check_spec("block", instance, scheme).block_efficiency > check_spec("naive", instance, scheme).block_efficiency
+    )
 
 
 def _never_above(one: str, other: str) -> Iterator[Claim]:
@@ -235,7 +237,7 @@ def _trees() -> Iterator[Claim]:
     yield Exact(
         "only-nss-on-fixed-trees", source("the deterministic tree setting"),
         "On trees that are fixed by q, with p and q nowhere 0, whatever is not naive sampling is lossy.",
-        OthersAreLossy(f"{HERE}/planted.py:FirstPath"), TOP,
+        OthersAreLossy(f"{HERE}/planted.py:FirstPath"), TOP_K,
         Variant("nor is naive sampling itself lossless", Lossless("nss", lossy=True, only=_branching)),
         true_variant=Variant("PointMass has its law", OthersAreLossy(f"{HERE}/planted.py:PointMass")),
         note="It accepts less. Those of the registry that read q are lossy there (`matrix`).",
@@ -258,7 +260,7 @@ class OthersAreLossy:
             return Outcome(True, applies=False)
         if SameLaw(self.spec, "nss").evaluate(instance, scheme).holds:
             return Outcome(True)
-        check, nss = judged(self.spec, instance, scheme), judged("nss", instance, scheme)
+        check, nss = check_spec(self.spec, instance, scheme), check_spec("nss", instance, scheme)
         text = f"{self.spec} is lossless and brings {check.block_efficiency}, nss {nss.block_efficiency}"
         compare = ("compare", self.spec, "nss", "--instance", FILE, "--arithmetic", "rational")
         return Outcome(not check.lossless, text, (("check", self.spec, "--instance", FILE), compare))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from draftproof.experiments.claims.statements import judged
+from draftproof.experiments.claims.statements import check_spec
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import DySpec, OptTree, Topology
@@ -70,7 +70,7 @@ def fixed_tree_efficiency(by_target: bool, instance: Instance, scheme: DraftSche
     """Whether naive sampling on a deterministic tree brings 1 plus the target, else draft, mass of its nodes."""
     process = instance.target if by_target else instance.draft
     claimed = 1 + as_python(sum((reach(process, c) for c in drafted(scheme, instance.draft)), RATIONAL.number(0)))
-    efficiency = judged("nss", instance, scheme).block_efficiency
+    efficiency = check_spec("nss", instance, scheme).block_efficiency
     return None if efficiency == claimed else f"nss {efficiency}, claimed {claimed}"
 
 

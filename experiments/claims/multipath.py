@@ -18,7 +18,7 @@ from draftproof.experiments.claims.statements import (
     Reachable,
     Run,
     SameLaw,
-    judged,
+    check_spec,
 )
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import Delayed, SpecHub
@@ -107,7 +107,7 @@ def _with_fewer(scheme: DraftScheme) -> DraftScheme:
 
 
 def _optimum_at_least_block(instance: Instance, scheme: DraftScheme) -> str | None:
-    upper, block = optimum(instance.target, instance.draft, scheme).upper, judged("block", instance, scheme)
+    upper, block = optimum(instance.target, instance.draft, scheme).upper, check_spec("block", instance, scheme)
     return None if upper >= block.block_efficiency else f"at most {upper}, block {block.block_efficiency}"
 
 

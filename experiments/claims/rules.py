@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from draftproof.experiments.claims.planted import STEPS
-from draftproof.experiments.claims.statements import judged, verifier
+from draftproof.experiments.claims.statements import check_spec, verifier
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
@@ -51,7 +51,7 @@ def estimated(spec: str, distinct: bool, instance: Instance, scheme: DraftScheme
     mean = RATIONAL.number(0)
     for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
         mean += weight * _estimate(branch, tree.root(instance.target, instance.draft), distinct)
-    efficiency = judged(spec, instance, scheme).block_efficiency
+    efficiency = check_spec(spec, instance, scheme).block_efficiency
     return None if as_python(mean) == efficiency else f"{spec}: mean {as_python(mean)}, block efficiency {efficiency}"
 
 
@@ -147,7 +147,7 @@ def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftSc
     if not best.lossless or bounds.upper - best.block_efficiency > GAP:
         return f"path selection attains {best.block_efficiency}, the bound is {bounds.upper}"
     for spec in specs:
-        efficiency = judged(spec, instance, scheme).block_efficiency
+        efficiency = check_spec(spec, instance, scheme).block_efficiency
         if efficiency > bounds.upper:
             return f"{spec} {efficiency} exceeds {bounds.upper}"
     return None

@@ -26,12 +26,12 @@ _RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "=": 
 
 @cache
 def verifier(spec: str) -> Verifier:
-    """The verifier with this text, in which `HERE` is the folder of this module."""
+    """The verifier of a specification, in which `HERE` is the folder of this module."""
     return find_verifier(spec.replace(HERE, str(Path(__file__).parent))).verifier
 
 
-def judged(spec: str, instance: Instance, scheme: DraftScheme) -> Check:
-    """The exact verdict on one instance."""
+def check_spec(spec: str, instance: Instance, scheme: DraftScheme) -> Check:
+    """The exact check of the verifier of a specification on one instance."""
     return check(verifier(spec), instance.target, instance.draft, scheme)
 
 
@@ -42,7 +42,7 @@ def always(_: Instance, __: DraftScheme) -> bool:
 
 @dataclass(frozen=True)
 class Lossless:
-    """The verifier is lossless; with `lossy`, it is not. scheme: makes another draft scheme of that of the case."""
+    """The verifier is lossless; with `lossy`, it is not. scheme: makes the draft scheme from that of the case."""
 
     spec: str
     lossy: bool = False
@@ -52,11 +52,11 @@ class Lossless:
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not self.only(instance, scheme):
             return Outcome(True, applies=False)
-        meant = self.scheme(scheme) if self.scheme else scheme
-        check = judged(self.spec, instance, meant)
-        other = ("--scheme", scheme_spec(meant)) if self.scheme else ()
+        used_scheme = self.scheme(scheme) if self.scheme else scheme
+        check = check_spec(self.spec, instance, used_scheme)
+        option = ("--scheme", scheme_spec(used_scheme)) if self.scheme else ()
         text = f"{self.spec} is lossless" if check.lossless else f"{self.spec}: {check.violation}"
-        return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
+        return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *option),))
 
     def refuted_by(self, outputs: Outputs) -> bool:
         return any(output.get("lossless") is self.lossy for output in outputs)
@@ -94,7 +94,9 @@ class Efficiency:
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not self.only(instance, scheme):
             return Outcome(True, applies=False)
-        one, other = (judged(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right))
+        one, other = (
+            check_spec(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right)
+        )
         text = f"{self.left.label(scheme)} {one}, {self.right.label(scheme)} {other}"
         return Outcome(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
 
@@ -107,7 +109,7 @@ class Efficiency:
         )
 
     def refuted_by(self, outputs: Outputs) -> bool:
-        """See `Statement`: the rows in the order of the commands."""
+        """See `Statement`; rows of `left` come first, as its command does."""
         rows = [row for output in outputs for row in output["rows"]]
         one, other = (Fraction(row["block_efficiency"]) for row in rows)
         return not _RELATIONS[self.relation](one, other + self.margin)
@@ -123,7 +125,7 @@ class SameLaw:
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         laws = [block_law(verifier(spec), instance.target, instance.draft, scheme) for spec in (self.left, self.right)]
         one, other = ([table.tolist() for table in law.correction] for law in laws)
-        text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, other laws"
+        text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, different laws"
         compare = ("compare", self.left, self.right, "--instance", FILE, "--arithmetic", "rational")
         return Outcome(one == other, text, (compare,))
 
@@ -145,7 +147,7 @@ class Acceptance:
         rate = checked.block_efficiency - 1
         k = scheme.as_dict().get("K", 2)
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), k))
-        text = f"{self.spec} accepts with {rate}, not {claimed}"
+        text = f"{self.spec} accepts with probability {rate}, not {claimed}"
         return Outcome(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
 
     def refuted_by(self, outputs: Outputs) -> bool:
@@ -164,11 +166,11 @@ class Attains:
     least: Fraction = Fraction(1)
 
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        check = judged(self.spec, instance, scheme).block_efficiency
+        efficiency = check_spec(self.spec, instance, scheme).block_efficiency
         upper = optimum(instance.target, instance.draft, scheme).upper
-        text = f"{self.spec} {check}, while {float(upper):.6f} is not exceeded"
+        text = f"{self.spec} {efficiency}, upper bound {float(upper):.6f}"
         commands = (("check", self.spec, "--instance", FILE), ("bound", "--instance", FILE))
-        return Outcome(check >= self.least * upper, text, commands)
+        return Outcome(efficiency >= self.least * upper, text, commands)
 
     def refuted_by(self, outputs: Outputs) -> bool:
         return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])

@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from draftproof.experiments.claims import growth, measures
-from draftproof.experiments.claims.cases import DROPPED, DROPPED_WIDE, DYSPEC, PATHS, PRUNED, SEARCHED, TEXTURE, TREES
+from draftproof.experiments.claims.cases import (
+    DYSPEC,
+    NO_REPLACEMENT,
+    NO_REPLACEMENT_WIDE,
+    OTHER_TREES,
+    PATHS,
+    PRUNED,
+    SEARCHED,
+    TREES,
+)
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Measured, Variant
 from draftproof.experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
 from draftproof.simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
@@ -32,7 +41,7 @@ def _traversal() -> Iterator[Claim]:
     yield Exact(
         "traversal-lossless", Source(key, "losslessness on any tree"),
         "Traversal verification is lossless on trees of i.i.d. paths and of children without replacement.",
-        Lossless("traversal"), Cases((*TREES.shapes, *TEXTURE.shapes), deeper=TREES.deeper + TEXTURE.deeper),
+        Lossless("traversal"), Cases((*TREES.shapes, *OTHER_TREES.shapes), deeper=TREES.deeper + OTHER_TREES.deeper),
         Variant("also if leaves are visited in the order of insertion", Lossless("traversal_insertion_order"), FAILING),
     )  # fmt: skip
     yield Exact(
@@ -44,11 +53,11 @@ def _traversal() -> Iterator[Claim]:
     yield Exact(
         "traversal-at-least-token-level", Source(key, "against token-level verification"),
         "On trees of children without replacement traversal never brings less than token-level verification.",
-        Every(tuple(Efficiency(Run(name), "<=", Run("traversal")) for name in token)), DROPPED_WIDE,
-        Variant("nor does layer_without_replacement", Efficiency(Run(layered), "<=", Run("traversal")), DROPPED),
+        Every(tuple(Efficiency(Run(name), "<=", Run("traversal")) for name in token)), NO_REPLACEMENT_WIDE,
+        Variant("nor does layer_without_replacement", Efficiency(Run(layered), "<=", Run("traversal")), NO_REPLACEMENT),
         true_variant=Variant(
             "naive_tree does not bring more",
-            Efficiency(Run(token[0]), "<=", Run("traversal")), DROPPED,
+            Efficiency(Run(token[0]), "<=", Run("traversal")), NO_REPLACEMENT,
         ),
         note="No theorem of the paper; token-level: naive_tree and rejection_without_replacement.", keep_unshrunk=True,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from draftproof import verifiers
 from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.schemes import usual_spec
+from draftproof.experiments.inputs.schemes import default_spec
 from draftproof.experiments.models.policies.baselines import BASELINES
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import console_for
@@ -38,7 +38,7 @@ def catalogue_fields() -> dict[str, Any]:
             {
                 "name": name,
                 "description": (cls.__doc__ or "").split("\n")[0],
-                "usual": usual_spec(name),
+                "usual": default_spec(name),
                 "verified_with": cls.verified_with,
                 "draws": cls.draws.facts,
             }

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from draftproof.experiments.shared.output import EXACT, distinguishable, number_fields, short, write_whole
+from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
@@ -74,7 +74,9 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
         mark = " <-" if context == ",".join(map(str, violation.context)) else ""
         table.add_row(f"({context}){mark}", *("  ".join(rows.get(context, ())) for rows in columns.values()))
     console.print(Padding(table, (0, 0, 0, 2)))
-    wanted, found, gap = (short(value, EXACT) for value in (violation.expected, violation.found, violation.deviation))
+    wanted, found, gap = (
+        short(value, EXACT_DIGITS) for value in (violation.expected, violation.found, violation.deviation)
+    )
     wanted, found = distinguishable(wanted, found, violation.expected, violation.found)
     console.print(
         f"  after context {violation.context}, token {violation.token} must have mass D(c) p(y|c) = {wanted}; "

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from draftproof.experiments.grid.pool import PERIOD
+from draftproof.experiments.grid.pool import POLL_SECONDS
 from draftproof.experiments.grid.run import Executor
 from draftproof.experiments.grid.store import Row
-from draftproof.experiments.shared.code import add_used, with_files
+from draftproof.experiments.shared.code import add_used, with_used_files
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
 
@@ -59,10 +59,10 @@ class Cluster(Executor[T]):
         underway = 0
         for task in tasks:
             if task is not None:
-                done.add(client.submit(with_files, self.compute, task, pure=False, retries=MOST_LOST_WORKERS))
+                done.add(client.submit(with_used_files, self.compute, task, pure=False, retries=MOST_LOST_WORKERS))
                 underway += 1
             elif not underway:
-                time.sleep(PERIOD)
+                time.sleep(POLL_SECONDS)
             while underway and (task is None or underway >= TASKS_A_THREAD * _threads(client)):
                 future = next(done)
                 underway -= 1
@@ -88,5 +88,5 @@ def _threads(client: Any) -> int:
         if not announced:
             remark("the cluster has no workers yet; waiting for one")
             announced = True
-        time.sleep(PERIOD)
+        time.sleep(POLL_SECONDS)
     return int(count)

@@ -11,14 +11,14 @@ from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from draftproof.experiments.runtime import end_with
-from draftproof.experiments.shared.code import add_used, with_files
+from draftproof.experiments.shared.code import add_used, with_used_files
 from draftproof.simulator.errors import InvalidVerifier
 
 T = TypeVar("T")
 
 
-#: Seconds to wait before calls are asked for again, where there is none at the moment.
-PERIOD = 0.5
+#: Seconds between two requests for a call, where there is none at the moment.
+POLL_SECONDS = 0.5
 
 
 def pooled_results(
@@ -33,16 +33,16 @@ def pooled_results(
     calls: taken one by one as processes become free; None means that there is none at the moment, but may be later.
     Raises `InvalidVerifier` where a process ends unexpectedly.
     """
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (os.getpid(), start, start_arguments))
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _initialise, (os.getpid(), start, start_arguments))
     try:
         running: set[Future[tuple[T, dict[str, str]]]] = set()
         for call in calls:
             if call is not None:
-                running.add(pool.submit(with_files, work, *call))
+                running.add(pool.submit(with_used_files, work, *call))
             elif not running:
-                time.sleep(PERIOD)
+                time.sleep(POLL_SECONDS)
             while running and (len(running) > jobs or call is None):  # one call waits, so that no process is idle
-                done, running = wait(running, PERIOD, FIRST_COMPLETED)
+                done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
                 yield from map(_result, done)
                 if call is None:
                     break
@@ -66,7 +66,7 @@ def _result(future: Future[tuple[T, dict[str, str]]]) -> T:
     return result
 
 
-def _started(parent: int, start: Callable[..., None] | None, arguments: Sequence[Any]) -> None:
+def _initialise(parent: int, start: Callable[..., None] | None, arguments: Sequence[Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     end_with(parent)
     sys.set_int_max_str_digits(0)

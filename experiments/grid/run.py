@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from draftproof.experiments.grid.pool import PERIOD, pooled_results
+from draftproof.experiments.grid.pool import POLL_SECONDS, pooled_results
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
@@ -57,7 +57,7 @@ class Executor(Generic[T]):
             self.start(*self.start_arguments)
         for task in tasks:
             if task is None:
-                time.sleep(PERIOD)
+                time.sleep(POLL_SECONDS)
             else:
                 yield self.compute(task)
 

@@ -60,13 +60,13 @@ class TimeModel:
                 f"no times for {path}: a target pass without drafts must take more than 0; measure again"
             )
         points = {"draft": self.draft, "target": self.target}
-        fields = {name: {str(place): times[place] for place in sorted(times)} for name, times in points.items()}
+        fields = {name: {str(size): times[size] for size in sorted(times)} for name, times in points.items()}
         write_whole(path, json.dumps(fields, indent=2) + "\n")
 
     def exact(self) -> TimeModel:
         """The same times as fractions, the simplest ones near the floats, so that 0.1 is a tenth."""
         pair = (self.draft, self.target)
-        simple = [{at: Fraction(time).limit_denominator(10**9) for at, time in points.items()} for points in pair]
+        simple = [{size: Fraction(time).limit_denominator(10**9) for size, time in points.items()} for points in pair]
         return TimeModel(simple[0], simple[1], self.open_ended)  # type: ignore[arg-type]
 
     def check(self, schemes: Sequence[DraftScheme]) -> None:
@@ -97,19 +97,19 @@ class TimeModel:
             "speedup": rate * self._at(self.target, 0, "target") / time,
         }
 
-    def _at(self, points: Mapping[int, float], place: int, name: str) -> float:
+    def _at(self, points: Mapping[int, float], size: int, name: str) -> float:
         known = sorted(points)
-        right = bisect_left(known, place)
-        if right < len(known) and known[right] == place:
-            return points[place]
+        right = bisect_left(known, size)
+        if right < len(known) and known[right] == size:
+            return points[size]
         if right == len(known) and self.open_ended:
             right -= 1
         if not 0 < right < len(known):
             raise InvalidInput(
-                f"--cost has {name} times from {known[0]} to {known[-1]} only; add one for {place} or fewer shapes"
+                f"--cost has {name} times from {known[0]} to {known[-1]} only; add one for {size} or use smaller shapes"
             )
         low, high = known[right - 1], known[right]
-        return points[low] + (points[high] - points[low]) * (place - low) / (high - low)
+        return points[low] + (points[high] - points[low]) * (size - low) / (high - low)
 
 
 def time_model(spec: str) -> TimeModel:

@@ -56,7 +56,7 @@ def make_scheme(name: str, parameters: Mapping[str, Any]) -> DraftScheme:
 
 def _meaningless(key: str, name: str) -> str:
     takes = ", ".join(sorted(field.name for field in dataclasses.fields(SCHEMES[name])))
-    return f"{key} has no meaning for the scheme {name}; it takes {takes}: {usual_spec(name)}"
+    return f"{key} has no meaning for the scheme {name}; it takes {takes}: {default_spec(name)}"
 
 
 def check_scheme_name(name: str | None) -> None:
@@ -83,7 +83,7 @@ def scheme_spec(scheme: DraftScheme) -> str:
     return f"{fields['name']}:" + ",".join(f"{key}={value}" for key, value in shown.items())
 
 
-def usual_spec(name: str) -> str:
+def default_spec(name: str) -> str:
     """A built-in scheme with its default parameters, as text."""
     return scheme_spec(SCHEMES[name]())
 

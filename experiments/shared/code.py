@@ -92,7 +92,7 @@ def add_used(files: Mapping[str, str]) -> None:
             raise InvalidInput(f"{cut(path)} was changed while this run used it; run again: rows so far are kept")
 
 
-def with_files(work: Callable[..., T], *call: Any) -> tuple[T, dict[str, str]]:
+def with_used_files(work: Callable[..., T], *call: Any) -> tuple[T, dict[str, str]]:
     """The result of `work(*call)`, and the user-defined files that its process uses, for `add_used`."""
     return work(*call), outside_files()
 

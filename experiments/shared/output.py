@@ -107,12 +107,12 @@ def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
 
 
 #: From this many digits on, `short` shows a fraction of moderate length beside the rounded number.
-EXACT = 6
+EXACT_DIGITS = 6
 
 
 def distinguishable(one: str, other: str, first: Fraction | float, second: Fraction | float) -> tuple[str, str]:
     """The texts of two numbers, with more digits where the texts are equal and the numbers are not."""
-    digits = EXACT
+    digits = EXACT_DIGITS
     while one == other and first != second and digits < 17:
         digits += 1
         one, other = f"{float(first):.{digits}g}", f"{float(second):.{digits}g}"
@@ -123,7 +123,7 @@ def short(value: Fraction | float, digits: int = 5) -> str:
     """A number for a table cell: a short fraction as it is, anything else rounded."""
     if isinstance(value, Fraction) and len(str(value)) <= digits + 2:
         return str(value)
-    if isinstance(value, Fraction) and value != 0 and len(str(value)) <= 24 and digits >= EXACT:
+    if isinstance(value, Fraction) and value != 0 and len(str(value)) <= 24 and digits >= EXACT_DIGITS:
         return f"{value} = {float(value):.{digits}f}"
     if value != 0 and abs(value) < 10**-digits:
         return f"{float(value):.1e}"

@@ -89,7 +89,7 @@ class Audit:
             raise InvalidInput(f"processing {self.processing}: {self.processing.rounded}; use arithmetic float64")
         if self.batch < 1 or (self.batch > 1) != self.audited.batched:
             raise InvalidInput(f"a batch of {self.batch} requests; give 2 or more for a function that takes batches")
-        if self.batch > 1 and not self.processing.nothing:
+        if self.batch > 1 and not self.processing.is_identity:
             raise InvalidInput("processed rows are for one request a call; leave out the batch")
 
     @property
@@ -166,7 +166,7 @@ class Audit:
 
     def expected_instance(self, instance: Instance, scheme: DraftScheme) -> Instance:
         """The processed instance in the arithmetic of the law: drafts come from its `q`, the law must be its `p`."""
-        if instance.draft.told is not None and not self.processing.nothing:
+        if instance.draft.told is not None and not self.processing.is_identity:
             raise InvalidInput("the function processes rows itself, and is told another q; leave one of them out")
         return self.processing.instance(instance).converted(self._arithmetic, scheme.depth)
 
@@ -174,7 +174,7 @@ class Audit:
         """The function as a verifier for trees of the processed instance; raises `InvalidInput` for a wrong scheme."""
         if isinstance(scheme, SelfDrafted) != self.audited.interface.drafts:
             raise InvalidInput(f"the interface {self.audited.interface.name} does not go with the scheme {scheme}")
-        if self.processing.nothing:
+        if self.processing.is_identity:
             return self.audited
         raw = instance.converted(self._arithmetic, scheme.depth)
         return replace(self.audited, presentation=replace(self.audited.presentation, raw=raw))

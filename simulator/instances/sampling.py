@@ -123,7 +123,7 @@ class Sampling:
             raise InvalidInput(f"{flag} {text}: {error}") from None
 
     @property
-    def nothing(self) -> bool:
+    def is_identity(self) -> bool:
         """Whether every row stays as it is."""
         return not self.settings.keys() - {"ties"}
 
@@ -218,7 +218,7 @@ class Sampling:
 
         seen: which tokens are in the text so far, of the same shape, where there is a repetition penalty.
         """
-        if self.nothing:
+        if self.is_identity:
             return rows
         if self.repetition_penalty is not None and seen is not None:
             rows = np.where(seen, _power(rows, self.repetition_penalty), rows)
@@ -266,7 +266,7 @@ class Sampling:
         where the map is not rational. depth: makes tables of a process with a penalty or masks, to that depth.
         letters: what tokens are called in masks.
         """
-        if self.nothing:
+        if self.is_identity:
             return given
         if self.of_text:
             made = _Asked(self, given, text, denominator, letters)
@@ -279,7 +279,7 @@ class Sampling:
 
     def instance(self, raw: Instance) -> Instance:
         """Both processes of an instance, sampled so."""
-        if self.nothing:
+        if self.is_identity:
             return raw
         target, draft = (self.process(side, depth=side.depth) for side in (raw.target, raw.draft))
         assert isinstance(target, TableProcess)
@@ -344,9 +344,9 @@ class Samplings(Sampling):
         return {"target": target, "draft": draft, "told": self.told or draft}[role]
 
     @property
-    def nothing(self) -> bool:
+    def is_identity(self) -> bool:
         """Whether all rows stay as they are and are told."""
-        return self.of("target").nothing and self.of("draft").nothing and self.told is None
+        return self.of("target").is_identity and self.of("draft").is_identity and self.told is None
 
     @property
     def _apart(self) -> dict[str, Sampling]:
@@ -370,7 +370,7 @@ class Samplings(Sampling):
 
     def cases(self, cases: Sequence[Case], depth: int, denominator: int | None, letters: str = LETTERS) -> list[Case]:
         """Cases sampled so, for trees of this depth; denominator, letters: as in `Sampling.process`."""
-        if self.nothing:
+        if self.is_identity:
             return list(cases)
         shared: dict[Any, MarkovProcess] = {}
 

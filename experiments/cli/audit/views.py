@@ -12,7 +12,7 @@ from rich.text import Text
 from draftproof.experiments.cli.audit.work import COMPARED, Comparison, Report
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
 from draftproof.experiments.grid.rows import largest, versions
-from draftproof.experiments.shared.output import EXACT, distinguishable, number_fields, short, write_json
+from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
@@ -176,7 +176,7 @@ def _flags(report: Report) -> list[str]:
     flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
     for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
         flags += ["--argument", f"{name}={text}"]
-    return flags if audit.processing.nothing else [*flags, "--processing", audit.processing.text]
+    return flags if audit.processing.is_identity else [*flags, "--processing", audit.processing.text]
 
 
 def show(console: Console, report: Report) -> None:
@@ -302,7 +302,7 @@ def precise(value: Fraction | float | None) -> str:
     if value is None:
         return "not computed"
     if isinstance(value, Fraction):
-        return short(value, EXACT)
+        return short(value, EXACT_DIGITS)
     near = Fraction(value).limit_denominator(_DENOMINATOR)
     if near == value:
         return str(near) if near.denominator == 1 else f"{value:.12g} (= {near})"

@@ -74,7 +74,7 @@ def check(
         raise InvalidInput(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
         )
-    if exhaustive is not None and not given.samplings.nothing:
+    if exhaustive is not None and not given.samplings.is_identity:
         raise InvalidInput(
             "--exhaustive takes every instance of its grid as it is; leave out --sampling, --draft-sampling and --told"
         )

@@ -11,7 +11,7 @@ from rich.text import Text
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
-from draftproof.experiments.shared.output import EXACT, number_fields, short, write_json
+from draftproof.experiments.shared.output import EXACT_DIGITS, number_fields, short, write_json
 from draftproof.experiments.shared.progress import (
     INTERRUPTED,
     NOT_PROVED,
@@ -156,8 +156,8 @@ def _show(console: Console, named: NamedVerifier, settings: Settings, result: St
     console.print(
         f"  instance {result.instances:,} of the standard check, {settings.arithmetic}, engine {check.engine}"
     )
-    variation = "not computed" if check.total_variation is None else short(check.total_variation, EXACT)
-    console.print(f"  max deviation {short(check.max_deviation, EXACT)}, total variation {variation}")
+    variation = "not computed" if check.total_variation is None else short(check.total_variation, EXACT_DIGITS)
+    console.print(f"  max deviation {short(check.max_deviation, EXACT_DIGITS)}, total variation {variation}")
 
 
 def _fields(named: NamedVerifier, settings: Settings, result: Standard) -> dict[str, Any]:

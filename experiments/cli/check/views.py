@@ -11,7 +11,7 @@ from draftproof.experiments.cli.check.work import Report, find_witness
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
 from draftproof.experiments.grid.rows import accepted_length
 from draftproof.experiments.inputs.sources import FileProblem, Problem
-from draftproof.experiments.shared.output import EXACT, short, write_json
+from draftproof.experiments.shared.output import EXACT_DIGITS, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, remark
 from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.witness import Witness
@@ -47,7 +47,7 @@ def _deliver_witness(
         )
         return None
     instance_file = None
-    if isinstance(problem, FileProblem) and problem.samplings.nothing and problem.instance.scheme == report.scheme:
+    if isinstance(problem, FileProblem) and problem.samplings.is_identity and problem.instance.scheme == report.scheme:
         instance_file = None if witness_file else problem.path
     file = instance_file or save_witness(witness, witness_file)
     show_witness(console, witness, file, report.named.spec, saved=file is not None and instance_file is None)
@@ -75,9 +75,10 @@ def show_report(console: Console, report: Report) -> None:
     count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"
     if report.instances < report.stream.planned:
         count += f" of {report.stream.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
+    variation = _variation_text(report.total_variation)
     console.print(
         f"  {count}, {report.settings.arithmetic}, engine {report.engine}\n"
-        f"  max deviation {short(report.max_deviation, EXACT)}, total variation {_known(report.total_variation)}"
+        f"  max deviation {short(report.max_deviation, EXACT_DIGITS)}, total variation {variation}"
         f"{' (the largest of all instances)' if report.instances > 1 else ''}",
     )
     fields = accepted_length(report.average())
@@ -95,8 +96,8 @@ def show_report(console: Console, report: Report) -> None:
         )
 
 
-def _known(value: Fraction | float | None) -> str:
-    return "not computed" if value is None else short(value, EXACT)
+def _variation_text(value: Fraction | float | None) -> str:
+    return "not computed" if value is None else short(value, EXACT_DIGITS)
 
 
 def show_roots(console: Console, report: Report) -> None:

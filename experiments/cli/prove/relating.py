@@ -98,7 +98,7 @@ def relate_two(
 
 def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:
     """Everything that defines a relation."""
-    return {**request.about, "relation": kind, "other": other.identity}
+    return {**request.theorem_fields, "relation": kind, "other": other.identity}
 
 
 def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> RelationCheck:

@@ -10,7 +10,7 @@ from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
 from draftproof.experiments.cli.prove.parallel import ProofInputs, StepExecutor
-from draftproof.experiments.grid.pool import PERIOD
+from draftproof.experiments.grid.pool import POLL_SECONDS
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
@@ -73,7 +73,11 @@ KINDS = ("theorem", "step")
 
 @dataclass(frozen=True)
 class Request:
-    """The theorem to prove. max_trees: shapes with more draft trees are refused."""
+    """The theorem to prove.
+
+    zeros: whether p and q may have zeros. free: numbers of the verifier that may have any value in [0, 1].
+    max_trees: shapes with more draft trees are refused.
+    """
 
     named: NamedVerifier
     vocab_size: int
@@ -84,11 +88,11 @@ class Request:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The fields that make the `strong_id` of its row."""
-        return {**self.about, "versions": versions()}
+        """The fields whose hash, the `strong_id`, names the stored row of the theorem."""
+        return {**self.theorem_fields, "versions": versions()}
 
     @property
-    def about(self) -> dict[str, Any]:
+    def theorem_fields(self) -> dict[str, Any]:
         """Everything that defines the theorem."""
         return {
             "verifier": self.named.identity,
@@ -110,7 +114,7 @@ class FormulaCell:
 
 @dataclass(frozen=True)
 class LargerVocabulary:
-    """Checks at points of a larger vocabulary. points: at how many the balance holds; holds: whether at all checked."""
+    """Checks at points of a larger vocabulary. points: where the balance holds; holds: whether no point failed."""
 
     vocab_size: int
     points: int
@@ -196,7 +200,7 @@ def run_proof(
         proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
-        write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
+        write_whole(certificate, json.dumps(certificate_of(proof, request.theorem_fields), indent=1) + "\n")
     return Report(request, proof, trees, time.perf_counter() - start, executor.processes, cells)
 
 
@@ -222,7 +226,7 @@ def blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
 
 def verify_certificate(request: Request, path: str) -> CertificateCheck:
     """Check a certificate of this theorem; raises `InvalidInput` for one about something else."""
-    fields = certificate_about(path, request.about)
+    fields = certificate_about(path, request.theorem_fields)
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, _ = shape_of(request, (request.named,), subject.parameters)
     with named_errors(request.named.label):
@@ -235,7 +239,7 @@ def known_row(request: Request, store: Store) -> dict[str, Any] | None:
     if store.claim(name) == "theirs":
         remark("another run is proving this theorem; waiting for it")
         while store.claim(name) == "theirs":
-            time.sleep(PERIOD)
+            time.sleep(POLL_SECONDS)
     return store.get(name)
 
 
@@ -253,9 +257,9 @@ def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
     different = [key for key, value in about.items() if not isinstance(fields, dict) or fields.get(key) != value]
     if different:
         key = different[0]
-        its = fields.get(key) if isinstance(fields, dict) else None
+        found = fields.get(key) if isinstance(fields, dict) else None
         raise InvalidInput(
-            f"{cut(path)} is about {key} {cut(repr(its))}, not {cut(repr(about[key]))}; "
+            f"{cut(path)} is about {key} {cut(repr(found))}, not {cut(repr(about[key]))}; "
             "give the verifier and shape that it is about"
         )
     return dict(fields)

@@ -136,7 +136,7 @@ _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
 
 def processed_target(evidence: Evidence) -> str | None:
     """The block has the law of `p` at another temperature, or of its top tokens, on every compared instance."""
-    if not evidence.audit.processing.nothing or evidence.audit.batch > 1:
+    if not evidence.audit.processing.is_identity or evidence.audit.batch > 1:
         return None
     if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
         return None
@@ -183,7 +183,7 @@ def judged_otherwise(evidence: Evidence) -> str | None:
     """The law is that of a verifier that sees other rows than those that the drafts come from."""
     if evidence.audit.batch > 1:
         return None
-    if not evidence.audit.processing.nothing:
+    if not evidence.audit.processing.is_identity:
         for names, text in _RAW.items():
             for verifier_name, verifier in _VERIFIERS:
                 if evidence.behaves_like(_shown(verifier, names, evidence.given_rows)):

@@ -190,7 +190,7 @@ def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproo
     assert again.json["seconds"] == first.json["seconds"]
     states = iter(["theirs", "theirs", "ours"])
     monkeypatch.setattr(work.Store, "claim", lambda *_: next(states))
-    monkeypatch.setattr(work, "PERIOD", 0)
+    monkeypatch.setattr(work, "POLL_SECONDS", 0)
     waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
     assert waited.json["seconds"] == first.json["seconds"]
     assert "another run is proving this theorem" in waited.err

@@ -167,9 +167,9 @@ def test_times_of_a_file_are_linear_between_what_was_measured(tmp_path):
     assert model.time(shape(1, 0, 2)) == 2 + 10.5
     assert model.time(shape(2, 1, 2)) == 2 * 1 + 1.5 + 12
     assert model.time(shape(3, 2, 2)) == 3 * 1 + 2 + 15
-    with pytest.raises(InvalidInput, match="--cost has draft times from 1 to 3 only; add one for 4 or fewer shapes"):
+    with pytest.raises(InvalidInput, match="draft times from 1 to 3 only; add one for 4 or use smaller shapes"):
         model.time(shape(4, 0, 2))
-    with pytest.raises(InvalidInput, match="--cost has target times from 0 to 8 only; add one for 9 or fewer shapes"):
+    with pytest.raises(InvalidInput, match="target times from 0 to 8 only; add one for 9 or use smaller shapes"):
         model.time(shape(3, 0, 3))
 
 
