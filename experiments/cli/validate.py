@@ -132,7 +132,7 @@ def _of_policy(
 def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
     """The times of passes after contexts as long as the roots."""
     from draftproof.experiments.models.measure.passes import measured_times
-    from draftproof.experiments.models.pair.roots import CONTEXT
+    from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
 
     remark("times of passes")
-    return measured_times(pair, CONTEXT, schemes)
+    return measured_times(pair, CONTEXT_TOKENS, schemes)

@@ -41,8 +41,8 @@ def columns() -> dict[str, Any]:
     return {
         "K, L1, L2": lambda row: row["shape"],
         "verifier": lambda row: row["verifier"],
-        "E[tau+1]|predicted": lambda row: _pm(row["predicted_efficiency"], row["predicted_efficiency_error"]),
-        "E[tau+1]|measured": lambda row: _pm(row["block_efficiency"], row["block_efficiency_error"]),
+        "E[tau+1]|predicted": lambda row: _with_error(row["predicted_efficiency"], row["predicted_efficiency_error"]),
+        "E[tau+1]|measured": lambda row: _with_error(row["block_efficiency"], row["block_efficiency_error"]),
         "tokens/s|predicted": lambda row: f"{row['predicted_tokens_per_second']:.0f}",
         "tokens/s|measured": lambda row: f"{row['tokens_per_second']:.0f}",
         "speedup": lambda row: f"{row['speedup']:.2f}",
@@ -50,7 +50,7 @@ def columns() -> dict[str, Any]:
     }
 
 
-def _pm(value: float, error: float) -> str:
+def _with_error(value: float, error: float) -> str:
     """A number and its standard error."""
     return f"{value:.3f}±{error:.3f}"
 
@@ -92,7 +92,7 @@ def main_table(rows: Sequence[Row]) -> Table:
 
 def latency_lines(row: Row) -> list[str]:
     """The fitted pass times, in words."""
-    lines = ["seconds of a pass over a tokens after x remembered ones, fitted on a warm-up:"]
+    lines = ["T(x, a), the time of a pass over `a` tokens after x cached ones, fitted on a warm-up:"]
     for name in ("draft", "target"):
         start, by_context, by_token, by_both = (1e6 * each for each in row[name]["coefficients"])
         lines.append(
@@ -144,16 +144,16 @@ def figure(rows: Sequence[Row]) -> bytes:
     names = list(dict.fromkeys(row["verifier"] for row in chosen))
     styles = {name: {**line_style(number), "markersize": 6, "linewidth": 1.2} for number, name in enumerate(names)}
     for number, name in enumerate(names):
-        here = [row for row in chosen if row["verifier"] == name]
+        own_rows = [row for row in chosen if row["verifier"] == name]
         shift = 0.1 * (number - (len(names) - 1) / 2)
-        places = [shapes.index(row["shape"]) + shift for row in here]
+        places = [shapes.index(row["shape"]) + shift for row in own_rows]
         style = {**styles[name], "linestyle": "none"}
-        errors = [2 * row["block_efficiency_error"] for row in here]
-        measured = [row["block_efficiency"] for row in here]
+        errors = [2 * row["block_efficiency_error"] for row in own_rows]
+        measured = [row["block_efficiency"] for row in own_rows]
         panels[0][0].errorbar(places, measured, yerr=errors, **style, label=name, elinewidth=1)
-        exact = [row["predicted_efficiency"] for row in here]
-        panels[0][0].plot(places, exact, "_", color=style["color"], markersize=9, markeredgewidth=2)
-        panels[0][1].plot(places, [row["speedup"] for row in here], **style)
+        predicted = [row["predicted_efficiency"] for row in own_rows]
+        panels[0][0].plot(places, predicted, "_", color=style["color"], markersize=9, markeredgewidth=2)
+        panels[0][1].plot(places, [row["speedup"] for row in own_rows], **style)
     panels[0][0].set_ylabel("tokens a block: measured ± 2 s.e., predicted _")
     panels[0][0].legend(frameon=False, fontsize=9)
     panels[0][1].axhline(1, color="0.6", linewidth=3)
@@ -197,15 +197,15 @@ def _draw_time(axes: Any, rows: Sequence[Row], shapes: Sequence[str], names: Seq
 def _draw_depths(axes: Any, rows: Sequence[Row], styles: Mapping[str, Any]) -> None:
     """Acceptance by verifier and the L1 distance of p and q, by depth, on the first of the deepest trees."""
     shape = rows[0]["shape"]
-    here = [row for row in rows if row["shape"] == shape]
-    for row in here:
+    shape_rows = [row for row in rows if row["shape"] == shape]
+    for row in shape_rows:
         depths = [each["depth"] for each in row["depths"]]
         axes.plot(
             depths, [each["accepted"] for each in row["depths"]], **styles[row["verifier"]], label=row["verifier"]
         )
-    deepest = max(len(row["depths"]) for row in here)
+    deepest = max(len(row["depths"]) for row in shape_rows)
     distances = [
-        np.mean([row["depths"][depth]["distance"] for row in here if len(row["depths"]) > depth])
+        np.mean([row["depths"][depth]["distance"] for row in shape_rows if len(row["depths"]) > depth])
         for depth in range(deepest)
     ]
     axes.plot(range(deepest), distances, color="0.6", linewidth=5, zorder=1, label="L1 distance of p and q")
@@ -223,7 +223,7 @@ SHAPES = tuple(
     Delayed(*shape) for shape in ((1, 0, 2), (1, 0, 4), (2, 0, 2), (2, 1, 2), (2, 2, 2), (4, 2, 1), (4, 0, 2))
 )
 #: Shares of the longest text at which passes are measured.
-CONTEXTS = (0.1, 0.4, 0.7, 1.0)
+CONTEXT_SHARES = (0.1, 0.4, 0.7, 1.0)
 
 
 @dataclass(frozen=True)
@@ -236,15 +236,15 @@ class Study:
     length: Any
 
     @property
-    def start(self) -> int:
+    def root_tokens(self) -> int:
         """Tokens of a root."""
         return len(self.settings[0].roots[0])
 
     @property
-    def contexts(self) -> list[int]:
+    def cached_tokens(self) -> list[int]:
         """Numbers of tokens in the cache at which passes are measured."""
-        longest = self.start + self.length.tokens
-        return sorted({max(1, round(share * longest)) for share in CONTEXTS})
+        longest = self.root_tokens + self.length.tokens
+        return sorted({max(1, round(share * longest)) for share in CONTEXT_SHARES})
 
     @property
     def counts(self) -> list[int]:
@@ -252,16 +252,16 @@ class Study:
         return sorted({1, 2, 4, 8, *(scheme.nodes + 1 for scheme in self.schemes)})
 
 
-def run(study: Study, kept: Store) -> list[dict[str, Any]]:
+def run(study: Study, store: Store) -> list[dict[str, Any]]:
     """All rows: the latency model, then for each temperature plain generation and every verifier on every tree."""
     from draftproof.experiments.models.measure import texts as measure
 
     first = study.settings[0]
-    key = measure.latency_key(first, study.contexts, study.counts)
-    if key not in kept:
+    key = measure.latency_key(first, study.cached_tokens, study.counts)
+    if key not in store:
         remark("warming up and measuring passes")
-        computed_rows({key: partial(measure.latency_row, first, study.contexts, study.counts)}, kept)
-    latency, work = measure.latency_of(kept[key]), {}
+        computed_rows({key: partial(measure.latency_row, first, study.cached_tokens, study.counts)}, store)
+    latency, work = measure.latency_of(store[key]), {}
     for setting in study.settings:
         plain = measure.plain_key(setting, study.length)
         work[plain] = partial(measure.plain_row, setting, study.length, latency)
@@ -269,8 +269,8 @@ def run(study: Study, kept: Store) -> list[dict[str, Any]]:
             for named in study.verifiers:
                 speculative = measure.speculative_key(setting, named, scheme, study.length)
                 work[speculative] = partial(measure.speculative_row, setting, named, scheme, study.length, latency)
-    computed_rows(work, kept)
-    return [kept[each] for each in (key, *work)]
+    computed_rows(work, store)
+    return [store[each] for each in (key, *work)]
 
 
 def choose_study(
@@ -314,18 +314,18 @@ def main(
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
     warps = [Sampling.parse(text, "--sampling") for text in sampling or ("temperature=.5", "temperature=1")]
-    console, kept = console_for(files.json_target), Store(files.resume)
+    console, store = console_for(files.json_target), Store(files.resume)
     try:
         with open_pair(pair.wanted(seed)) as opened:
             study = choose_study(opened, named, shapes, warps, roots, Length(tokens), seed, vectors)
-            rows = run(study, kept)
+            rows = run(study, store)
     except KeyboardInterrupt:
         where = f"; rows so far are kept in {files.resume}" if files.resume else "; --resume FILE would keep rows"
         remark(f"interrupted{where}")
         return INTERRUPTED
     show(console, rows)
     if files.times:
-        latency_of(rows[0]).times(study.start + tokens // 2).save(files.times)
+        latency_of(rows[0]).times(study.root_tokens + tokens // 2).save(files.times)
         console.print(f"times: {files.times}, for draftproof compare --cost", soft_wrap=True)
     write_json(files.json_target, {"rows": rows})
     if files.markdown:

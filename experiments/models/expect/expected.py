@@ -28,7 +28,7 @@ import numpy as np
 from draftproof.experiments.grid.cost import expected_cost
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier, Planned, Settings
-from draftproof.experiments.models.expect.nested import Nested, nests
+from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
 from draftproof.experiments.models.expect.tables import root_case, upper_case
 from draftproof.experiments.models.expect.trees import RootTrees
@@ -72,8 +72,8 @@ class Budget:
     entries: the law is exact where the tables of one context have at most this many numbers. sums: the mean is an exact
     sum where the rows of one model at one depth have at most this many numbers. trees: sampled trees for each context
     where neither is possible. seconds: the longest time of exact laws or sums of one verifier over all contexts.
-    reading: the longest time of computing the rows for all sums. top_down: whether only verifiers that go from the top
-    down get exact laws, which takes milliseconds.
+    row_seconds: the longest time of computing the rows for all sums. top_down: whether only verifiers that go from the
+    top down get exact laws, which takes milliseconds.
     """
 
     entries: int
@@ -81,7 +81,7 @@ class Budget:
     seconds: float = inf
     top_down: bool = False
     sums: int = 300_000
-    reading: float = 20.0
+    row_seconds: float = 20.0
 
     def tables(self, vocab_size: int, depth: int) -> bool:
         """Whether tables for trees of this depth are small enough."""
@@ -335,15 +335,15 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
 
 
 class TreeMean:
-    """`E[tau + 1]` on many trees of one pair; exact where `nests` or a closed form allows, else sampled."""
+    """`E[tau + 1]` on many trees of one pair; exact by depth or by a closed form where possible, else sampled."""
 
     def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
         self._verifier, self._generator = verifier, generator
-        self._nested, self._whole = Nested(verifier), TreeEfficiency(verifier)
+        self._by_depth, self._whole = DepthByDepth(verifier), TreeEfficiency(verifier)
 
     def of(self, root: DraftNode, scheme: DraftScheme) -> float:
-        if nests(self._verifier, scheme):
-            return float(self._nested.of(root))
+        if evaluates_by_depth(self._verifier, scheme):
+            return float(self._by_depth.of(root))
         if closed_form(self._verifier):
             return float(self._whole.of(root))
         return tree_moments(self._verifier, root, self._generator)[0]
@@ -468,16 +468,18 @@ class SharedTrees:
             self._reading[depth], began = inf, perf_counter()
             self._rows[0].level(depth)
             self._reading[depth] = (perf_counter() - began) * len(self.contexts)
-        return self._reading[depth] <= self.budget.reading
+        return self._reading[depth] <= self.budget.row_seconds
 
     @property
-    def reading(self) -> float:
+    def row_seconds(self) -> float:
         """Estimated seconds of missing rows for sums, for the schemes that `seconds` was called with."""
-        return sum(seconds for seconds in self._reading.values() if seconds <= self.budget.reading)
+        return sum(seconds for seconds in self._reading.values() if seconds <= self.budget.row_seconds)
 
     def read(self, progress: Tick) -> None:
         """Compute these rows now; progress: called with 1 after each context."""
-        deepest = max((depth for depth, seconds in self._reading.items() if seconds <= self.budget.reading), default=-1)
+        deepest = max(
+            (depth for depth, seconds in self._reading.items() if seconds <= self.budget.row_seconds), default=-1
+        )
         for rows in self._rows:
             if deepest >= 0:
                 rows.level(deepest)
@@ -527,7 +529,7 @@ class SharedTrees:
 
     def _known(self, named: NamedVerifier, scheme: DraftScheme) -> tuple[Delayed, Any] | None:
         """The deepest upper part of the scheme whose means are sums, with these means; None if there is none."""
-        if nests(named.verifier, scheme) or named.verifier.card.single_path:
+        if evaluates_by_depth(named.verifier, scheme) or named.verifier.card.single_path:
             for part in upper_parts(scheme):
                 with suppress(TooLarge):
                     if self._sum_seconds(named, part) is not None:

@@ -57,7 +57,7 @@ class PairProblem:
     vocab_size: int
     full_vocab_size: int
     warp: Sampling
-    given: Roots
+    root_set: Roots
     words: tuple[str, ...]
     text_hash: str
     denominator: int | None = None
@@ -78,12 +78,12 @@ class PairProblem:
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        return self.given.contexts
+        return self.root_set.contexts
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups of the prompts that roots come from; empty where they come from a text."""
-        return self.given.groups
+        return self.root_set.groups
 
     @property
     def cut(self) -> bool:
@@ -173,7 +173,7 @@ class PairProblem:
         size = f"V = {self.vocab_size}"
         if self.cut:
             size += f" (of {self.full_vocab_size:,}; the last {REST} stand for all others)"
-        roots = f"root {self.words[0]!r}" if len(self.contexts) == 1 else str(self.given)
+        roots = f"root {self.words[0]!r}" if len(self.contexts) == 1 else str(self.root_set)
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
 
 

@@ -22,7 +22,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from draftproof.experiments.models.pair.devices import check_room, libraries, within_memory
+from draftproof.experiments.models.pair.devices import check_fits, libraries, within_memory
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from draftproof.experiments.shared.output import write_whole
@@ -163,7 +163,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
     tokens = torch.as_tensor(np.ascontiguousarray(contexts), dtype=torch.long, device=pair.device)
     prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
     model = pair.model(which)
-    check_room(model, which, len(root) + tokens.shape[1])
+    check_fits(model, which, len(root) + tokens.shape[1])
     several = tokens.shape[1] and len(root) and not reads_features(model)
     shared = _root_cache(pair, which, prefix) if several else None
     if shared is None:

@@ -226,7 +226,7 @@ def draft_trees(begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Seque
         wanted = advance(drawings, trees)
         passes = [count + bool(contexts) for count, contexts in zip(passes, wanted, strict=True)]
         if any(wanted):
-            vectors = rows_of.vectors(rows_of.numbers(reading.read(wanted)))
+            vectors = rows_of.vectors(rows_of.rows(reading.read(wanted)))
             for rows, contexts, portion in zip(known, wanted, vectors, strict=True):
                 rows.update(zip(contexts, portion, strict=False))
     return Drafted(

@@ -27,7 +27,7 @@ from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.switching import SwitchingLoop
 
-#: Whether a text ends after the last of its tokens; given its place among the prompts and its tokens, prompt left out.
+#: `ends(place, tokens)`: whether the text of the prompt at this place ends after `tokens`, all its tokens so far.
 Ends: TypeAlias = Callable[[int, Sequence[int]], bool]
 
 
@@ -46,42 +46,46 @@ class Piece:
 
 
 def ending(most: int, stop: Collection[int] = ()) -> Ends:
-    """A text ends with its `most`-th token, or with the first one of `stop`."""
+    """A text ends after `most` tokens, or after the first one of `stop`."""
     return lambda text, tokens: len(tokens) >= most or tokens[-1] in stop
 
 
 def pieces(
-    loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], coin: Coin | Sequence[Coin], more: int, ends: Ends
+    loop: Loop | SwitchingLoop,
+    prompts: Sequence[Sequence[int]],
+    coin: Coin | Sequence[Coin],
+    max_new_tokens: int,
+    ends: Ends,
 ) -> Iterator[Piece]:
     """The texts after these prompts in pieces, block after block and in each block text after text, until all end.
 
-    coin: one for all texts, or one for each. more: how many tokens a text has at most. ends: asked after every token.
+    coin: one for all texts, or one for each. max_new_tokens: of a text. ends: called after every token.
     Raises `InvalidInput` for no prompts, for another number of coins, and as `Loop` does.
     """
     if not prompts:
         raise InvalidInput("no prompts are given; give at least one")
     coins = coin_of_each(coin, len(prompts))
-    state = _begun(loop, prompts, more)
+    state = _start_state(loop, prompts, max_new_tokens)
     tokens: list[list[int]] = [[] for _ in prompts]
-    going = list(range(len(prompts)))
-    while going:
-        blocks, state = loop.step(state, [coins[text] for text in going])
-        added = [_added(text, tokens[text], block, ends) for text, block in zip(going, blocks, strict=True)]
+    unfinished = list(range(len(prompts)))
+    while unfinished:
+        blocks, state = loop.step(state, [coins[text] for text in unfinished])
+        added = [_next_piece(text, tokens[text], block, ends) for text, block in zip(unfinished, blocks, strict=True)]
         yield from added
         left = [place for place, piece in enumerate(added) if not piece.last]
-        if left and len(left) < len(going):
+        if left and len(left) < len(unfinished):
             state = state.only(left)
-        going = [going[place] for place in left]
+        unfinished = [unfinished[place] for place in left]
 
 
-def _begun(loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], more: int) -> State:
+def _start_state(loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> State:
     """The state before the first block; a prompt that several texts share is read once."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
-    state = State.joined([loop.start(prompt, more) for prompt in places])
+    state = State.joined([loop.start(prompt, max_new_tokens) for prompt in places])
     return state if len(places) == len(prompts) else state.only([places[tuple(prompt)] for prompt in prompts])
 
 
-def _added(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
+def _next_piece(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
     before = len(tokens)
     for token in block.tokens:
         tokens.append(token)
@@ -94,7 +98,7 @@ def _added(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
 class Generation:
     """tokens: the text after the prompt. blocks: its blocks, the last one whole even if the text ends inside it.
 
-    seconds: by part (`timing.PARTS`); elapsed: the whole time, with the prompt and between the parts.
+    seconds: by part (`timing.PARTS`); elapsed: the whole time, also for the prompt and between the timed parts.
     """
 
     tokens: Context
@@ -129,8 +133,8 @@ def generate(
     """Generate after a prompt until there are `max_new_tokens` tokens or `blocks` blocks, or a token of `stop`.
 
     The other arguments are those of `Loop`. The text is cut at `max_new_tokens` and after the first token of `stop`.
-    With temperature 0 it is what the target alone writes greedily, but where rounding decides between two tokens.
-    Raises `InvalidInput` where neither end is given or one is below 1, and as `Loop` does.
+    With temperature 0 it is the greedy text of the target, except where rounding decides between two tokens.
+    Raises `InvalidInput` where both limits are missing or one is below 1, and as `Loop` does.
     """
     if min((each for each in (max_new_tokens, blocks) if each is not None), default=0) < 1:
         raise InvalidInput("say when to end: max_new_tokens or blocks, at least 1")
@@ -138,14 +142,14 @@ def generate(
     watch = loop.watch
     started = watch.now()
     most = max_new_tokens if max_new_tokens is not None else (blocks or 0) * (scheme.depth + 1)
-    made: list[Block] = []
+    generated: list[Block] = []
     tokens: list[int] = []
     for piece in pieces(loop, [prompt], coin, most, ending(most, stop)):
-        made.append(piece.block)
+        generated.append(piece.block)
         tokens += piece.tokens
-        if len(made) == blocks:
+        if len(generated) == blocks:
             break
-    return Generation(tuple(tokens), tuple(made), watch.seconds, watch.now() - started)
+    return Generation(tuple(tokens), tuple(generated), watch.seconds, watch.now() - started)
 
 
 def cut(tokens: Sequence[int], most: int, stop: Collection[int] = ()) -> Context:
@@ -183,9 +187,9 @@ def autoregressive(
         while len(tokens) < max_new_tokens and not (tokens and tokens[-1] in stop):
             with watch.part("draft" if draft else "target"):
                 output = model(input_ids=unread, past_key_values=cache, use_cache=True)
-                cache, numbers = output.past_key_values, rows_of.numbers(output.logits[:, -1:])
+                cache, rows = output.past_key_values, rows_of.rows(output.logits[:, -1:])
             with watch.part("verify"):
-                tokens.append(coin.choose(rows_of.vectors(numbers)[0, 0]))
+                tokens.append(coin.choose(rows_of.vectors(rows)[0, 0]))
                 unread = torch.tensor([tokens[-1:]], device=pair.device)
     blocks = tuple(Block((), token) for token in tokens)
     return Generation(cut(tokens, max_new_tokens, stop), blocks, watch.seconds, watch.now() - started)

@@ -185,7 +185,7 @@ class Loop:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
         reading = Reading(self.pair.target, state.target, [tokens[-1:] for tokens in state.waiting])
         contexts = [[(), *nodes_of(tree)] for tree in drafted.trees]
-        vectors = self.rows_of.vectors(self.rows_of.numbers(reading.read(contexts)))
+        vectors = self.rows_of.vectors(self.rows_of.rows(reading.read(contexts)))
         size = self.pair.vocab_size
         known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(size, each) for each in known], reading

@@ -59,18 +59,18 @@ def under_test(predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVeri
 
 @dataclass(frozen=True)
 class Setting:
-    """What all measurements share. given: the root contexts; digest: hash of both models."""
+    """What all measurements share. root_set: the root contexts with their origin; digest: hash of both models."""
 
     pair: Pair
     warp: Sampling
-    given: Roots
+    root_set: Roots
     digest: str
     seed: int = 0
     vectors: str = "numpy"
 
     @property
     def roots(self) -> tuple[Context, ...]:
-        return self.given.contexts
+        return self.root_set.contexts
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def seed_of(key: str) -> int:
 
 def setting(pair: Pair, warp: Sampling, roots: Roots | Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
     """A setting with the hash of the pair; raises `InvalidInput` where there is no root."""
-    given = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
-    if not given.contexts:
+    root_set = roots if isinstance(roots, Roots) else Roots(tuple(tuple(root) for root in roots), "roots")
+    if not root_set.contexts:
         raise InvalidInput("no root context is given; --roots takes at least 1")
-    return Setting(pair, warp, given, pair_digest(pair), seed, vectors)
+    return Setting(pair, warp, root_set, pair_digest(pair), seed, vectors)
 
 
 def device_name(device: Any) -> str:

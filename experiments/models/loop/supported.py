@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from draftproof.experiments.models.loop.caches import forward, prompt_cache, windows_of
-from draftproof.experiments.models.pair.devices import check_room, within_memory
+from draftproof.experiments.models.pair.devices import check_fits, within_memory
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.errors import InvalidInput
@@ -112,4 +112,4 @@ def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:
     asked = f": a prompt of {len(prompt)} and {more} more do not fit"
     for which in ROLES:
         model, tokens = pair.model(which), len(prompt) + more
-        check_room(model, which, tokens, asked, "ask for fewer tokens or give a shorter prompt")
+        check_fits(model, which, tokens, asked, "ask for fewer tokens or give a shorter prompt")

@@ -54,16 +54,16 @@ class RowsOf:
                 "repetition_penalty depends on the whole text, which the loop does not keep; leave it out"
             )
 
-    def numbers(self, logits: torch.Tensor) -> torch.Tensor:
+    def rows(self, logits: torch.Tensor) -> torch.Tensor:
         """The rows of logits of shape `(B, n, V)` or wider, in float64, where the models are."""
         rows: torch.Tensor = self.warp.of_logits(logits[..., : self.vocab_size])
         return rows
 
-    def vectors(self, numbers: torch.Tensor) -> Any:
-        """The same numbers as the vectors that coins and verifiers take."""
+    def vectors(self, rows: torch.Tensor) -> Any:
+        """The same rows as the vectors that coins and verifiers take."""
         if self.kind != "numpy":
-            return numbers
-        vectors = numbers.cpu().numpy()
+            return rows
+        vectors = rows.cpu().numpy()
         vectors.setflags(write=False)  # rows are shared
         return vectors
 

@@ -23,8 +23,8 @@ from draftproof.experiments.grid.groups import positions_by_group
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
+from draftproof.experiments.models.expect.depth_by_depth import evaluates_by_depth
 from draftproof.experiments.models.expect.expected import CHOSEN, AlongText, SharedTrees, planned_scheme
-from draftproof.experiments.models.expect.nested import nests
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
 from draftproof.experiments.models.loop.supported import check_pair
@@ -39,8 +39,8 @@ from draftproof.experiments.models.measure.halving import (
     PilotRun,
     PlainPilotRun,
     baselines,
-    beside_plain,
     confirmation,
+    round_order,
     run_pilots,
     sizes_of,
     successive_halving,
@@ -61,10 +61,10 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.estimator import closed_form
 from draftproof.simulator.protocol import Context, DraftScheme
 
-#: Contexts from each root after which block efficiency is computed; each ends a separate text.
+#: Block efficiency is computed after this many contexts for each root, each from a text of its own.
 STARTS = 4
 #: Times are noisy: a candidate is left out only where its best case is below this share of the best prediction.
-ROOM = 0.95
+MARGIN = 0.95
 #: Verification is short where it takes at most this share of the rest of a block.
 SHORT = 0.25
 #: For estimates of the work: the assumed ratio of accepted tokens to their upper bound.
@@ -75,16 +75,16 @@ TYPICAL_SHARE = 0.8
 class Candidate:
     """A verifier on a scheme. cap: upper bound on the tokens of a block; expected: None where it was not computed.
 
-    block, quick: seconds of a block, mean and lower quartile; shared: the mean without verification.
+    block_seconds, quick_seconds: of a block, mean and lower quartile; shared_seconds: the mean without verification.
     """
 
     named: NamedVerifier
     scheme: DraftScheme
     cap: float
     expected: AlongText | None
-    block: float
-    quick: float
-    shared: float
+    block_seconds: float
+    quick_seconds: float
+    shared_seconds: float
     draft_passes: float
 
     @property
@@ -97,28 +97,28 @@ class Candidate:
         return self.cap if self.expected is None else min(self.cap, self.expected.high)
 
     @property
-    def most(self) -> float:
-        return self.tokens / self.quick
+    def best_case(self) -> float:
+        return self.tokens / self.quick_seconds
 
     @property
     def predicted(self) -> float:
         """Predicted tokens a second; 0 where `E` is not computed."""
-        return 0.0 if self.expected is None else self.expected.mean / self.block
+        return 0.0 if self.expected is None else self.expected.mean / self.block_seconds
 
     @property
     def guessed(self) -> float:
-        """A guess of the same before `E` is computed, for estimates of the work."""
-        return self.usual / self.block
+        """A guess of `predicted` before `E` is computed, for estimates of the work."""
+        return self.guessed_tokens / self.block_seconds
 
     @property
-    def usual(self) -> float:
+    def guessed_tokens(self) -> float:
         """A guess of the tokens of a block."""
         return 1 + TYPICAL_SHARE * (self.cap - 1)
 
     @property
     def short(self) -> bool:
         """Whether verification is short beside the rest of a block."""
-        return self.block - self.shared <= SHORT * self.shared
+        return self.block_seconds - self.shared_seconds <= SHORT * self.shared_seconds
 
     def __str__(self) -> str:
         return f"{self.named.label} on {self.scheme}"
@@ -140,10 +140,10 @@ def pilot_runs(
     for scheme in schemes:
         if pilots and late():
             break
-        takers = [each.executed for each in tested if each.claims(scheme)]
+        accepting = [each.executed for each in tested if each.claims(scheme)]
         with suppress(UnsupportedTree):
-            if takers:
-                made = PilotRun(setting, scheme, takers)
+            if accepting:
+                made = PilotRun(setting, scheme, accepting)
                 made.write()
                 pilots.append(made)
         if progress:
@@ -167,7 +167,7 @@ def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
         )
 
 
-def in_time(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[NamedVerifier], list[NamedVerifier]]:
+def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[NamedVerifier], list[NamedVerifier]]:
     """The verifiers whose cards say that one call takes under a second at this `V`, and the slower ones.
 
     Raises `InvalidInput` where all are slower.
@@ -208,27 +208,28 @@ def with_expectations(
     candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None = None
 ) -> list[Candidate]:
     """The candidates, with their block efficiency where they could be the fastest."""
-    first = [each for each in candidates if each.short] or [min(candidates, key=lambda each: each.block / each.cap)]
-    known = _asked(first, expectations, progress)
+    first = [each for each in candidates if each.short]
+    first = first or [min(candidates, key=lambda each: each.block_seconds / each.cap)]
+    known = _predicted(first, expectations, progress)
     best = max(each.predicted for each in known)
     rest = [each for each in candidates if each not in first]
-    worth = [each for each in rest if could_win(each, best)]
-    return [*known, *_asked(worth, expectations, progress), *(each for each in rest if each not in worth)]
+    open_ = [each for each in rest if could_win(each, best)]
+    return [*known, *_predicted(open_, expectations, progress), *(each for each in rest if each not in open_)]
 
 
 def could_win(candidate: Candidate, best: float) -> bool:
     """Whether the best case of the candidate reaches the best prediction, `best` tokens a second."""
-    return candidate.most >= ROOM * best
+    return candidate.best_case >= MARGIN * best
 
 
 def split(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """The candidates to measure, the best prediction first, and those left out."""
     best = max(each.predicted for each in candidates)
-    worth = [each for each in candidates if each.expected is not None and could_win(each, best)]
-    return sorted(worth, key=lambda each: -each.predicted), [each for each in candidates if each not in worth]
+    to_measure = [each for each in candidates if each.expected is not None and could_win(each, best)]
+    return sorted(to_measure, key=lambda each: -each.predicted), [each for each in candidates if each not in to_measure]
 
 
-def _asked(candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None) -> list[Candidate]:
+def _predicted(candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None) -> list[Candidate]:
     found = expectations.of([each.combination for each in candidates], progress)
     return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]
 
@@ -239,30 +240,30 @@ NEAR = 0.8
 
 def pilot_seconds(candidates: Sequence[Candidate]) -> float:
     """Estimated seconds of the remaining pilot texts of every scheme."""
-    shared = sum({each.scheme: each.shared for each in candidates}.values())
-    verifying = sum(each.block - each.shared for each in candidates)
+    shared = sum({each.scheme: each.shared_seconds for each in candidates}.values())
+    verifying = sum(each.block_seconds - each.shared_seconds for each in candidates)
     return TEXTS / 2 * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
 def expecting_seconds(candidates: Sequence[Candidate], expectations: SharedTrees) -> float:
     """Estimated seconds of computing the block efficiencies of the candidates that could be the fastest."""
     best = max(each.guessed for each in candidates)
-    wanted = [each for each in candidates if each.short or each.most >= ROOM * best]
+    wanted = [each for each in candidates if each.short or each.best_case >= MARGIN * best]
     seconds = {each: expectations.seconds(each.named, each.scheme) for each in wanted}
     sampled = [each for each, exact in seconds.items() if exact is None]
     calls = len(expectations.contexts) * expectations.budget.trees
-    verifying = sum((each.block - each.shared) * runs_of(each) for each in sampled)
+    verifying = sum((each.block_seconds - each.shared_seconds) * runs_of(each) for each in sampled)
     began = perf_counter()
     if sampled:
         expectations.trial()
-    exactly = sum(exact or 0.0 for exact in seconds.values()) + expectations.reading
+    exactly = sum(exact or 0.0 for exact in seconds.values()) + expectations.row_seconds
     return exactly + calls * (perf_counter() - began + verifying)
 
 
 def runs_of(candidate: Candidate) -> float:
     """About how many runs of a verifier the mean over its coin takes on one tree; 1 where no coin is used."""
     verifier, scheme = candidate.combination[0].verifier, candidate.scheme
-    return 1.0 if closed_form(verifier) or nests(verifier, scheme) else 1.0 + scheme.depth
+    return 1.0 if closed_form(verifier) or evaluates_by_depth(verifier, scheme) else 1.0 + scheme.depth
 
 
 def rounds_seconds(
@@ -272,7 +273,7 @@ def rounds_seconds(
 
     plain: seconds of a text of each plain way. overhead: further seconds of a text of a candidate.
     """
-    texts = [ceil(amount.tokens / each.usual) * each.block + overhead for each in candidates]
+    texts = [ceil(amount.tokens / each.guessed_tokens) * each.block_seconds + overhead for each in candidates]
     others = sum(seconds for way, seconds in plain.items() if way != GENERATE)
     each_round = [
         size * sum(texts) / len(texts) + baselines(size) * plain[GENERATE] + others
@@ -286,10 +287,10 @@ __all__ = ["Amount", "choose", "open_pair"]
 
 #: The shares of `--seconds` by which the first texts, the pilot texts and the expectations must end.
 FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
-#: The share of `--seconds` that computing rows for sums may take.
-READING = 0.1
+#: The share of `--seconds` that computing the rows of exact sums may take.
+ROWS_SHARE = 0.1
 #: A new forecast is printed where it differs from the last by at least this factor and this number of seconds.
-CORRECTED, NOTED = 1.25, 2.0
+MIN_RATIO, MIN_SECONDS = 1.25, 2.0
 
 
 @dataclass
@@ -308,7 +309,7 @@ class Forecast:
         """Whether this share of the limit is over, or will be after `more` further seconds."""
         return self.limit is not None and self.passed + more > share * self.limit
 
-    def rest(self, seconds: float, about: str = "") -> None:
+    def update(self, seconds: float, about: str = "") -> None:
         """Take note that about `seconds` are left; printed the first time, and when the forecast changes enough."""
         passed = self.passed
         if self.limit is not None:
@@ -316,13 +317,13 @@ class Forecast:
         total = passed + seconds
         if not self.said:
             remark(f"{about}: {duration(seconds)} for all of it, if texts take as long as the first ones")
-        elif 1 / CORRECTED <= total / self.said[-1][1] <= CORRECTED or abs(total - self.said[-1][1]) < NOTED:
+        elif 1 / MIN_RATIO <= total / self.said[-1][1] <= MIN_RATIO or abs(total - self.said[-1][1]) < MIN_SECONDS:
             return
         else:
             remark(f"{about}: {duration(seconds)} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
         self.said.append((round(passed, 1), round(total, 1)))
 
-    def on_the_way(self, tick: Tick, most: int, expected: float, after: float, parts: str) -> Tick:
+    def progress(self, tick: Tick, most: int, expected: float, after: float, parts: str) -> Tick:
         """A progress callback for a stage of at most `most` parts, which updates the forecast as parts finish.
 
         expected: seconds of the stage; after: seconds of later stages; parts: what the parts are called. Quick parts
@@ -330,28 +331,28 @@ class Forecast:
         """
         began, last, done = self.passed, self.passed, 0
 
-        def told(count: int) -> None:
+        def tick_and_update(count: int) -> None:
             nonlocal last, done
             tick(count)
             done += count
             spent = self.passed - began
-            if self.passed - last >= NOTED and done < most:
+            if self.passed - last >= MIN_SECONDS and done < most:
                 last = self.passed
                 left = max(spent / done * (most - done), expected - spent)
-                self.rest(left + after, f"{done} of at most {most} {parts}")
+                self.update(left + after, f"{done} of at most {most} {parts}")
 
-        return told
+        return tick_and_update
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The result. worth: the measured candidates, in the order of their numbers in `rounds`; left_out: the others.
+    """The result. measured: the candidates, in the order of their numbers in `rounds`. left_out: the others.
 
     confirmed: further rounds of the best of them and `generate` alone. plain: tokens a second of plain generation in
     its pilot run.
     """
 
-    worth: list[Candidate]
+    measured: list[Candidate]
     left_out: list[Candidate]
     rounds: Rounds
     confirmed: Rounds
@@ -364,9 +365,9 @@ def setting_of(opened: Opened, warp: Sampling, roots: int, seed: int, vectors: s
     return setting(opened.pair, warp, opened.roots(roots, roots), seed, vectors)
 
 
-def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:
+def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[DraftScheme], list[str]]:
     """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned."""
-    made = [planned_scheme(scheme, where) for scheme in schemes]
+    made = [planned_scheme(scheme, setting) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
         path = isinstance(scheme, Delayed) and scheme.K == 1  # for one path L1 does not matter
@@ -389,19 +390,19 @@ def choose(
 
     resume: a store of the texts that were timed, which are not timed again.
     """
-    where = setting_of(opened, warp, amount.roots, seed, vectors)
-    with measured_by(clock, opened.pair.device), ignored_generation_settings(where):
-        search = Search(where, named, schemes, amount, clock, Store(resume))
+    shared = setting_of(opened, warp, amount.roots, seed, vectors)
+    with measured_by(clock, opened.pair.device), ignored_generation_settings(shared):
+        search = Search(shared, named, schemes, amount, clock, Store(resume))
         chosen = search.chosen()
     pair, rounds, confirmed, forecast = opened.pair, chosen.rounds, chosen.confirmed, search.forecast
-    search.notes += misfits(rounds, chosen.worth)
+    search.notes += misfits(rounds, chosen.measured)
     return {
         "target": pair.names[0],
         "draft": pair.names[1],
         "V": pair.vocab_size,
         "text": opened.corpus.name,
         **opened.root_source,
-        "after": str(where.given),
+        "after": str(shared.root_set),
         "sampling": str(warp),
         "device": device_name(pair.device),
         "clock": clock,
@@ -414,15 +415,15 @@ def choose(
         "from call to return",
         "plain_tokens_per_second": rounds.rate(GENERATE),
         "plain": [_plain_fields(rounds, way) for way in (GENERATE, ASSISTED, LOOP) if way in rounds.texts],
-        "rows": _rows(rounds, chosen.worth, chosen.plain),
+        "rows": _rows(rounds, chosen.measured, chosen.plain),
         "left_out": [
             _fields(each, rounds.rate(LOOP) / chosen.plain)
-            for each in sorted(chosen.left_out, key=lambda each: -each.most)
+            for each in sorted(chosen.left_out, key=lambda each: -each.best_case)
         ],
-        "groups": by_group(rounds, confirmed, chosen.worth, where.given.groups),
-        "confirmed": {"rounds": confirmed.count, **_ends("speedup", confirmed.ratio(best_of(rounds)))},
-        "recommendation": recommendation(rounds, confirmed, chosen.worth),
-        "paste": paste(rounds, confirmed, chosen.worth, warp),
+        "groups": by_group(rounds, confirmed, chosen.measured, shared.root_set.groups),
+        "confirmed": {"rounds": confirmed.count, **_interval_fields("speedup", confirmed.ratio(best_of(rounds)))},
+        "recommendation": recommendation(rounds, confirmed, chosen.measured),
+        "paste": generate_call(rounds, confirmed, chosen.measured, warp),
         "announced": forecast.said,
         "estimated_seconds": forecast.said[0][1] if forecast.said else 0.0,
         "seconds": round(forecast.passed, 1),
@@ -434,7 +435,7 @@ class Search:
 
     def __init__(
         self,
-        where: Setting,
+        setting: Setting,
         named: Sequence[NamedVerifier],
         schemes: Sequence[DraftScheme],
         amount: Amount,
@@ -444,28 +445,28 @@ class Search:
         """Raises `InvalidInput` for verifiers whose cards say that they are lossy, and where all are too slow."""
         self.forecast = Forecast(amount.seconds)
         assert_declared(named)
-        self.setting, self.amount, self.clock = where, amount, clock
-        self.schemes, self.notes = planned(schemes, where)
-        self.named, late = in_time(named, where.pair.vocab_size)
+        self.setting, self.amount, self.clock = setting, amount, clock
+        self.schemes, self.notes = planned(schemes, setting)
+        self.named, late = by_speed(named, setting.pair.vocab_size)
         self._store = Store(None) if store is None else store
         if late:
             names = ", ".join(each.label for each in late)
             self.notes.append(
-                f"left out: {names}, which take over a second a block at V = {where.pair.vocab_size} by their cards"
+                f"left out: {names}, which take over a second a block at V = {setting.pair.vocab_size} by their cards"
             )
         self.plain: dict[str, float] = {}
 
     def chosen(self) -> Chosen:
-        pilots = self._kept("pilots", self._asked, self._pilots)
+        pilots = self._stored("pilots", self._search_fields, self._pilots)
         self.plain = pilots["plain_seconds"]
         schemes = [self.schemes[each] for each in pilots["schemes"]]
         candidates = [
             Candidate(self.named[verifier], schemes[scheme], cap, None, *times)
             for verifier, scheme, cap, *times in pilots["candidates"]
         ]
-        self._taken = schemes
-        expected = self._kept(
-            "expected", {**self._asked, "pilots": pilots["candidates"]}, partial(self._expected, candidates)
+        self._tried_schemes = schemes
+        expected = self._stored(
+            "expected", {**self._search_fields, "pilots": pilots["candidates"]}, partial(self._expected, candidates)
         )
         candidates = [
             replace(
@@ -474,13 +475,13 @@ class Search:
             )
             for each, found in zip(candidates, expected["expected"], strict=True)
         ]
-        worth = [candidates[each] for each in expected["worth"]]
+        to_measure = [candidates[each] for each in expected["worth"]]
         left_out = [each for number, each in enumerate(candidates) if number not in expected["worth"]]
         self.notes += [*pilots["notes"], *expected["notes"]]
-        return Chosen(worth, left_out, *self._rounds(worth), pilots["plain"])
+        return Chosen(to_measure, left_out, *self._rounds(to_measure), pilots["plain"])
 
     @property
-    def _asked(self) -> dict[str, Any]:
+    def _search_fields(self) -> dict[str, Any]:
         return {
             "clock": self.clock,
             "tokens": self.amount.tokens,
@@ -488,8 +489,8 @@ class Search:
             "schemes": [each.as_dict() for each in self.schemes],
         }
 
-    def _kept(self, kind: str, about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """A row of the store; made now where it is not there. One `short` for want of time holds for its limit only."""
+    def _stored(self, kind: str, about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """A row of the store, computed now if missing; one `short` of time holds for the same limit only."""
         limited = {**about, "seconds": self.forecast.limit}
         names = [self.setting.key(kind=kind, about=each) for each in (about, limited)]
         stored = [name for name in names if name in self._store]
@@ -501,42 +502,44 @@ class Search:
 
     @cached_property
     def _expectations(self) -> SharedTrees:
-        reading = CHOSEN.reading if self.forecast.limit is None else READING * self.forecast.limit
+        row_seconds = CHOSEN.row_seconds if self.forecast.limit is None else ROWS_SHARE * self.forecast.limit
         contexts = contexts_of(self.setting, self.amount.tokens)
-        return SharedTrees(self.setting, contexts, self._taken, replace(CHOSEN, reading=reading))
+        return SharedTrees(self.setting, contexts, self._tried_schemes, replace(CHOSEN, row_seconds=row_seconds))
 
     def _pilots(self) -> dict[str, Any]:
         """Seconds of the passes of every scheme and of every verifier on it."""
-        where, forecast, notes = self.setting, self.forecast, list[str]()
+        setting, forecast, notes = self.setting, self.forecast, list[str]()
         remark(f"a first text on each of {len(self.schemes)} schemes, {len(self.named)} verifiers")
-        self.plain, why = plain_ways(where, self.amount.tokens)
+        self.plain, why = plain_ways(setting, self.amount.tokens)
         notes += [why] if why else []
         with bar("first texts", len(self.schemes)) as tick:
-            pilots = pilot_runs(where, self.named, self.schemes, tick, partial(forecast.late, FIRST))
+            pilots = pilot_runs(setting, self.named, self.schemes, tick, partial(forecast.late, FIRST))
         if forecast.late(FIRST) and len(pilots) < len(self.schemes):
             notes.append(f"for want of time only the first {len(pilots)} schemes were tried, of {len(self.schemes)}")
-        self._taken = [each.scheme for each in pilots]
+        self._tried_schemes = [each.scheme for each in pilots]
         candidates = without_expectations(pilots, self._expectations)
         after = expecting_seconds(candidates, self._expectations) + self._rounds_seconds(near(candidates))
-        forecast.rest(pilot_seconds(candidates) + after, f"{len(candidates)} candidates")
-        plain = PlainPilotRun(where)
+        forecast.update(pilot_seconds(candidates) + after, f"{len(candidates)} candidates")
+        plain = PlainPilotRun(setting)
         plain.write()
-        turn = [plain if isinstance(each, str) else each for each in beside_plain(pilots, [LOOP])]
+        order = [plain if isinstance(each, str) else each for each in round_order(pilots, [LOOP])]
         began, done = perf_counter(), 0
-        with bar("texts", len(turn) * TEXTS) as tick:
+        with bar("texts", len(order) * TEXTS) as tick:
             while done < TEXTS and not (done and forecast.late(PILOTS)):
-                run_pilots(turn, 2, tick)
+                run_pilots(order, 2, tick)
                 done += 2
-                forecast.rest((perf_counter() - began) / done * (TEXTS - done) + after, f"pilot text {done} of {TEXTS}")
+                forecast.update(
+                    (perf_counter() - began) / done * (TEXTS - done) + after, f"pilot text {done} of {TEXTS}"
+                )
         if done < TEXTS:
             notes.append(f"for want of time there were {done} pilot texts of each scheme, not {TEXTS}")
         candidates = without_expectations(pilots, self._expectations)
         return {
-            "schemes": [self.schemes.index(each) for each in self._taken],
+            "schemes": [self.schemes.index(each) for each in self._tried_schemes],
             "candidates": [
                 [
-                    *(self.named.index(each.named), self._taken.index(each.scheme), each.cap),
-                    *(each.block, each.quick, each.shared, each.draft_passes),
+                    *(self.named.index(each.named), self._tried_schemes.index(each.scheme), each.cap),
+                    *(each.block_seconds, each.quick_seconds, each.shared_seconds, each.draft_passes),
                 ]
                 for each in candidates
             ],
@@ -549,44 +552,47 @@ class Search:
     def _expected(self, candidates: Sequence[Candidate]) -> dict[str, Any]:
         """Expected tokens of the candidates that could be the fastest, and which candidates are measured."""
         forecast, notes = self.forecast, list[str]()
-        some = sorted(candidates, key=lambda each: -each.guessed)
+        ranked = sorted(candidates, key=lambda each: -each.guessed)
         if forecast.limit is not None:
-            while len(some) > 1 and forecast.late(EXPECTED, expecting_seconds(some, self._expectations)):
-                some = some[: (len(some) + 1) // 2]
-            if len(some) < len(candidates):
+            while len(ranked) > 1 and forecast.late(EXPECTED, expecting_seconds(ranked, self._expectations)):
+                ranked = ranked[: (len(ranked) + 1) // 2]
+            if len(ranked) < len(candidates):
                 notes.append(
-                    f"for want of time tokens were predicted for {len(some)} of {len(candidates)} candidates only"
+                    f"for want of time tokens were predicted for {len(ranked)} of {len(candidates)} candidates only"
                 )
-        after = self._rounds_seconds(near(some))
-        expecting, contexts = expecting_seconds(some, self._expectations), len(self._expectations.contexts)
-        forecast.rest(expecting + after, "after the pilot texts")
-        reading = self._expectations.reading
-        expecting -= reading
-        if reading > NOTED:
+        after = self._rounds_seconds(near(ranked))
+        expecting, contexts = expecting_seconds(ranked, self._expectations), len(self._expectations.contexts)
+        forecast.update(expecting + after, "after the pilot texts")
+        row_seconds = self._expectations.row_seconds
+        expecting -= row_seconds
+        if row_seconds > MIN_SECONDS:
             with bar("rows after contexts", contexts) as tick:
                 self._expectations.read(
-                    forecast.on_the_way(tick, contexts, reading, expecting + after, "contexts are read")
+                    forecast.progress(tick, contexts, row_seconds, expecting + after, "contexts are read")
                 )
-        most = len(some) * contexts
+        most = len(ranked) * contexts
         with bar("tokens a block (contexts, at most)", most) as tick:
-            told = forecast.on_the_way(tick, most, expecting, after, "expectations")
-            known = {each.combination: each for each in with_expectations(some, self._expectations, progress=told)}
+            tick_and_update = forecast.progress(tick, most, expecting, after, "expectations")
+            known = {
+                each.combination: each
+                for each in with_expectations(ranked, self._expectations, progress=tick_and_update)
+            }
         candidates = [known.get(each.combination, each) for each in candidates]
-        worth, _ = split(candidates)
+        to_measure, _ = split(candidates)
         fewest = replace(self.amount, rounds=2)
         if forecast.limit is not None:
-            kept = worth
+            kept = to_measure
             while len(kept) > 1 and forecast.late(1.0, self._rounds_seconds(kept, fewest)):
                 kept = kept[: (len(kept) + 1) // 2]
-            if len(kept) < len(worth):
+            if len(kept) < len(to_measure):
                 notes.append(
-                    f"for want of time {len(kept)} of {len(worth)} candidates were measured, the best predictions"
+                    f"for want of time {len(kept)} of {len(to_measure)} candidates were measured, the best predictions"
                 )
-            worth = kept
-        remark(f"{len(candidates) - len(worth)} left out; {len(worth)} against each other")
+            to_measure = kept
+        remark(f"{len(candidates) - len(to_measure)} left out; {len(to_measure)} are measured")
         return {
             "expected": [None if each.expected is None else asdict(each.expected) for each in candidates],
-            "worth": [candidates.index(each) for each in worth],
+            "worth": [candidates.index(each) for each in to_measure],
             "notes": notes,
             "short": bool(notes),
         }
@@ -596,25 +602,25 @@ class Search:
         overhead = max(self.plain[GENERATE] - self.plain[LOOP], 0.0)
         return rounds_seconds(candidates, self.plain, amount, overhead)
 
-    def _rounds(self, worth: Sequence[Candidate]) -> tuple[Rounds, Rounds]:
+    def _rounds(self, to_measure: Sequence[Candidate]) -> tuple[Rounds, Rounds]:
         """The timed rounds of the candidates that are measured, and those that confirm the best of them."""
         amount, forecast = self.amount, self.forecast
-        sizes = sizes_of(len(worth), amount.rounds)
+        sizes = sizes_of(len(to_measure), amount.rounds)
         plain = [GENERATE, *(each for each in (ASSISTED, LOOP) if each in self.plain)]
         turns = [size + baselines(size) + len(plain) - 1 for size in sizes] + [2] * amount.rounds
         seconds = list[float]()  # of a turn, in the rounds that are run now and not loaded
 
         def step(about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-            def measured() -> dict[str, Any]:
+            def timed() -> dict[str, Any]:
                 if not seconds:
                     rest = replace(amount, rounds=max(len(sizes) - about["round"], 0))
-                    forecast.rest(self._rounds_seconds(worth, rest), f"{len(worth)} candidates")
+                    forecast.update(self._rounds_seconds(to_measure, rest), f"{len(to_measure)} candidates")
                 began = perf_counter()
                 made = make()
                 seconds.append((perf_counter() - began) / turns[about["round"]])
                 return made
 
-            return self._kept("round", {**about, "clock": self.clock}, measured)
+            return self._stored("round", {**about, "clock": self.clock}, timed)
 
         def done(rounds: Rounds, left: int) -> bool:
             number = rounds.count
@@ -623,7 +629,7 @@ class Search:
             if forecast.late(1.0, seconds[-1] * (turns[number] + 4)) and number > 1:
                 self.notes.append(f"for want of time there were {number} rounds, not {len(sizes)}")
                 return True
-            forecast.rest(seconds[-1] * sum(turns[number:]), f"after round {number}, {left} candidates left")
+            forecast.update(seconds[-1] * sum(turns[number:]), f"after round {number}, {left} candidates left")
             return False
 
         def confirmed(number: int) -> bool:
@@ -634,8 +640,8 @@ class Search:
 
         with bar("texts", sum(turns) * amount.roots) as tick:
             combinations, expected = (
-                [each.combination for each in worth],
-                [each.expected for each in worth if each.expected],
+                [each.combination for each in to_measure],
+                [each.expected for each in to_measure if each.expected],
             )
             rounds = successive_halving(self.setting, combinations, expected, plain, amount, step, done, tick)
             best = best_of(rounds)
@@ -649,12 +655,12 @@ def near(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in candidates if each.guessed >= NEAR * best]
 
 
-def recommendation(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate]) -> str:
+def recommendation(rounds: Rounds, confirmed: Rounds, measured: Sequence[Candidate]) -> str:
     """One line: what to use, its speed-up over `generate`, and which candidates are not distinguishable from it.
 
     confirmed: the rounds of the best candidate and `generate` alone, from which the speed-up is.
     """
-    said: dict[int | str, str] = {number: str(worth[number]) for number in rounds.order}
+    said: dict[int | str, str] = {number: str(measured[number]) for number in rounds.order}
     if ASSISTED in rounds.texts:
         said[ASSISTED] = f"{ASSISTED} of transformers"
     first = best_of(rounds)
@@ -665,8 +671,8 @@ def recommendation(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate]
         open_ = [said[who] for who in rest if rounds.ratio(who).high >= 1]
         unless = f"; open, whether faster than generate: {', '.join(open_)}" if open_ else ""
         return f"no speculation: the best, {said[first]}, has {interval}{unless}"
-    level = [said[who] for who in rest if rounds.ratio(who, first).high >= 1]
-    also = f"; not told apart from it: {', '.join(level)}" if level else ""
+    similar = [said[who] for who in rest if rounds.ratio(who, first).high >= 1]
+    also = f"; not distinguishable from it: {', '.join(similar)}" if similar else ""
     sure = "" if found.low > 1 else "; whether it is faster than generate is open"
     return f"{said[first]}: {interval}{sure}{also}"
 
@@ -675,11 +681,11 @@ def recommendation(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate]
 MISFIT_ERRORS = 5.0
 
 
-def misfits(rounds: Rounds, worth: Sequence[Candidate]) -> list[str]:
+def misfits(rounds: Rounds, measured: Sequence[Candidate]) -> list[str]:
     """Lines about candidates whose measured block efficiency differs from the estimate by more than chance."""
     far = {number: rounds.block_tokens(number).misfit for number in rounds.order}
     return [
-        f"{worth[number]}: {_measured(rounds, number):.2f} tokens a block measured, "
+        f"{measured[number]}: {_measured(rounds, number):.2f} tokens a block measured, "
         f"{rounds.block_tokens(number).mean:.2f} estimated ({errors:+.1f} standard errors); ask `draftproof validate`"
         for number, errors in far.items()
         if abs(errors) > MISFIT_ERRORS
@@ -693,7 +699,7 @@ def best_of(rounds: Rounds) -> int | str:
 
 
 def by_group(
-    rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate], groups: Sequence[str]
+    rounds: Rounds, confirmed: Rounds, measured: Sequence[Candidate], groups: Sequence[str]
 ) -> list[dict[str, Any]]:
     """For each group of prompts the speed-up of the overall best, and the best there; empty without groups.
 
@@ -710,13 +716,13 @@ def by_group(
             "distinguishable": own.ratio(first, best).high < 1,
         }
         for name, who, timed in (("first", first, confirmed.only(roots)), ("best", best, own)):
-            said = who if isinstance(who, str) else str(worth[who])
-            fields |= {name: said, **_ends(f"{name}_speedup", timed.ratio(who))}
+            said = who if isinstance(who, str) else str(measured[who])
+            fields |= {name: said, **_interval_fields(f"{name}_speedup", timed.ratio(who))}
         found.append(fields)
     return found
 
 
-def paste(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate], warp: Sampling) -> str:
+def generate_call(rounds: Rounds, confirmed: Rounds, measured: Sequence[Candidate], warp: Sampling) -> str:
     """The call of `generate` that uses the best candidate; plain `generate` where it was confirmed to be slower."""
     first = best_of(rounds)
     asked = ", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())
@@ -724,10 +730,10 @@ def paste(rounds: Rounds, confirmed: Rounds, worth: Sequence[Candidate], warp: S
     if confirmed.ratio(first).high >= 1:
         given = ["assistant_model=draft", asked]
         if not isinstance(first, str):
-            best = worth[first]
+            best = measured[first]
             own = warp.of("draft")
-            apart = "" if own == warp.of("target") else f', draft_sampling="{own.text}"'
-            ours = f'generate_with("{best.named.spec}", "{scheme_spec(best.scheme)}"{apart})'
+            draft_option = "" if own == warp.of("target") else f', draft_sampling="{own.text}"'
+            ours = f'generate_with("{best.named.spec}", "{scheme_spec(best.scheme)}"{draft_option})'
             given.insert(1, f"custom_generate={ours}")
     return f"target.generate(**inputs, {', '.join(given)}, max_new_tokens=..)"
 
@@ -737,11 +743,11 @@ def _plain_fields(rounds: Rounds, way: str) -> dict[str, Any]:
     return {
         "way": way,
         "tokens_per_second": rounds.rate(way),
-        **_ends("speedup", found),
+        **_interval_fields("speedup", found),
     }
 
 
-def _ends(name: str, interval: Interval) -> dict[str, float]:
+def _interval_fields(name: str, interval: Interval) -> dict[str, float]:
     return {f"{name}{end}": value for end, value in zip(("", "_low", "_high"), interval, strict=True)}
 
 
@@ -760,35 +766,35 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
         "expected_spread": None if expected is None else expected.spread,
         "expected_from": None if expected is None else expected.how,
         "predicted_tokens_per_second": None if expected is None else level * candidate.predicted,
-        "most_tokens_per_second": level * candidate.most,
-        "block_milliseconds": 1e3 * candidate.block,
-        "verification_milliseconds": 1e3 * (candidate.block - candidate.shared),
+        "most_tokens_per_second": level * candidate.best_case,
+        "block_milliseconds": 1e3 * candidate.block_seconds,
+        "verification_milliseconds": 1e3 * (candidate.block_seconds - candidate.shared_seconds),
         "draft_passes": candidate.draft_passes,
     }
 
 
-def _rows(rounds: Rounds, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
+def _rows(rounds: Rounds, measured: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
     """The rows of measured candidates: those of all rounds in their order, then the others, the fastest first."""
     level, order = rounds.rate(LOOP) / plain, rounds.order
     others = sorted(
-        (number for number in range(len(worth)) if number not in order), key=lambda each: -rounds.ratio(each).mean
+        (number for number in range(len(measured)) if number not in order), key=lambda each: -rounds.ratio(each).mean
     )
     rows = []
     for number in (*order, *others):
         tokens = rounds.block_tokens(number)
         rows.append(
             {
-                **_fields(worth[number], level),
+                **_fields(measured[number], level),
                 "measured_block_efficiency": _measured(rounds, number),
                 "block_efficiency": tokens.mean,
                 "block_efficiency_error": tokens.error,
                 "tokens_per_second": rounds.rate(number),
                 "measured_tokens_per_second": rounds.measured(number),
                 "all_rounds": number in order,
-                **_ends("speedup", rounds.ratio(number)),
-                **_ends("of_first", rounds.ratio(number, order[0])),
+                **_interval_fields("speedup", rounds.ratio(number)),
+                **_interval_fields("of_first", rounds.ratio(number, order[0])),
                 "distinguishable": rounds.ratio(number, order[0]).high < 1,
-                "same_law_as": [str(worth[other]) for other in rounds.law_of(number) if other != number],
+                "same_law_as": [str(measured[other]) for other in rounds.law_of(number) if other != number],
             }
         )
     return rows

@@ -214,7 +214,7 @@ def successive_halving(
     rounds = Rounds(expected, [scheme for _, scheme in candidates])
     left = list(range(len(candidates)))
     for number in range(amount.rounds):
-        ways = [(who, who if isinstance(who, str) else candidates[who]) for who in beside_plain(left, plain)]
+        ways = [(who, who if isinstance(who, str) else candidates[who]) for who in round_order(left, plain)]
         rounds.add(_round(setting, number, ways, amount.tokens, step, progress))
         left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: kept_after_round(len(left))]
         if done(rounds, len(left)):
@@ -281,7 +281,7 @@ def _is_odd(first: int, text: int) -> bool:
     return (first + text) % 2 == 1
 
 
-def beside_plain(candidates: Sequence[T], plain: Sequence[str]) -> list[T | str]:
+def round_order(candidates: Sequence[T], plain: Sequence[str]) -> list[T | str]:
     """The order of a round: `plain[0]` before every `BASELINE_EVERY` candidates, the other plain ways at the start."""
     order: list[T | str] = [*plain[1:]]
     for at in range(0, max(len(candidates), 1), BASELINE_EVERY):
@@ -304,4 +304,4 @@ def sizes_of(candidates: int, rounds: int) -> list[int]:
 
 def baselines(candidates: int) -> int:
     """How often the baseline `generate` runs in a round of so many candidates, for each root."""
-    return len(beside_plain(range(candidates), [GENERATE])) - candidates
+    return len(round_order(range(candidates), [GENERATE])) - candidates

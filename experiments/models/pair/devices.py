@@ -130,7 +130,7 @@ def model_versions() -> dict[str, str]:
     }
 
 
-def room_of(model: Any) -> int | None:
+def max_positions(model: Any) -> int | None:
     """The most tokens that the model can read; None where positions are unlimited, such as rotary ones."""
     config = model.config.get_text_config(decoder=True)
     if getattr(config, "rope_parameters", None) or getattr(config, "rope_theta", None):
@@ -139,7 +139,7 @@ def room_of(model: Any) -> int | None:
     return int(most) if most else None
 
 
-def check_room(
+def check_fits(
     model: Any,
     which: str,
     tokens: int,
@@ -150,7 +150,7 @@ def check_room(
 
     which: the model's role, for the message. asked, way_out: the end of the message: why so many, and what to do.
     """
-    room = room_of(model)
-    if room is not None and tokens > room:
+    limit = max_positions(model)
+    if limit is not None and tokens > limit:
         asked = asked or f", and {tokens} are asked for"
-        raise InvalidInput(f"the {which} reads {room} tokens at most{asked}; {way_out}")
+        raise InvalidInput(f"the {which} reads {limit} tokens at most{asked}; {way_out}")

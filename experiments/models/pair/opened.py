@@ -11,21 +11,21 @@ import numpy as np
 
 from draftproof.experiments.inputs.text import EMBEDDED, text_label
 from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corpus, sample
-from draftproof.experiments.models.pair.devices import check_room, choose_device, libraries
+from draftproof.experiments.models.pair.devices import check_fits, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.roots import (
     BOS,
-    CONTEXT,
+    CONTEXT_TOKENS,
     LENGTHS,
     Prompts,
     Roots,
-    beginning,
     continued_roots,
     read_prompts,
     spread_roots,
     text_roots,
+    with_bos,
 )
 from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.runtime import temporary
@@ -114,7 +114,7 @@ class Opened:
         if self.prompts is not None:
             return self.prompts.roots(self.pair, count, self.context)
         count = otherwise if count is None else count
-        return text_roots(self.pair, self.corpus, count, self.context or CONTEXT)
+        return text_roots(self.pair, self.corpus, count, self.context or CONTEXT_TOKENS)
 
     def many_roots(self, count: int, seed: int, warp: Sampling) -> Roots:
         """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
@@ -161,7 +161,7 @@ def load_wanted(wanted: PairRequest) -> Opened:
     else:
         pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
         _check_text(str(wanted.folder), corpus, pair.text_digest)
-        pair = beginning(pair, wanted.bos)
+        pair = with_bos(pair, wanted.bos)
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
     return Opened(pair, corpus, prompts=prompts, context=wanted.context)
@@ -171,7 +171,7 @@ def _loaded(wanted: PairRequest, target: str, draft: str, corpus: Corpus) -> Pai
     pair = load_pair(target, draft, wanted.device, wanted.dtype, corpus.training)
     for note in pair.notes:
         remark(note)
-    return beginning(pair, wanted.bos)
+    return with_bos(pair, wanted.bos)
 
 
 def suitable_threads(pair: Pair) -> AbstractContextManager[None]:
@@ -200,8 +200,8 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
     scored, prompt = corpus.held_out[:SCORED], [*pair.begins, *pair.encode(corpus.held_out[:PROMPT])]
     window = len(pair.begins) + WINDOW
-    check_room(pair.target, "target", max(window, len(prompt) + SAMPLE))
-    check_room(pair.draft, "draft", window)
+    check_fits(pair.target, "target", max(window, len(prompt) + SAMPLE))
+    check_fits(pair.draft, "draft", window)
     training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
     quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW, pair.begins)
     written = sample(pair.target, prompt, SAMPLE, 0, Sampling())
@@ -218,7 +218,7 @@ def _trained(wanted: PairRequest, corpus: Corpus, folder: str) -> Opened:
     else:
         _check_record(wanted, corpus, folder, record["configuration"])
         remark(f"{folder} holds a pair already; it was not trained again")
-    pair = beginning(
+    pair = with_bos(
         load_folder(folder, wanted.device, wanted.dtype, wanted.draft, corpus.training),
         wanted.bos,
     )

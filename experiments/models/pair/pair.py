@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.models.pair.devices import check_room, choose_device, choose_dtype, libraries, within_memory
+from draftproof.experiments.models.pair.devices import check_fits, choose_device, choose_dtype, libraries, within_memory
 from draftproof.experiments.models.pair.drafts import HEAD, DraftSpec, parse_draft
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
@@ -128,7 +128,7 @@ class Pair:
         if not len(tokens):  # models fail for an empty batch
             return torch.empty(0, self.vocab_size, dtype=self.dtype, device=self.device)
         model = self.model(which)
-        check_room(model, which, tokens.shape[1])
+        check_fits(model, which, tokens.shape[1])
         batch = max(1, BATCH_ENTRIES // (tokens.shape[1] * self.vocab_size))
         with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
             if root is not None and reads_features(model):

@@ -15,7 +15,7 @@ import numpy as np
 from draftproof.experiments.grid.groups import ALL, NONE
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.pair.corpus import Corpus, sample
-from draftproof.experiments.models.pair.devices import check_room, room_of
+from draftproof.experiments.models.pair.devices import check_fits, max_positions
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.shared.progress import bar
 from draftproof.simulator.errors import InvalidInput
@@ -24,7 +24,7 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
 #: Tokens of a root of a text, and the lengths in `spread_roots`.
-CONTEXT, LENGTHS = 16, (8, 16, 32, 48)
+CONTEXT_TOKENS, LENGTHS = 16, (8, 16, 32, 48)
 #: The default number of prompts: all of a file, at most this number.
 PROMPTS = 16
 #: Whether the token for the beginning of a text stands first: as the tokenizer says, or not.
@@ -35,14 +35,13 @@ KINDS = ("text", "prompt", "messages")
 
 @dataclass(frozen=True)
 class Roots:
-    """Contexts that count alike. of: where they come from, in words, as `roots of FILE` or `of 20 prompts of FILE`.
+    """Contexts of equal weight. origin: where they come from, as `roots of FILE` or `of 20 prompts of FILE`.
 
-    names, groups: of the prompts that they come from, one each, the same of all that come from one prompt; none of a
-    text.
+    names, groups: for each context, those of its prompt; empty for contexts of a text.
     """
 
     contexts: tuple[Context, ...]
-    of: str
+    origin: str
     names: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
 
@@ -50,8 +49,8 @@ class Roots:
         counts = Counter(self.groups)
         named = ", ".join(f"{group or NONE} {count}" for group, count in counts.items())
         different = len(set(self.contexts))
-        alike = f", {different} different" if self.names and different < len(self.contexts) else ""
-        return f"{len(self.contexts)} {self.of}" + (f" ({named})" if len(counts) > 1 else "") + alike
+        repeated = f", {different} different" if self.names and different < len(self.contexts) else ""
+        return f"{len(self.contexts)} {self.origin}" + (f" ({named})" if len(counts) > 1 else "") + repeated
 
 
 @dataclass(frozen=True)
@@ -74,17 +73,19 @@ class Prompts:
     def roots(self, pair: Pair, count: int | None, most: int | None) -> Roots:
         """The roots of `count` prompts, evenly spaced within each group; None: of all, up to `PROMPTS`.
 
-        most: how many of the last tokens are taken; None: all. Raises `InvalidInput` for what cannot be one.
+        most: how many of the last tokens are taken; None: all. Raises `InvalidInput` for a prompt that is no root.
         """
-        whole = len(self.prompts)
-        if count is not None and count > whole:
-            raise InvalidInput(f"--roots {count}: {cut(self.path)} has {whole} prompts; ask for fewer")
-        count = min(whole, PROMPTS) if count is None else count
-        taken = [self._in_order[place * whole // count] for place in range(count)]
+        total = len(self.prompts)
+        if count is not None and count > total:
+            raise InvalidInput(f"--roots {count}: {cut(self.path)} has {total} prompts; ask for fewer")
+        count = min(total, PROMPTS) if count is None else count
+        taken = [self._in_order[place * total // count] for place in range(count)]
         taken.sort(key=lambda each: each.line)
-        of = f"prompts of {self.path}" if count == whole else f"of {whole} prompts of {self.path}"
+        origin = f"prompts of {self.path}" if count == total else f"of {total} prompts of {self.path}"
         contexts = tuple(self.context(pair, each, most) for each in taken)
-        return Roots(contexts, of, tuple(f"line {each.line}" for each in taken), tuple(each.group for each in taken))
+        return Roots(
+            contexts, origin, tuple(f"line {each.line}" for each in taken), tuple(each.group for each in taken)
+        )
 
     @property
     def _in_order(self) -> list[Prompt]:
@@ -135,7 +136,7 @@ def _prompt(fields: Any, where: str, number: int) -> Prompt:
 
 
 def context_of(pair: Pair, content: str | Sequence[Any], most: int | None = None) -> Context:
-    """A text or the messages of a chat as a root, of its last `most` tokens behind what every text begins with.
+    """A text or the messages of a chat as a root: the first tokens of every text, then its last `most` tokens.
 
     Raises `InvalidInput` for one without a token, a chat without a template, and for what the models cannot read.
     """
@@ -149,28 +150,30 @@ def context_of(pair: Pair, content: str | Sequence[Any], most: int | None = None
         raise InvalidInput(f"token {wrong[0]} of the tokenizer is none of the {pair.vocab_size} of the models")
     found = (*begins, *(tokens if most is None else tokens[-most:]))
     for which in ("target", "draft"):
-        room = room_of(pair.model(which))
-        if room is not None and len(found) >= room:
-            raise InvalidInput(f"{len(found)} tokens, and the {which} reads {room} at most; --context takes the last")
+        limit = max_positions(pair.model(which))
+        if limit is not None and len(found) >= limit:
+            raise InvalidInput(
+                f"{len(found)} tokens, and the {which} reads {limit} at most; --context N keeps the last N"
+            )
     return found
 
 
-def beginning(pair: Pair, bos: str) -> Pair:
-    """The pair with what its texts begin with; raises `InvalidInput` where it cannot be said so."""
+def with_bos(pair: Pair, bos: str) -> Pair:
+    """The pair whose texts begin as `bos` says; raises `InvalidInput` where the tokenizer has no such token."""
     token = None if pair.tokenizer is None else pair.tokenizer.bos
     if bos == "yes" and (token is None or token >= pair.vocab_size):
         raise InvalidInput(f"--bos yes: {pair.names[0]} has no token for the beginning of a text; leave it out")
     return replace(pair, bos=bos)
 
 
-def text_roots(pair: Pair, corpus: Corpus, count: int, length: int = CONTEXT) -> Roots:
+def text_roots(pair: Pair, corpus: Corpus, count: int, length: int = CONTEXT_TOKENS) -> Roots:
     """`count` roots of the held-out end of a text; raises as `roots_of`."""
     contexts = roots_of(pair.encode(corpus.held_out), count, length, pair.begins)
     return Roots(tuple(contexts), f"roots of {text_label(corpus.name)}")
 
 
-def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT, begins: Context = ()) -> list[Context]:
-    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short.
+def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT_TOKENS, begins: Context = ()) -> list[Context]:
+    """`count` contexts of `length` tokens, evenly spaced over a text; raises `InvalidInput` where it is too short.
 
     begins: tokens before each, as models have them before every text.
     """
@@ -193,26 +196,26 @@ def spread_roots(
 
 
 def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, warp: Sampling) -> Roots:
-    """At least `count` contexts, as many for each prompt: within the text that the target writes after it.
+    """At least `count` contexts, equally many for each prompt, which the target continues to several lengths.
 
-    Prompts come in an order that is drawn, so that groups mix. Raises `InvalidInput` where texts would be too long.
+    Prompts come in random order, so that groups mix. Raises `InvalidInput` where texts would be too long.
     """
-    each = -(-count // len(prompts.contexts))
-    longest = max(LENGTHS[-1], each)
-    places = [place * longest // each for place in range(each)]
-    check_room(
+    per_prompt = -(-count // len(prompts.contexts))
+    longest = max(LENGTHS[-1], per_prompt)
+    places = [place * longest // per_prompt for place in range(per_prompt)]
+    check_fits(
         pair.target,
         "target",
         max(map(len, prompts.contexts)) + longest,
-        way_out="--context takes the last tokens of a prompt",
+        way_out="--context N keeps the last N tokens of a prompt",
     )
     contexts, names, groups = list[Context](), list[str](), list[str]()
     with bar("texts after prompts", len(prompts.contexts)) as tick:
         for number in np.random.default_rng(seed).permutation(len(prompts.contexts)):
             written = sample(pair.target, prompts.contexts[number], places[-1], seed + int(number), warp)
             contexts += [(*prompts.contexts[number], *written[:place]) for place in places]
-            names += [prompts.names[number]] * each
-            groups += [prompts.groups[number]] * each
+            names += [prompts.names[number]] * per_prompt
+            groups += [prompts.groups[number]] * per_prompt
             tick(1)
-    of = f"contexts behind {len(prompts.contexts)} {prompts.of}"
-    return Roots(tuple(contexts), of, tuple(names), tuple(groups))
+    origin = f"contexts behind {len(prompts.contexts)} {prompts.origin}"
+    return Roots(tuple(contexts), origin, tuple(names), tuple(groups))

@@ -26,13 +26,13 @@ from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.hidden import Passes, TokenState, reads_features, watched
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.selector.features import (
-    SeenToken,
-    View,
+    SelectorInput,
+    TokenOutput,
     hidden_widths,
+    output_of,
     pass_times,
-    seen,
-    view_from,
-    views_of,
+    selector_input,
+    selector_inputs,
 )
 from draftproof.experiments.models.selector.network import NumpyNetwork, SelectorNetwork
 from draftproof.experiments.models.selector.saved import Saved, load_selector
@@ -46,7 +46,7 @@ from draftproof.simulator.protocol import Coin, Context, Verifier
 class Chooser(Protocol):
     """Maps what is known before a block to the position of an action."""
 
-    def __call__(self, view: View) -> int: ...
+    def __call__(self, known_input: SelectorInput) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class BySelector:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ready", NumpyNetwork(self.network))
 
-    def __call__(self, view: View) -> int:
-        return int(self.ready.logits(view, self.warp).argmax())
+    def __call__(self, known_input: SelectorInput) -> int:
+        return int(self.ready.logits(known_input, self.warp).argmax())
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class ByFunction:
     policy: UserPolicy
     actions: tuple[Action, ...]
 
-    def __call__(self, view: View) -> int:
-        action = chosen(self.policy.bound(self.actions), view.known)
+    def __call__(self, known_input: SelectorInput) -> int:
+        action = chosen(self.policy.bound(self.actions), known_input.known)
         if action not in self.actions:
             raise InvalidInput(
                 f"policy {self.policy.name} chose {action}, which is none of the {len(self.actions)} it is given"
@@ -90,8 +90,8 @@ class BetweenBlocks:
 
     state: State
     context: Context
-    target_before: SeenToken | None
-    draft_before: SeenToken | None
+    target_before: TokenOutput | None
+    draft_before: TokenOutput | None
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class PolicyLoop:
         state, several = deepest.start(prompt, more), len(prompt) > 1
         self._target.seconds, self._draft.seconds = before_it  # without the prompt
         before = (
-            (self._seen("target", self._target.at(-1)), self._seen("draft", self._draft.at(-1)))
+            (self._output_of("target", self._target.at(-1)), self._output_of("draft", self._draft.at(-1)))
             if several
             else (None, None)
         )
@@ -148,10 +148,10 @@ class PolicyLoop:
         with within_memory("making a block", pair.device):
             with self._own.part("draft"):
                 begun = Begun.nothing(pair.draft, state.draft, state.waiting)
-                rows = rows_of.vectors(rows_of.numbers(begun.reading.read([[()]])))
+                rows = rows_of.vectors(rows_of.rows(begun.reading.read([[()]])))
                 begun.known[0][()] = rows[0][0]
             with self._own.part("choose"):
-                action = self._chooser(self._view(standing, begun.reading.sight[0][()], rows[0][0]))
+                action = self._chooser(self._input(standing, begun.reading.sight[0][()], rows[0][0]))
             loop = self._loops[action]
             made = loop.made(state, coin, replace(begun, passes=1))
             after, (block,) = loop.after(made), loop.described(made)
@@ -163,21 +163,21 @@ class PolicyLoop:
             )
         return PolicyBlock(standing.context[: -len(block.tokens)], action, block), standing
 
-    def _view(self, standing: BetweenBlocks, slots: Sequence[int], row: Any) -> View:
+    def _input(self, standing: BetweenBlocks, slots: Sequence[int], row: Any) -> SelectorInput:
         """slots: of the tokens that the draft has just read, the root's last; row: the draft's row at the root."""
         before = standing.draft_before
         if before is None and len(slots) > 1:
-            before = self._seen("draft", self._draft.at(slots[-2]))
-        root = SeenToken(self._draft.at(slots[-1]).hidden, _array(row))
-        return view_from(standing.context, standing.target_before, before, root, self._times)
+            before = self._output_of("draft", self._draft.at(slots[-2]))
+        root = TokenOutput(self._draft.at(slots[-1]).hidden, _array(row))
+        return selector_input(standing.context, standing.target_before, before, root, self._times)
 
-    def _seen(self, role: str, token_state: TokenState) -> SeenToken:
-        return seen(token_state, self._loops[0].warp.of(role), self._loops[0].pair.vocab_size)
+    def _output_of(self, role: str, token_state: TokenState) -> TokenOutput:
+        return output_of(token_state, self._loops[0].warp.of(role), self._loops[0].pair.vocab_size)
 
-    def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> SeenToken | None:
+    def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> TokenOutput | None:
         """What the model computed at the accepted node in this block; None where it has not read that node."""
         read = reading.sight[0].get(accepted)
-        return None if read is None else SeenToken(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
+        return None if read is None else TokenOutput(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
 
 
 def _array(row: Any) -> Any:
@@ -223,8 +223,8 @@ def selector_choices(
     found = load_selector(path, label, pair_digest(pair), pair.vocab_size, widths, actions)
     check_sampling(path, found, warp)
     chooser = BySelector(found.network, warp)
-    views = views_of(pair, contexts, warp, found.times)
-    return [list(actions).index(found.actions[chooser(view)]) for view in views]
+    inputs = selector_inputs(pair, contexts, warp, found.times)
+    return [list(actions).index(found.actions[chooser(known_input)]) for known_input in inputs]
 
 
 def own_choices(
@@ -238,7 +238,7 @@ def own_choices(
 ) -> list[int]:
     """The same for a user-defined policy; raises `InvalidInput` where it chooses none of the actions."""
     chooser = ByFunction(policy, tuple(Action(scheme, named.verifier) for scheme in actions))
-    return [chooser(view) for view in views_of(pair, contexts, warp, times or NO_TIMES)]
+    return [chooser(known_input) for known_input in selector_inputs(pair, contexts, warp, times or NO_TIMES)]
 
 
 def check_sampling(path: Path, found: Saved, warp: Sampling) -> int:

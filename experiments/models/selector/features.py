@@ -28,7 +28,7 @@ SCALARS = (
 
 
 @dataclass(frozen=True)
-class View:
+class SelectorInput:
     """What is known before one block. target_before, draft_before: None where the text has one token."""
 
     known: Known
@@ -39,7 +39,7 @@ class View:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Views as arrays: hidden states of shapes `(n, H_p)`, `(n, H_q)`, `(n, H_q)`, numbers of shape `(n, S)`."""
+    """Inputs as arrays: hidden states of shapes `(n, H_p)`, `(n, H_q)`, `(n, H_q)`, numbers of shape `(n, S)`."""
 
     target_before: torch.Tensor
     draft_before: torch.Tensor
@@ -55,18 +55,18 @@ class Inputs:
         )
 
     @classmethod
-    def of(cls, views: Sequence[View], warps: Sequence[Sampling], widths: tuple[int, int]) -> Inputs:
-        """In float32 on the host; warps: one a view; widths: `H_p` and `H_q`."""
+    def of(cls, inputs: Sequence[SelectorInput], warps: Sequence[Sampling], widths: tuple[int, int]) -> Inputs:
+        """In float32 on the host; warps: one an input; widths: `H_p` and `H_q`."""
 
         def stacked(hidden: Sequence[torch.Tensor | None], width: int) -> torch.Tensor:
             rows = [torch.zeros(width) if each is None else each.float().cpu() for each in hidden]
             return torch.stack(rows)
 
         return cls(
-            stacked([view.target_before for view in views], widths[0]),
-            stacked([view.draft_before for view in views], widths[1]),
-            stacked([view.draft_root for view in views], widths[1]),
-            torch.tensor(np.array([numbers(v.known, warp) for v, warp in zip(views, warps, strict=True)])).float(),
+            stacked([one.target_before for one in inputs], widths[0]),
+            stacked([one.draft_before for one in inputs], widths[1]),
+            stacked([one.draft_root for one in inputs], widths[1]),
+            torch.tensor(np.array([numbers(v.known, warp) for v, warp in zip(inputs, warps, strict=True)])).float(),
         )
 
 
@@ -89,25 +89,25 @@ def hidden_widths(pair: Pair) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class SeenToken:
+class TokenOutput:
     """What a model computed at one token. hidden: last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
 
     hidden: torch.Tensor
     row: Any
 
 
-def seen(token_state: TokenState, warp: Sampling, vocab_size: int) -> SeenToken:
-    """`SeenToken` from hidden state and logits."""
-    return SeenToken(token_state.hidden, warp.of_logits(token_state.logits[:vocab_size]).cpu().numpy())
+def output_of(token_state: TokenState, warp: Sampling, vocab_size: int) -> TokenOutput:
+    """`TokenOutput` from hidden state and logits."""
+    return TokenOutput(token_state.hidden, warp.of_logits(token_state.logits[:vocab_size]).cpu().numpy())
 
 
 @torch.inference_mode()
-def views_of(pair: Pair, contexts: Sequence[Context], warp: Sampling, times: TimeModel) -> list[View]:
+def selector_inputs(pair: Pair, contexts: Sequence[Context], warp: Sampling, times: TimeModel) -> list[SelectorInput]:
     """What is known after each context, from one plain pass of each model over it."""
-    return [_view(pair, context, warp, times) for context in contexts]
+    return [_one_input(pair, context, warp, times) for context in contexts]
 
 
-def _view(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> View:
+def _one_input(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> SelectorInput:
     tokens = torch.tensor([list(context)], device=pair.device)
     with watched(pair.target) as target, watched(pair.draft) as draft:
         if len(context) > 1:
@@ -115,19 +115,19 @@ def _view(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> Vie
         pair.draft(tokens, use_cache=False)
         found = [target.at(-1), draft.at(-2)] if len(context) > 1 else []
         roles = [warp.of(role) for role in ROLES]
-        p, q = [seen(each, own, pair.vocab_size) for each, own in zip(found, roles, strict=False)] or (None, None)
-        return view_from(context, p, q, seen(draft.at(-1), roles[1], pair.vocab_size), pass_times(times))
+        p, q = [output_of(each, own, pair.vocab_size) for each, own in zip(found, roles, strict=False)] or (None, None)
+        return selector_input(context, p, q, output_of(draft.at(-1), roles[1], pair.vocab_size), pass_times(times))
 
 
-def view_from(
+def selector_input(
     context: Context,
-    target_before: SeenToken | None,
-    draft_before: SeenToken | None,
-    draft_root: SeenToken,
+    target_before: TokenOutput | None,
+    draft_before: TokenOutput | None,
+    draft_root: TokenOutput,
     times: tuple[float, float],
-) -> View:
-    """The view from what was computed at the previous token (by both models or neither) and at the root."""
+) -> SelectorInput:
+    """The input from what was computed at the previous token (by both models or neither) and at the root."""
     if target_before is None or draft_before is None:
-        return View(Known(context, draft_root.row, None, None, *times), None, None, draft_root.hidden)
+        return SelectorInput(Known(context, draft_root.row, None, None, *times), None, None, draft_root.hidden)
     known = Known(context, draft_root.row, target_before.row, draft_before.row, *times)
-    return View(known, target_before.hidden, draft_before.hidden, draft_root.hidden)
+    return SelectorInput(known, target_before.hidden, draft_before.hidden, draft_root.hidden)

@@ -20,8 +20,8 @@ from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, suitable_threads
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
-from draftproof.experiments.models.pair.roots import CONTEXT, Roots
-from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
+from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS, Roots
+from draftproof.experiments.models.selector.features import Inputs, hidden_widths, selector_inputs
 from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
 from draftproof.experiments.models.selector.saved import save_selector, times_fields
 from draftproof.experiments.models.selector.training import (
@@ -107,7 +107,7 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     fields = {
         **_about(opened, plan, digest),
         **opened.root_source,
-        "roots_of": roots.of,
+        "roots_of": roots.origin,
         "widths": list(given.widths),
         "outputs": len(plan.actions),
         "roots": {
@@ -157,11 +157,11 @@ def labelled(pair: Pair, digest: str, plan: Plan, roots: Roots, kept: Store) -> 
     what = "exact" if plan.trees is None else f"the mean over {plan.trees} sampled trees"
     with named_errors(plan.verifier.label):
         computed_rows(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
-    views = [view for warp in plan.warps for view in views_of(pair, roots.contexts, warp, plan.times)]
+    inputs = [each for warp in plan.warps for each in selector_inputs(pair, roots.contexts, warp, plan.times)]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
     prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
     return Labelled(
-        Inputs.of(views, [warp for warp, _ in given], hidden_widths(pair)),
+        Inputs.of(inputs, [warp for warp, _ in given], hidden_widths(pair)),
         np.array([kept[key]["tokens"] for key in keys]),
         np.array([plan.times.time(action.as_dict()) for action in plan.actions]),
         np.repeat(np.arange(len(plan.warps)), len(roots.contexts)),
@@ -236,6 +236,6 @@ def train(
         check_pair(pair)
         if times is None:
             remark("times of passes")
-            times = measured_times(pair, 2 * CONTEXT, actions)
+            times = measured_times(pair, 2 * CONTEXT_TOKENS, actions)
         plan = planned(pair, named, actions, warps, times, *amount, exact)
         return make_selector(opened, folder, plan, kept)

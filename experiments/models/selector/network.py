@@ -19,7 +19,7 @@ import torch
 from scipy.special import erf
 from torch import nn
 
-from draftproof.experiments.models.selector.features import SCALARS, Inputs, View, numbers
+from draftproof.experiments.models.selector.features import SCALARS, Inputs, SelectorInput, numbers
 from draftproof.simulator.instances.sampling import Sampling
 
 #: Width to which a hidden state is projected, and widths of the hidden layers.
@@ -114,9 +114,9 @@ class NumpyNetwork:
         self._layers += [(_single(_exact(each.weight)), _single(_exact(each.bias))) for each in rest]
         self._first = np.empty(weight.shape[1], np.float32)
 
-    def logits(self, view: View, warp: Sampling) -> Any:
+    def logits(self, known_input: SelectorInput, warp: Sampling) -> Any:
         """The logits of `pi` after one root, shape `(A,)`."""
-        states, place = (view.target_before, view.draft_before, view.draft_root), 0
+        states, place = (known_input.target_before, known_input.draft_before, known_input.draft_root), 0
         for (weight, bias), state in zip(self._maps, states, strict=True):
             mapped = bias.copy() if state is None else weight.dot(_host(state))
             if state is not None:
@@ -124,7 +124,7 @@ class NumpyNetwork:
             scale = np.float32((float(mapped.dot(mapped)) / PROJECTED + self._least) ** -0.5)
             np.multiply(mapped, scale, out=self._first[place : place + PROJECTED])
             place += PROJECTED
-        self._first[place:] = numbers(view.known, warp)
+        self._first[place:] = numbers(known_input.known, warp)
         found: Any = self._first
         for number, (weight, bias) in enumerate(self._layers):
             found = weight.dot(_gelu(found) if number else found)

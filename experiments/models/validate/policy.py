@@ -32,7 +32,7 @@ from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.roots import CONTEXT
+from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
 from draftproof.experiments.models.selector.deciding import (
     ByFunction,
     BySelector,
@@ -97,7 +97,7 @@ def agreement(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     gap = float((lengths - means).mean())
     z = gap / error if error > 0 else 0.0 if abs(gap) < 1e-9 else float("inf")
     counts = np.bincount([each.action for each in made], minlength=len(run.actions))
-    groups = run.setting.given.groups  # of prompts, which have equally many blocks one after the other
+    groups = run.setting.root_set.groups  # of prompts, which have equally many blocks one after the other
     told = {
         name: by_group.mean_by_group(groups, np.reshape(values, (len(groups), -1)).mean(axis=1).tolist())
         for name, values in ((("predicted", means), ("measured", lengths)) if groups else ())
@@ -188,7 +188,7 @@ def _turn(run: PolicyRun, chooser: Chooser, blocks: int, coin: Coin, _: int) -> 
 class _Always:
     action: int
 
-    def __call__(self, view: Any) -> int:
+    def __call__(self, known_input: Any) -> int:
         return self.action
 
 
@@ -281,7 +281,7 @@ def _of_function(
     spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
 ) -> PolicyRun:
     chooser = ByFunction(user_policy(spec), tuple(Action(scheme, named.verifier) for scheme in actions))
-    times = measured_times(where.pair, CONTEXT, actions)
+    times = measured_times(where.pair, CONTEXT_TOKENS, actions)
     return _contest(where, named, actions, chooser, times, None, amount)
 
 
@@ -300,7 +300,7 @@ def _contest(
 
 def _about(opened: Opened, where: Setting) -> dict[str, Any]:
     names = {"target": opened.pair.names[0], "draft": opened.pair.names[1], "text": opened.corpus.name}
-    return {**names, **opened.root_source, **where.fields, "roots": len(where.roots), "after": str(where.given)}
+    return {**names, **opened.root_source, **where.fields, "roots": len(where.roots), "after": str(where.root_set)}
 
 
 def deliver(console: Console, report: dict[str, Any], json_target: str | None) -> int:

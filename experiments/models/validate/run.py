@@ -1,4 +1,4 @@
-"""`draftproof validate`: checks of tree attention, caches and greedy text, the law test, and predicted cells."""
+"""`draftproof validate`: tree attention, caches, greedy text, the law test, and predictions by verifier and scheme."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Validation:
 
     def __post_init__(self) -> None:
         if not self.cells:
-            names, schemes = ", ".join(each.label for each in self.verifiers), ", ".join(map(str, self.schemes))
+            names, schemes = ", ".join(verifier.label for verifier in self.verifiers), ", ".join(map(str, self.schemes))
             raise InvalidInput(f"the cards of {names} claim none of {schemes}; `draftproof matrix` shows who does")
 
     @property
@@ -86,7 +86,7 @@ class Validation:
     def tested(self) -> list[tuple[UnderTest, list[DraftScheme]]]:
         """Each verifier that has a cell, with its schemes."""
         found = [(each, [scheme for scheme in self.schemes if each.claims(scheme)]) for each in self.verifiers]
-        return [(each, schemes) for each, schemes in found if schemes]
+        return [(verifier, schemes) for verifier, schemes in found if schemes]
 
     @property
     def depth(self) -> int:
@@ -120,22 +120,22 @@ def tables_of(validation: Validation) -> list[Case]:
 def with_plans(validation: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
     """The validation with Sequoia's trees planned, and notes on how they were planned."""
     made = [planned_scheme(scheme, validation.setting, tables) for scheme in validation.schemes]
-    return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
+    return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [note for _, note in made if note]
 
 
-def same_anyway(validation: Validation) -> dict[str, Any]:
+def model_checks(validation: Validation) -> dict[str, Any]:
     """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
     setting, prompt = validation.setting, validation.setting.roots[0]
-    trees, caches, widest = [], [], _widest(validation)
-    for each, scheme in widest:
-        loop = Loop(setting.pair, each.executed.verifier, scheme, setting.warp, setting.vectors)
-        with named_errors(each.executed.label):
+    trees, caches, largest = [], [], _largest_trees(validation)
+    for verifier, scheme in largest:
+        loop = Loop(setting.pair, verifier.executed.verifier, scheme, setting.warp, setting.vectors)
+        with named_errors(verifier.executed.label):
             trees.append(checks.tree_attention(loop, prompt, TREES, setting.seed))
             caches.append(checks.caches(loop, prompt, BLOCKS, setting.seed))
     tree, cache, names = (
         checks.worst(trees),
         checks.worst(caches),
-        "; ".join(shape_name(scheme) for _, scheme in widest),
+        "; ".join(shape_name(scheme) for _, scheme in largest),
     )
     found = {
         "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": names, "trees": TREES * len(trees)},
@@ -146,13 +146,13 @@ def same_anyway(validation: Validation) -> dict[str, Any]:
     return found
 
 
-def _widest(validation: Validation) -> list[tuple[UnderTest, DraftScheme]]:
+def _largest_trees(validation: Validation) -> list[tuple[UnderTest, DraftScheme]]:
     """The largest tree of each kind of scheme, with the first verifier that runs on it."""
     found: dict[str, tuple[UnderTest, DraftScheme]] = {}
-    for each, scheme in validation.cells:
+    for verifier, scheme in validation.cells:
         best = found.get(scheme.name)
         if best is None or (scheme.nodes, scheme.depth) > (best[1].nodes, best[1].depth):
-            found[scheme.name] = each, scheme
+            found[scheme.name] = verifier, scheme
     return list(found.values())
 
 
@@ -162,27 +162,27 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
     text = checks.greedy_text(pair, prompt, validation.greedy)
     differ = []
     with bar("greedy", len(validation.cells)) as tick:
-        for each, scheme in validation.cells:
-            with named_errors(each.executed.label):
-                place = checks.first_difference(pair, each.executed.verifier, scheme, prompt, text)
+        for verifier, scheme in validation.cells:
+            with named_errors(verifier.executed.label):
+                place = checks.first_difference(pair, verifier.executed.verifier, scheme, prompt, text)
             if place is not None:
-                differ.append({"verifier": each.label, "shape": shape_name(scheme), "token": place})
+                differ.append({"verifier": verifier.label, "shape": shape_name(scheme), "token": place})
             tick(1)
     return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
 
 
-def law_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> list[dict[str, Any]]:
+def law_rows(validation: Validation, tables: Sequence[Case], store: Store) -> list[dict[str, Any]]:
     """The law test of every verifier; rows in the store are not run again."""
     setting, length = validation.setting, law_length(validation)
     runs, level = validation.root_runs, validation.law_level
     with bar("law (runs)", runs * len(tables) * len(validation.tested)) as tick:
         work = {
-            law_key(setting, each, schemes, length, runs, level): partial(
-                law_row, setting, each, schemes, tables, length, runs, level, tick
+            law_key(setting, verifier, schemes, length, runs, level): partial(
+                law_row, setting, verifier, schemes, tables, length, runs, level, tick
             )
-            for each, schemes in validation.tested
+            for verifier, schemes in validation.tested
         }
-        return computed_rows(work, kept, shown=False)
+        return computed_rows(work, store, shown=False)
 
 
 def law_length(validation: Validation) -> int:
@@ -200,33 +200,34 @@ def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def cell_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> list[dict[str, Any]]:
+def cell_rows(validation: Validation, tables: Sequence[Case], store: Store) -> list[dict[str, Any]]:
     """Every cell, scheme by scheme; rows in the store are not run again."""
     truncated = cache(partial(truncated_of, validation.setting))
     work = {
-        cell_key(validation.setting, each, scheme, validation.effort): partial(
-            _cell, validation, each, scheme, tables, truncated
+        cell_key(validation.setting, verifier, scheme, validation.effort): partial(
+            _cell, validation, verifier, scheme, tables, truncated
         )
-        for each, scheme in validation.cells
+        for verifier, scheme in validation.cells
     }
-    return computed_rows(work, kept, "cell")
+    return computed_rows(work, store, "cell")
 
 
 def _cell(
     validation: Validation,
-    each: UnderTest,
+    verifier: UnderTest,
     scheme: DraftScheme,
     tables: Sequence[Case],
-    cuts: Callable[[int], list[Truncated]],
+    truncated: Callable[[int], list[Truncated]],
 ) -> dict[str, Any]:
     if validation.exact(scheme):
-        return measure(validation.setting, each, scheme, tables, validation.effort)
-    cut = cuts(scheme.depth) if isinstance(scheme, Delayed) else []  # other trees are too many to be listed there
-    return measure(validation.setting, each, scheme, [], validation.effort, cut)
+        return measure(validation.setting, verifier, scheme, tables, validation.effort)
+    # trees of other schemes are too many to be listed with truncated rows
+    listed = truncated(scheme.depth) if isinstance(scheme, Delayed) else []
+    return measure(validation.setting, verifier, scheme, [], validation.effort, listed)
 
 
 def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) -> dict[str, Any]:
-    """The table as a whole: the sum of `z**2`, that of all outcomes, and whether every cell is as predicted.
+    """Chi-square tests of all means and of all outcomes in the table, and whether every cell is as predicted.
 
     lossy: verifiers that are known to be lossy. Their cells, and those found lossy, are labelled lossy and do not count
     as failed.
@@ -317,11 +318,11 @@ def run(
 
     known: verifiers that are known to be lossy. checked: what `exact_checks` found.
     """
-    kept = Store(resume)
+    store = Store(resume)
     report = {**about(opened, validation), "known_lossy": list(known), "exact_checks": list(checked)}
-    holds = {each.label: not declared_lossy(each) for each in validation.verifiers}
-    holds |= {each["verifier"]: each["lossless"] for each in checked if each["lossless"] is not None}
-    lossy = {*known, *(name for name in holds if not holds[name])}
+    lossless = {verifier.label: not declared_lossy(verifier) for verifier in validation.verifiers}
+    lossless |= {each["verifier"]: each["lossless"] for each in checked if each["lossless"] is not None}
+    lossy = {*known, *(name for name, holds in lossless.items() if not holds)}
     views.show_pair(console, report)
     remark(f"tables of p and q after {len(validation.setting.roots)} roots")
     tables = tables_of(validation)
@@ -330,20 +331,20 @@ def run(
     for line in [*report["planned"], *views.left_out_lines(report["left_out"])]:
         console.print(line, soft_wrap=True)
     remark("tree attention, caches, greedy text")
-    report["same"] = same_anyway(validation)
+    report["same"] = model_checks(validation)
     for line in views.check_lines(report["same"]):
         console.print(line, soft_wrap=True)
     remark(f"law of the first tokens, up to {validation.law_runs:,} runs a verifier")
     report["power"] = law_power(validation, tables)
-    report["law"] = law_rows(validation, tables, kept)
+    report["law"] = law_rows(validation, tables, store)
     console.print(views.law_table(report["law"], lossy))
     console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
     remark(f"predicted against measured, {len(validation.cells)} cells")
-    report["rows"] = cell_rows(validation, tables, kept)
+    report["rows"] = cell_rows(validation, tables, store)
     report["table"] = table_fields(report["rows"], lossy)
     console.print(views.cell_table(report["rows"], report["table"]))
     console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
-    if groups := validation.setting.given.groups:
+    if groups := validation.setting.root_set.groups:
         report["rows"] = [
             {**row, "groups": {name: mean_by_group(groups, means) for name, means in row["by_root"].items()}}
             for row in report["rows"]
@@ -366,7 +367,7 @@ def about(opened: Opened, validation: Validation) -> dict[str, Any]:
         "text": opened.corpus.name,
         "text_hash": opened.corpus.digest,
         **opened.root_source,
-        "after": str(validation.setting.given),
+        "after": str(validation.setting.root_set),
         "bits_per_character": opened.quality,
         "sample": opened.sample,
         "warp": validation.setting.warp.as_dict(),
@@ -384,7 +385,7 @@ def failures(report: dict[str, Any]) -> list[str]:
     """The failures, in words; a verifier that is known to be lossy does not fail for being lossy."""
     known, same = report.get("known_lossy", []), report["same"]
     names = {"tree_attention": "tree attention", "caches": "caches"}
-    found = [said for name, said in names.items() if not same[name]["passed"]]
+    found = [label for name, label in names.items() if not same[name]["passed"]]
     if any(each["verifier"] not in known for each in same.get("greedy", {}).get("differ", ())):
         found.append("greedy text")
     found += [
@@ -402,7 +403,7 @@ def failures(report: dict[str, Any]) -> list[str]:
         if each["lossless"] is False
     }
     found += [
-        f"{name} {said} (--lossy {quote(name)} says it is known)" for name, said in lossy.items() if name not in known
+        f"{name} {why} (--lossy {quote(name)} says it is known)" for name, why in lossy.items() if name not in known
     ]
     if not report["table"]["passed"] and not report["table"]["failed"]:
         found.append("the table as a whole")

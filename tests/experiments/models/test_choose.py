@@ -20,7 +20,7 @@ from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.measure import choose
-from draftproof.experiments.models.measure.choose import Candidate, in_time, planned, split, with_expectations
+from draftproof.experiments.models.measure.choose import Candidate, by_speed, planned, split, with_expectations
 from draftproof.experiments.models.measure.halving import (
     BLOCKS,
     CALLS_TIMED,
@@ -130,7 +130,7 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3), store=store)
     with ignored_generation_settings(where):
         chosen = search.chosen()
-    assert len(chosen.worth) == 1
+    assert len(chosen.measured) == 1
     assert chosen.rounds.count == 2
     assert [note.split(", ")[0] for note in search.notes] == [
         "for want of time only the first 1 schemes were tried",
@@ -141,7 +141,7 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     enough = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6), store=store)
     with ignored_generation_settings(where):
         tried = enough.chosen()
-    assert len(tried.worth) + len(tried.left_out) == 3  # bounds by the clock leave some out
+    assert len(tried.measured) + len(tried.left_out) == 3  # bounds by the clock leave some out
     assert tried.rounds.count == 2
     assert enough.notes == []
 
@@ -152,8 +152,8 @@ def test_a_long_stage_corrects_what_was_announced_as_it_goes(
     now, ticks = [0.0], list[int]()
     monkeypatch.setattr(choose, "perf_counter", lambda: now[0])
     forecast = choose.Forecast(started=0.0)
-    forecast.rest(100.0, "2 candidates")
-    told = forecast.on_the_way(ticks.append, 10, 40.0, 60.0, "expectations")
+    forecast.update(100.0, "2 candidates")
+    told = forecast.progress(ticks.append, 10, 40.0, 60.0, "expectations")
     now[0] = 1.0
     told(1)  # 10 s of 10 parts: what was expected of the stage is not less for its quick parts
     now[0] = 100.0
@@ -200,10 +200,10 @@ def test_a_path_is_one_candidate_wherever_it_could_branch(where: Setting) -> Non
 
 def test_who_takes_over_a_second_by_its_card_is_left_out() -> None:
     slow = NamedVerifier("slow", SimpleNamespace(card=replace(NAIVE.verifier.card, max_vocab=20)))  # type: ignore[arg-type]
-    assert in_time([NAIVE, slow], 20) == ([NAIVE, slow], [])
-    assert in_time([NAIVE, slow], 21) == ([NAIVE], [slow])
+    assert by_speed([NAIVE, slow], 20) == ([NAIVE, slow], [])
+    assert by_speed([NAIVE, slow], 21) == ([NAIVE], [slow])
     with pytest.raises(InvalidInput, match="slow: a call takes more than a second at V = 21"):
-        in_time([slow], 21)
+        by_speed([slow], 21)
 
 
 def test_a_pilot_run_times_all_verifiers_on_the_same_trees(where: Setting) -> None:
@@ -291,8 +291,8 @@ def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:
 
 
 def test_an_estimate_counts_with_its_upper_end() -> None:
-    assert candidate(2.0, error=0.5).most == 3.0
-    assert candidate(None, cap=4.0).most == 4.0
+    assert candidate(2.0, error=0.5).best_case == 3.0
+    assert candidate(None, cap=4.0).best_case == 4.0
     worth, left_out = split([candidate(3.0), candidate(2.0, error=0.45), candidate(2.0)])
     assert [each.expected.error for each in worth if each.expected] == [0.0, 0.45]
     assert len(left_out) == 1

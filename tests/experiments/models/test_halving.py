@@ -16,8 +16,8 @@ from draftproof.experiments.models.measure.choose import (
     Candidate,
     Forecast,
     by_group,
+    generate_call,
     misfits,
-    paste,
     recommendation,
 )
 from draftproof.experiments.models.measure.estimate import BlockTokens, Rounds, median_interval
@@ -25,8 +25,8 @@ from draftproof.experiments.models.measure.halving import (
     BASELINE_EVERY,
     Amount,
     baselines,
-    beside_plain,
     kept_after_round,
+    round_order,
     sizes_of,
     successive_halving,
 )
@@ -55,8 +55,8 @@ def test_after_a_round_the_slower_half_is_out() -> None:
 
 
 def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) -> None:
-    assert beside_plain("abc", [GENERATE, LOOP]) == [LOOP, GENERATE, *"abc"]
-    assert beside_plain(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
+    assert round_order("abc", [GENERATE, LOOP]) == [LOOP, GENERATE, *"abc"]
+    assert round_order(range(14), [GENERATE]) == [GENERATE, *range(12), GENERATE, 12, 13]
     combinations = [(NAIVE, ONE)] * (BASELINE_EVERY + 1)
     where = setting(exact_pair, Sampling(), [(0,), (1,)], 0)
     with ignored_generation_settings(where):
@@ -285,22 +285,22 @@ def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() ->
     plain = [10.0, 10.1, 9.9]
     slow = rounds_of(plain, [5.0, 5.1, 4.9])
     assert recommendation(slow, slow, WORTH).startswith("no speculation: the best, naive on")
-    assert "generate_with" not in paste(slow, slow, WORTH, Sampling())
+    assert "generate_with" not in generate_call(slow, slow, WORTH, Sampling())
     clear = rounds_of(plain, [20.0, 20.1, 19.9], [12.0, 12.1, 11.9])
     assert recommendation(clear, clear, WORTH).startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
-    assert "not told apart" not in recommendation(clear, clear, WORTH)
-    assert 'custom_generate=generate_with("naive", "delayed:K=1,L1=0,L2=1"), do_sample=True' in paste(
+    assert "not distinguishable" not in recommendation(clear, clear, WORTH)
+    assert 'custom_generate=generate_with("naive", "delayed:K=1,L1=0,L2=1"), do_sample=True' in generate_call(
         clear, clear, WORTH, Sampling()
     )
     level = rounds_of(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1])
-    assert "not told apart from it: naive on" in recommendation(level, level, WORTH)
+    assert "not distinguishable from it: naive on" in recommendation(level, level, WORTH)
     unsure = rounds_of(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0], roots=1)
     assert recommendation(unsure, unsure, WORTH).endswith(
         f"; open, whether faster than generate: naive on {WORTH[0].scheme}"
     )
     open_ = rounds_of(plain, [9.0, 12.0, 10.5])
     assert "is open" in recommendation(open_, open_, WORTH)
-    assert "generate_with" in paste(open_, open_, WORTH, Sampling())
+    assert "generate_with" in generate_call(open_, open_, WORTH, Sampling())
 
 
 def test_the_seconds_of_the_speed_that_is_said_come_from_further_rounds_of_the_best_alone() -> None:
@@ -313,7 +313,7 @@ def test_the_seconds_of_the_speed_that_is_said_come_from_further_rounds_of_the_b
     assert recommendation(rounds, confirmed, WORTH).startswith(f"naive on {WORTH[0].scheme}: 1.60 times")
     lower = Rounds([law], [ONE], {GENERATE: plain, 0: [[Turn(36, 36, 9.0, {}, 36)] * 2] * 4}, rounds)
     assert recommendation(rounds, lower, WORTH).startswith("no speculation")
-    assert "generate_with" not in paste(rounds, lower, WORTH, Sampling())
+    assert "generate_with" not in generate_call(rounds, lower, WORTH, Sampling())
     groups = by_group(rounds, lower, WORTH, ["a", "b"])
     assert [group["first_speedup"] for group in groups] == pytest.approx([0.8] * 3)
 
@@ -333,16 +333,16 @@ def test_assisted_generation_of_transformers_is_a_candidate() -> None:
     made = rounds_of([10.0] * 3, [20.0] * 3)
     made.texts[ASSISTED] = [[Turn(1000, 1000, 1000 / 30, {}, 1000)] * 2] * 3
     assert recommendation(made, made, WORTH).startswith("assisted generation of transformers: 3.00 times")
-    assert paste(made, made, WORTH, Sampling(0)) == (
+    assert generate_call(made, made, WORTH, Sampling(0)) == (
         "target.generate(**inputs, assistant_model=draft, do_sample=False, max_new_tokens=..)"
     )
 
 
 def test_a_forecast_is_corrected_where_it_was_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     made = Forecast(limit=1000.0)
-    made.rest(100.0, "at first")
-    made.rest(110.0, "nearly as before")
-    made.rest(300.0, "later")
+    made.update(100.0, "at first")
+    made.update(110.0, "nearly as before")
+    made.update(300.0, "later")
     assert [round(total) for _, total in made.said] == [100, 300]
     assert "later: about 5 min to go, about 5 min in all (not about 2 min)" in capsys.readouterr().err
     assert not made.late(0.5)

@@ -15,7 +15,7 @@ from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.pair import load_folder, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.selector import saved
-from draftproof.experiments.models.selector.features import Inputs, views_of
+from draftproof.experiments.models.selector.features import Inputs, selector_inputs
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.simulator.instances.sampling import Sampling
 
@@ -57,7 +57,7 @@ def test_a_policy_is_the_rows_of_its_shapes(
     }
     fields["base"] = [SHAPES[0]]
     saved.save_selector(tmp_path / "pair", network.eval(), fields)
-    inputs = Inputs.of(views_of(pair, contexts, Sampling(), times), [Sampling()] * 5, (32, 16))
+    inputs = Inputs.of(selector_inputs(pair, contexts, Sampling(), times), [Sampling()] * 5, (32, 16))
     choices = {
         "selector": [3 - int(place) for place in network(inputs).argmax(1)],
         f"{tmp_path}/own.py:mine": [context[-1] % 4 for context in contexts],

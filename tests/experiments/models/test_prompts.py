@@ -23,7 +23,7 @@ from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.roots import PROMPTS, beginning, read_prompts
+from draftproof.experiments.models.pair.roots import PROMPTS, read_prompts, with_bos
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.experiments.models.selector import making, training
 from draftproof.experiments.models.selector.features import Inputs
@@ -70,11 +70,11 @@ def test_a_prompt_is_a_root_behind_what_the_tokenizer_begins_a_text_with(pair: P
     first, second = (tuple(pair.encode(text)) for text in ("the state", "an entry"))
     lines = ({"text": "the state", "id": 7}, {"prompt": "an entry"})
     assert contexts(pair, *lines) == ((BEGIN, *first), (BEGIN, *second))
-    assert contexts(beginning(pair, "no"), *lines) == (first, second)
+    assert contexts(with_bos(pair, "no"), *lines) == (first, second)
     assert contexts(pair, *lines, context=3) == ((BEGIN, *first[-3:]), (BEGIN, *second[-3:]))
     silent = replace(pair, tokenizer=TextTokenizer(unbegun(pair)))
     assert contexts(silent, *lines) == (first, second)
-    assert contexts(beginning(silent, "yes"), *lines) == ((BEGIN, *first), (BEGIN, *second))
+    assert contexts(with_bos(silent, "yes"), *lines) == ((BEGIN, *first), (BEGIN, *second))
 
 
 def unbegun(pair: Pair) -> Any:
@@ -92,7 +92,7 @@ def test_a_chat_is_written_by_the_template(pair: Pair) -> None:
     asked, answered = (tuple(pair.encode(text)) for text in ("inet", "ineon"))
     assert contexts(pair, {"messages": chat[:1]}) == ((BEGIN, *asked),)
     assert contexts(pair, {"messages": chat}) == ((BEGIN, *answered),)  # what is written goes on with the answer
-    assert contexts(beginning(pair, "no"), {"messages": chat[:1]}) == (asked,)
+    assert contexts(with_bos(pair, "no"), {"messages": chat[:1]}) == (asked,)
     assert contexts(pair, {"messages": chat[:1]}, context=2) == ((BEGIN, *asked[-2:]),)
 
 
@@ -165,7 +165,7 @@ def test_what_cannot_stand_before_a_tree_is_refused(random_pair: Callable[..., P
     with pytest.raises(InvalidInput, match=r"line 1: token 8 of the tokenizer is none of the 8 of the models"):
         contexts(replace(pair, vocab_size=8), {"text": "the<s>"})
     with pytest.raises(InvalidInput, match=r"--bos yes: target has no token for the beginning of a text"):
-        beginning(replace(pair, vocab_size=8), "yes")
+        with_bos(replace(pair, vocab_size=8), "yes")
     with pytest.raises(InvalidInput, match=r"--bos maybe: choose auto, yes, no"):
         PairRequest(bos="maybe")
 
@@ -252,7 +252,7 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
         p, q = (pair.rows(which, [root])[0].numpy() for which in ("target", "draft"))
         assert mean == pytest.approx(1 + np.minimum(p, q).sum(), abs=1e-6)
         assert predict(each.predicted.verifier, [table], scheme).mean == pytest.approx(mean)
-    groups = {name: mean_by_group(where.given.groups, means) for name, means in by_root.items()}
+    groups = {name: mean_by_group(where.root_set.groups, means) for name, means in by_root.items()}
     shown = groups_table([{**row, "groups": groups}])
     assert [str(column.header) for column in shown.columns][3:] == [
         "all\n6 prompts",

@@ -20,7 +20,7 @@ from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.selector import making, saved, training
-from draftproof.experiments.models.selector.features import SCALARS, Inputs, views_of
+from draftproof.experiments.models.selector.features import SCALARS, Inputs, selector_inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.experiments.models.selector.training import Hyperparameters, Labelled, oracle
 from draftproof.simulator import Delayed
@@ -140,7 +140,7 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     held = saved.load_selector(
         saved.selector_path(folder, "specinfer"), *given, [Delayed(*each) for each in found["actions"]]
     )
-    views = views_of(tiny_pair, [ROOT, (3,)], Sampling(), time_model(COST))
+    views = selector_inputs(tiny_pair, [ROOT, (3,)], Sampling(), time_model(COST))
     inputs = Inputs.of(views, [Sampling()] * 2, (32, 16))
     assert inputs.target_before[1].eq(0).all()  # nothing comes before a text of one token
     before = training.chosen_by(held.network, inputs)

@@ -17,7 +17,7 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
 from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.deciding import deciding
-from draftproof.experiments.models.selector.features import Inputs, View, views_of
+from draftproof.experiments.models.selector.features import Inputs, SelectorInput, selector_inputs
 from draftproof.experiments.models.selector.network import NumpyNetwork, SelectorNetwork
 from draftproof.experiments.models.validate import policy
 from draftproof.simulator import Delayed
@@ -41,11 +41,11 @@ OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(act
 
 @pytest.mark.parametrize("prompt", [(1, 2, 3, 4), (5,)])
 def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt: tuple[int, ...]) -> None:
-    told: list[View] = []
+    told: list[SelectorInput] = []
 
-    def chooser(view: View) -> int:
-        told.append(view)
-        return (sum(view.known.context) + len(told)) % len(ACTIONS)
+    def chooser(known_input: SelectorInput) -> int:
+        told.append(known_input)
+        return (sum(known_input.known.context) + len(told)) % len(ACTIONS)
 
     warp, coin, made = Sampling(0.8, None, 0.95), coin_for("numpy", 0), []
     with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, warp, TIMES) as loop:
@@ -55,14 +55,16 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
             made.append(decided)
         assert loop.seconds["choose"] > 0
     assert {each.action for each in made} == set(range(len(ACTIONS)))
-    for view, expected in zip(told, views_of(exact_pair, [each.context for each in made], warp, TIMES), strict=True):
+    for known_input, expected in zip(
+        told, selector_inputs(exact_pair, [each.context for each in made], warp, TIMES), strict=True
+    ):
         for name, value in asdict(expected.known).items():
-            found = getattr(view.known, name)
+            found = getattr(known_input.known, name)
             assert (found is None) == (value is None)
             if value is not None:
                 assert np.asarray(found) == pytest.approx(np.asarray(value), abs=1e-9)  # passes of other shapes
         for name in ("target_before", "draft_before", "draft_root"):
-            one, other = getattr(view, name), getattr(expected, name)
+            one, other = getattr(known_input, name), getattr(expected, name)
             assert (one is None) == (other is None)
             if one is not None:
                 assert torch.allclose(one, other, rtol=0, atol=1e-8)
@@ -157,10 +159,10 @@ def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> N
             values.add_(torch.randn_like(values) * 0.1)
     warp = Sampling(0.8, None, 0.7)
     contexts = [(1, 2, 3), (5,), (0, 4, 4, 6, 2, 2), (7, 7)]
-    inputs = Inputs.of(views_of(exact_pair, contexts, warp, TIMES), [warp] * 4, (32, 16))
+    inputs = Inputs.of(selector_inputs(exact_pair, contexts, warp, TIMES), [warp] * 4, (32, 16))
     network.standardise(inputs.scalars)
     expected = network.eval()(inputs).detach().numpy()
     ready = NumpyNetwork(network)
-    for view, logits in zip(views_of(exact_pair, contexts, warp, TIMES), expected, strict=True):
-        assert ready.logits(view, warp) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
+    for known_input, logits in zip(selector_inputs(exact_pair, contexts, warp, TIMES), expected, strict=True):
+        assert ready.logits(known_input, warp) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
     assert abs(expected[0] - expected[2]).max() > 1e-2

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
 from draftproof.experiments.models.expect.expected import (
     SUMS,
     Budget,
@@ -17,7 +18,6 @@ from draftproof.experiments.models.expect.expected import (
     expected,
     predict,
 )
-from draftproof.experiments.models.expect.nested import Nested, nests
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.setting import setting
@@ -79,19 +79,19 @@ def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_block_efficien
     verifier = make(name)
     for scheme in SHAPES:
         instance = given("dirichlet", 2, scheme.depth)
-        if nests(verifier, scheme):
-            one, mean = Nested(verifier), RATIONAL.number(0)
+        if evaluates_by_depth(verifier, scheme):
+            one, mean = DepthByDepth(verifier), RATIONAL.number(0)
             for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
                 mean += mass * one.of(tree.root(instance.target, instance.draft))
             law = block_law(verifier, instance.target, instance.draft, scheme, "rational")
             assert float(mean) == pytest.approx(float(law.block_efficiency), abs=1e-12)
-    assert not nests(verifier, DySpec(2))
+    assert not evaluates_by_depth(verifier, DySpec(2))
 
 
 def test_weights_of_lossy_verifiers_are_no_probabilities() -> None:
     wrong, scheme = make("block_by_weights"), Delayed(1, 0, 2)
     assert not summable(wrong, scheme)
-    assert not nests(wrong, scheme)
+    assert not evaluates_by_depth(wrong, scheme)
     instance, generator = given("dirichlet", 3, 2), np.random.default_rng(0)
     judge, mean = TreeMean(wrong, generator), 0.0
     for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
@@ -180,6 +180,6 @@ def test_what_is_summed_above_is_exact_and_trees_tell_what_is_below(exact_pair: 
 
 def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
     tree = draw_trees(exact_pair, Delayed(2, 0, 2), Sampling(), ROOT, 1, SamplingCoin(np.random.default_rng(0)))[0]
-    assert not nests(make("path_transport"), Delayed(2, 0, 2))
+    assert not evaluates_by_depth(make("path_transport"), Delayed(2, 0, 2))
     mean = TreeMean(make("path_transport"), np.random.default_rng(0)).of(tree, Delayed(2, 0, 2))
     assert 1 <= mean <= 3

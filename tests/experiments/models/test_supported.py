@@ -9,7 +9,7 @@ import transformers
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop import supported
 from draftproof.experiments.models.loop.supported import check_supported
-from draftproof.experiments.models.pair.devices import room_of
+from draftproof.experiments.models.pair.devices import max_positions
 from draftproof.simulator import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
@@ -43,7 +43,7 @@ def model(family: str, attention: str = "eager", **fields: Any) -> Any:
 def test_decoders_with_full_attention_can_read_trees(family: str, fields: dict[str, Any], room: int | None) -> None:
     decoder = model(family, **fields)
     check_supported(decoder, "the target")
-    assert room_of(decoder) == room
+    assert max_positions(decoder) == room
 
 
 @pytest.mark.parametrize(

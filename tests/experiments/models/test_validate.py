@@ -230,7 +230,7 @@ def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: P
         cell_key(made, each, scheme, Effort(blocks=7)),
         cell_key(replace(made, seed=1), each, scheme, effort),
         cell_key(replace(made, warp=Sampling(0.5)), each, scheme, effort),
-        cell_key(replace(made, given=replace(made.given, contexts=made.roots[:1])), each, scheme, effort),
+        cell_key(replace(made, root_set=replace(made.root_set, contexts=made.roots[:1])), each, scheme, effort),
         cell_key(replace(made, pair=exact_pair), each, scheme, effort),
         cell_key(replace(made, digest="other"), each, scheme, effort),
         cell_key(replace(made, vectors="torch"), each, scheme, effort),

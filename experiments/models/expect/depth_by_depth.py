@@ -1,9 +1,9 @@
 """`E[tau + 1]` from one delayed tree, depth by depth, where each depth uses only the tree down to that depth.
 
-For a sound verifier, the probability that the node or something below it is accepted, averaged over the drafts below
-the node, is the weight or score of the node. With this value `P(tau >= d)` is the mean of a function of the tree down
-to depth `d`. So the estimate on a deeper tree is never below that on its upper part, verifiers with the same law on a
-path get the same number on every path, and no coin is sampled.
+The weight or score of a node of a lossless verifier is the probability that it or a node below it is accepted, averaged
+over the drafts below it. So `P(tau >= d)` is the mean of a function of the tree down to depth `d`. The estimate on a
+deeper tree is never below that on its upper part, verifiers with the same law on a path get the same number on every
+path, and no coin is sampled.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._weights import child_weight
 
 
-def nests(verifier: Verifier, scheme: DraftScheme) -> bool:
-    """Whether `Nested` can evaluate the verifier on trees of the scheme."""
+def evaluates_by_depth(verifier: Verifier, scheme: DraftScheme) -> bool:
+    """Whether `DepthByDepth` can evaluate the verifier on trees of the scheme."""
     if type(scheme) is not Delayed or scheme.name not in lossless_for(verifier.card):
         return False
     if closed_form(verifier):
@@ -33,8 +33,8 @@ def nests(verifier: Verifier, scheme: DraftScheme) -> bool:
 
 
 @dataclass
-class Nested(TreeEfficiency):
-    """Computes it for the verifiers and schemes that `nests` allows; the result at a node is computed once."""
+class DepthByDepth(TreeEfficiency):
+    """`E[tau + 1]` from one tree, where `evaluates_by_depth` holds; the result at a node is computed once."""
 
     def of(self, root: DraftNode) -> Any:
         structure: Any = offered(self.verifier)
@@ -47,12 +47,12 @@ class Nested(TreeEfficiency):
     ) -> tuple[Any, Any]:
         tried: tuple[int, ...] = ()
         state = node.target, node.draft, weight
-        deeper, left = 0, 1
+        deeper, rejected = 0, 1
         for token in dict.fromkeys(node.children):
             entered, after = self._one_child(structure, node.context, weight, tried, state, token)
-            part = entered.tolist()[0]
-            deeper += left * (part + self._by_rejections(structure, node.child(token), entered)[1])
-            left, state, tried = left * (1 - part), after, (*tried, token)
+            accepted = entered.tolist()[0]
+            deeper += rejected * (accepted + self._by_rejections(structure, node.child(token), entered)[1])
+            rejected, state, tried = rejected * (1 - accepted), after, (*tried, token)
         return weight.tolist()[0], deeper
 
 
