@@ -2,6 +2,8 @@
 
     maximise sum_c D(c)   with   D(()) = 1,  0 <= D(c,y) <= D(c) p(y|c),  A(S) <= P(T meets S) for every set S.
 
+`A(S)`, the sum of `D(c) - sum_y D(c,y)` over S, is the probability that S has the accepted node; T is the draft tree.
+
 1. Solve without the last family (HiGHS). 2. Ask the scheme for violated sets (`hitting`); for i.i.d. branches these are
 antichains, found exactly. 3. Add them and go on from the last basis with the dual simplex, until none is violated.
 """

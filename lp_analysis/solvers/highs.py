@@ -5,7 +5,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-#: Feasibility of rows and of reduced costs.
+#: Feasibility tolerance of rows and of reduced costs.
 ACCURACY = 1e-10
 INFINITY = float(highspy.kHighsInf)
 

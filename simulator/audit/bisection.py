@@ -41,7 +41,7 @@ BITS = {"float64": 53, "float32": 24}
 class Bisection(Generic[R]):
     """The boxes of a function of `count` coins, each given as a whole number below `2**bits`.
 
-    Raises `InvalidVerifier` where the boxes do not hold, `TooLarge` for too many calls.
+    Raises `InvalidVerifier` where the result differs within a box, `TooLarge` for too many calls.
     """
 
     function: Callable[[tuple[int, ...]], R]
@@ -158,10 +158,10 @@ class PlainCoins:
 
     def exponentials(self, shape: Sequence[int], library: str = "numpy", dtype: str | None = None) -> Any:
         """Always raises `InvalidInput`."""
-        raise InvalidInput("exponential noise cannot be bisected: a race has no fixed thresholds; use coins symbols")
+        raise InvalidInput("exponential noise cannot be bisected: a race has no thresholds; use the coins `symbols`")
 
 
-#: Calls the function with what gives coins as arguments, and a coin.
+#: Calls the function: takes the source of its coin arguments, and the coin of everything else.
 Run: TypeAlias = Callable[[Any, Coin], list[Verdict]]
 Blocks: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]
 
@@ -184,9 +184,9 @@ class Bisected:
         if self._tree is None or any(a is not b for a, b in zip(self._tree, tree, strict=False)):
             self._tree, self._laws = tree, {}
         bits = BITS[self._dtype]
-        first, heard = PlainCoins(bits), RecordingCoin(coin)
-        run(first, heard)  # counts the coins, and records what the adapter draws beforehand
-        drawn = tuple(heard.answers)
+        first, recorder = PlainCoins(bits), RecordingCoin(coin)
+        run(first, recorder)  # counts the coins, and records what the adapter draws beforehand
+        drawn = tuple(recorder.answers)
         if drawn not in self._laws:
 
             def blocks(point: tuple[int, ...]) -> Blocks:

@@ -50,9 +50,9 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
         wrongly = isinstance(error, _PERHAPS_CALLED_WRONGLY)
-        told = hint if isinstance(error, (TypeError, LookupError, AttributeError)) else ""
+        shown_hint = hint if isinstance(error, (TypeError, LookupError, AttributeError)) else ""
         what = f"it raised {type(error).__name__}: {error}{_place(error)}"
-        raise FunctionFailed(what, told, _shown(arguments), wrongly) from error
+        raise FunctionFailed(what, shown_hint, _shown(arguments), wrongly) from error
 
 
 def _shown(arguments: Sequence[Any]) -> str:

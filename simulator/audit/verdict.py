@@ -54,7 +54,7 @@ class Request:
         if self.boundary and self.audit.batch > 1:
             raise InvalidInput("corner coins take one request a call; leave out the batch")
         if self.boundary and self.audit.audited.coins == "bisect":
-            raise InvalidInput("corner coins need coins that can be followed; use coins symbols")
+            raise InvalidInput("corner coins need coins that can be followed; use the coins `symbols`")
 
 
 @dataclass(frozen=True)

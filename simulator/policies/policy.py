@@ -103,11 +103,11 @@ def scalars(known: Known) -> list[float]:
     if known.target_before is None or known.draft_before is None:
         return [entropy(root), float(root.max()), *[0.0] * 5]
     rows = np.array([root, floats(known.target_before), floats(known.draft_before)])
-    whole = bool(rows.all())
-    logs = np.log(rows if whole else np.maximum(rows, LEAST))
+    no_zeros = bool(rows.all())
+    logs = np.log(rows if no_zeros else np.maximum(rows, LEAST))
     own = [float(row.dot(log)) for row, log in zip(rows, logs, strict=True)]
     p, q = rows[1], rows[2]
-    divergences = [_divergence(own[1], p, q, logs[2], whole), _divergence(own[2], q, p, logs[1], whole)]
+    divergences = [_divergence(own[1], p, q, logs[2], no_zeros), _divergence(own[2], q, p, logs[1], no_zeros)]
     return [0.0 - own[0], float(root.max()), 0.0 - own[1], 0.0 - own[2], *divergences, float(abs(p - q).sum())]
 
 
@@ -124,13 +124,13 @@ def entropy(row: Any) -> float:
     return float(-(masses * np.log(masses)).sum()) + 0.0
 
 
-#: An infinite divergence counts as the first; the second replaces probabilities of 0 in logarithms with factor 0.
+#: The value of an infinite divergence; and what stands for a probability of 0 in a logarithm, whose factor is then 0.
 FAR, LEAST = 50.0, 5e-324
 
 
-def _divergence(own: float, p: Any, q: Any, logs: Any, whole: bool) -> float:
-    """`sum p log(p/q)`. own: `sum p log p`; logs: those of q; whole: whether no entry is 0."""
-    if not whole and (p[q == 0] > 0).any():
+def _divergence(own: float, p: Any, q: Any, logs: Any, no_zeros: bool) -> float:
+    """`sum p log(p/q)`. own: `sum p log p`; logs: those of q; no_zeros: whether no entry is 0."""
+    if not no_zeros and (p[q == 0] > 0).any():
         return FAR
     return min(max(own - float(p.dot(logs)), 0.0), FAR)
 

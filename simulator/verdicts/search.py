@@ -30,7 +30,7 @@ ENUMERATED = 20_000
 
 
 _TWICE = (
-    "one instance refuted it, and did not when it was asked again: verify must be a function of the tree and the coin, "
+    "it failed on one instance in one run and not in the next: verify must be a function of the tree and the coin, "
     "without state, time or other randomness"
 )
 
@@ -113,7 +113,7 @@ def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: 
 
 
 def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
-    quiet = settings(
+    options = settings(
         max_examples=examples,
         database=None,
         deadline=None,
@@ -122,7 +122,9 @@ def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) ->
     )
     set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # by default it is the working directory
     try:
-        minimal: Instance = find(instances, lambda instance: fails(instance, scheme), settings=quiet, random=Random(0))
+        minimal: Instance = find(
+            instances, lambda instance: fails(instance, scheme), settings=options, random=Random(0)
+        )
     except NoSuchExample:
         return None
     except Flaky as error:

@@ -112,7 +112,7 @@ class Interface:
     libraries: tuple[str, ...] = ("python", "numpy", "torch", "jax")
 
 
-def whole(value: Any, what: str) -> int:
+def integer(value: Any, what: str) -> int:
     """A whole number of the result; raises `InvalidVerifier` with what it was meant to be."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         single = concrete(value)
@@ -129,7 +129,7 @@ def tokens(value: Any, what: str) -> Context:
     plain = concrete(value)
     if not isinstance(plain, (list, tuple)):
         raise InvalidVerifier(f"{what} must be a list of tokens, not {shown(value)}")
-    return tuple(whole(token, f"a token of {what}") for token in plain)
+    return tuple(integer(token, f"a token of {what}") for token in plain)
 
 
 def shown(value: Any) -> str:
@@ -147,9 +147,9 @@ def read_block(result: Any, path: Context, wants: str) -> Verdict:
     if isinstance(result, tuple) and len(result) == 2:
         accepted, correction = result
         if isinstance(concrete(accepted), (list, tuple)):
-            return Verdict(tokens(accepted, "the accepted part"), whole(correction, "the correction token"))
-        count = whole(accepted, "the number of accepted tokens")
-        return Verdict(_prefix(path, count), whole(correction, "the correction token"))
+            return Verdict(tokens(accepted, "the accepted part"), integer(correction, "the correction token"))
+        count = integer(accepted, "the number of accepted tokens")
+        return Verdict(_prefix(path, count), integer(correction, "the correction token"))
     if type(result) is tuple:
         raise InvalidVerifier(f"it returned a tuple of {len(result)}; {wants}")
     if result is None or isinstance(result, (str, bytes, dict, int, float)) or not hasattr(result, "__len__"):

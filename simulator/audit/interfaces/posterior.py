@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 from draftproof.simulator.arithmetic import to_fmpq
-from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, keys_of, paths_of, shown, whole
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, integer, keys_of, paths_of, shown
 from draftproof.simulator.audit.interfaces.chain import by_request
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Verdict
@@ -69,8 +69,8 @@ def _wants_draft(call: Call) -> bool:
 def _read(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Verdict:
     if not (isinstance(result, tuple) and len(result) == 3):
         raise InvalidVerifier(f"it returned {shown(result)}; the posterior interface wants {POSTERIOR.returns}")
-    best = whole(result[0], "the best candidate")
-    length = whole(result[1], "the accept length")
+    best = integer(result[0], "the best candidate")
+    length = integer(result[1], "the accept length")
     if not 0 <= best < len(paths) or not 0 <= length <= len(paths[best]):
         raise InvalidVerifier(f"it accepted {length} tokens of candidate {best}; there are {len(paths)} candidates")
     accepted = root.context + paths[best][:length]
@@ -78,7 +78,7 @@ def _read(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Ver
     while isinstance(plain, list) and len(plain) == 1 and isinstance(plain[0], list):  # a row of a batch of one
         plain = plain[0]
     if not isinstance(plain, list) or len(plain) != len(root.target):
-        return Verdict(accepted, whole(result[2], "the next token"))
+        return Verdict(accepted, integer(result[2], "the next token"))
     if not abs(float(sum(plain)) - 1) <= 1e-3:  # a row that is not normalised; finer flaws show in the law
         raise InvalidVerifier(f"the next-token row {shown(plain)} sums to {float(sum(plain)):g}, not 1")
     return Verdict(accepted, call.coin.choose([x if isinstance(x, float) else to_fmpq(x) for x in plain]))

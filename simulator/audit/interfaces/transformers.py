@@ -6,7 +6,7 @@ Its rows are logits of one path: `candidate_input_ids (1, L)`, `candidate_logits
 
 from dataclasses import replace
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
+from draftproof.simulator.audit.interfaces._call import Call, Interface, integer, shown, tokens
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Verdict
@@ -24,7 +24,7 @@ def _call(call: Call) -> list[Verdict]:
     if not (isinstance(result, tuple) and len(result) == 2):
         raise InvalidVerifier(f"it returned {shown(result)}; the transformers interface wants {TRANSFORMERS.returns}")
     output = tokens(result[0][0], "the output")
-    count = whole(result[1], "the number of matches")
+    count = integer(result[1], "the number of matches")
     if count != len(output) - 1:
         raise InvalidVerifier(f"it says that {count} tokens were accepted and returns {len(output)} tokens")
     return [Verdict(output[:-1], output[-1])]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
+from draftproof.simulator.audit.interfaces._call import Call, Interface, integer, shown, tokens
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import DraftNode, Verdict
 from draftproof.simulator.user_code import NodeView
@@ -24,7 +24,7 @@ def _call(call: Call) -> list[Verdict]:
         result = (result.accepted, result.correction)
     if not (isinstance(result, tuple) and len(result) == 2):
         raise InvalidVerifier(f"it returned {shown(result)}; the tree interface wants {TREE.returns}")
-    return [Verdict(tokens(result[0], "the accepted part"), whole(result[1], "the correction token"))]
+    return [Verdict(tokens(result[0], "the accepted part"), integer(result[1], "the correction token"))]
 
 
 TREE = Interface(
