@@ -244,7 +244,7 @@ def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
 
 
 def test_what_must_be_the_same_is(validation: Validation) -> None:
-    found = run.same_anyway(validation)
+    found = run.model_checks(validation)
     assert all(row["passed"] for row in found.values())
     assert run.TREES * 3 < found["tree_attention"]["compared"] <= run.TREES * 5  # paths may be alike
     assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
@@ -277,7 +277,7 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     made = setting(random_pair(), Sampling(), [(1, 2, 3)], seed=0)
     lying = under_test([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
     validation = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
-    found = run.same_anyway(validation)
+    found = run.model_checks(validation)
     assert not found["greedy"]["passed"]
     assert {each["verifier"] for each in found["greedy"]["differ"]} == {"naive (runs eager)"}
     assert "DIFFERENT: naive (runs eager) (2, 1, 2) at token" in views.check_lines(found)[2]

@@ -60,7 +60,7 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
     assert {row["draft_passes"] for row in rows if row["scheme"]["name"] == "eagle2"} == {2.0}
     assert {row["lossless"] for row in rows} == {True}
     assert "| scheme " in views.markdown(rows, table)
-    assert run.same_anyway(planned)["greedy"]["runs"] == 8
+    assert run.model_checks(planned)["greedy"]["runs"] == 8
     assert not any(row["refuted"] for row in run.law_rows(planned, tables, Store(None)))
 
 

@@ -71,5 +71,5 @@ def test_bisection_is_for_coins_as_arguments():
     with pytest.raises(InvalidInput, match="use the interface coins"):
         make_audit(lambda *rows: None, "chain", coins="bisect")
     noisy = make_audit(lambda noise: None, "coins", coins="bisect")
-    with pytest.raises(InvalidInput, match="no fixed thresholds"):
+    with pytest.raises(InvalidInput, match="no thresholds"):
         noisy.judge(CASES[0].instance, CASES[0].scheme)
