@@ -15,7 +15,7 @@ from draftproof.simulator.verdicts.cases import SizedScheme, case_instances
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
 #: Placeholders in commands: the file of the instance, and the folder of this module.
 FILE, HERE = "{file}", "{here}"
-#: The long form has this many times the random instances of the short one.
+#: `--deep` tests this many times the random instances.
 DEEP = 20
 Command: TypeAlias = tuple[str, ...]
 
@@ -50,7 +50,7 @@ class Statement(Protocol):
 class Cases:
     """The instances of a claim: for each vocabulary size and scheme the corner cases and `count` random instances.
 
-    deeper: further sizes and schemes for the long form. only: names of families, all where it is empty.
+    deeper: further sizes and schemes for `--deep`. only: names of families, all where it is empty.
     """
 
     shapes: tuple[SizedScheme, ...]
@@ -59,7 +59,7 @@ class Cases:
     only: tuple[str, ...] = ()
 
     def all_shapes(self, deep: bool) -> tuple[SizedScheme, ...]:
-        """The shapes of the short or the long form."""
+        """The shapes, with the deeper ones for `--deep`."""
         return (*self.shapes, *self.deeper) if deep else self.shapes
 
     def instances(self, case: SizedScheme, deep: bool) -> Iterator[Instance]:

@@ -18,7 +18,7 @@ def naive(p: Vector, q: Vector, k: int) -> Any:
 
 
 def nss(p: Vector, q: Vector, k: int) -> Any:
-    """`sum p (1 - (1 - q)^k)`."""
+    """`sum p (1 - (1 - q)^k)`: a token drawn from `p` equals one of the drafts."""
     return (p * (1 - (1 - q) ** k)).sum(-1)
 
 
@@ -38,30 +38,31 @@ def specinfer(p: Vector, q: Vector, k: int) -> Any:
 
 
 def spectr(p: Vector, q: Vector, k: int) -> Any:
-    """`a + (1 - a) sum res (1 - (1 - r)^k)` with `a = 1 - (1 - beta)^k`, `r` the law of a rejected draft."""
-    scaled, rest, missed = acceptance_and_residual(p, q, k)
-    share = 1 - sums(scaled)
-    rejected = (q - scaled) / (share + (share <= 0))
-    return (1 - missed + missed * sums(rest * (1 - (1 - rejected) ** k))).sum(-1)
+    """`a + (1 - a) sum e (1 - (1 - r)^k)`: `a` the probability that a draft is accepted, `e` the residual,
+    `r` the law of a rejected draft."""
+    accepted, excess, missed = acceptance_and_residual(p, q, k)
+    rejection = 1 - sums(accepted)
+    rejected = (q - accepted) / (rejection + (rejection <= 0))
+    return (1 - missed + missed * sums(excess * (1 - (1 - rejected) ** k))).sum(-1)
 
 
 def khisti(p: Vector, q: Vector, k: int) -> Any:
-    """The last winner is accepted, or a draw from the residual equals one of the drafts."""
+    """The winner of the tournament is accepted, or a draw from the residual equals one of the drafts."""
     law = winner_law(p, q, k)
     rate = (p - positive_part(p - law)).sum()
-    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
+    rejection = positive_part(law - p) / (law + (law <= 0))  # its probability, by winner
     for token in range(len(p)):
         others = q - q * one_hot(q, token)
         unseen = others  # entry i: the probability that i wins and `token` is not among the drafts so far
-        for units, _ in tournament(p, q, k):
-            unseen = play(units, unseen, others)
-        rate = rate + residual(p, law)[token] * ((law - unseen) * lost).sum()
+        for weights, _ in tournament(p, q, k):
+            unseen = play(weights, unseen, others)
+        rate = rate + residual(p, law)[token] * ((law - unseen) * rejection).sum()
     return rate
 
 
 def spechub(p: Vector, q: Vector, k: int) -> Any:
-    """`min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))` over the other tokens, `a` the argmax of `q`; 1 where q(a) = 1
-    counts as the hub alone."""
+    """`min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))`, `a` the argmax of `q`; the sum is over the other tokens,
+    0 where `q(a) = 1`."""
     hub = top_tokens(q, 1)[0]
     rest = 1 - q[hub]
     others = sum((min(p[x], q[x] / rest) for x in range(len(q)) if x != hub), start=p[hub] * 0) if rest > 0 else 0

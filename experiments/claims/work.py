@@ -23,13 +23,13 @@ def ledger() -> tuple[Claim, ...]:
 
 #: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true variant.
 SEARCH, FIGURES, FALSE_VARIANT, TRUE_VARIANT = "search", "figures", "false variant", "true variant"
-#: Measurements of the long form have this many times the usual instances.
-LONGER = 8
+#: With `--deep` a measurement has this many times the usual instances.
+DEEP_MEASUREMENT = 8
 
 
 @dataclass(frozen=True)
 class Part:
-    """One row of the ledger: the name of a claim, its part (the number of a shape, or as above), and the form."""
+    """One row of the ledger. what: the number of a shape, or a part above; deep: whether it is for `--deep`."""
 
     claim: str
     what: str
@@ -37,7 +37,7 @@ class Part:
 
     @property
     def strong_id(self) -> str:
-        """Hash of what defines it."""
+        """Hash of the fields."""
         return strong_id(asdict(self))
 
 
@@ -54,7 +54,7 @@ def claim_named(name: str) -> Claim:
 
 
 def parts_of(claim: Claim, deep: bool) -> list[Part]:
-    """The parts of a claim; the false variant is the same part in both forms."""
+    """The parts of a claim; the false variant is the same part with and without `--deep`."""
     if isinstance(claim, Open):
         return []
     if isinstance(claim, Measured):
@@ -77,7 +77,7 @@ def compute(part: Part) -> dict[str, Any]:
 
 def _figures(claim: Measured, part: Part) -> dict[str, Any]:
     measure = claim.measure if part.what == FIGURES else claim.false_variant.test
-    figures: Figures = measure(LONGER if part.deep else 1)
+    figures: Figures = measure(DEEP_MEASUREMENT if part.deep else 1)
     return {"instances": figures.instances, "families": list(figures.families), "shapes": [], **_text(figures)}
 
 
@@ -99,7 +99,7 @@ def _tested(claim: Claim, part: Part) -> dict[str, Any]:
     if variant is None and not claim.keep_unshrunk:  # any instance that refutes a variant will do
         from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
 
-        instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
+        instance, scheme = smallest(lambda smaller, tree: _fails(test, smaller, tree), instance, scheme)
     outcome = test.evaluate(instance, scheme)
     about = {"claim": claim.id, "says": claim.words, "found": outcome.text}
     kept = replace(instance, scheme=scheme, about=about).as_dict()

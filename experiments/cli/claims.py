@@ -59,14 +59,14 @@ def instance_file(judged: Verdict, folder: str | None) -> str | None:
     return str(path)
 
 
-def command_text(command: Command, file: str | None, here: str) -> str:
-    """A command as text for the shell."""
-    return "draftproof " + shlex.join(word.replace(FILE, file or "").replace(HERE, here) for word in command)
+def command_text(command: Command, file: str | None, folder: str) -> str:
+    """A command as text for the shell. folder: of the claims."""
+    return "draftproof " + shlex.join(word.replace(FILE, file or "").replace(HERE, folder) for word in command)
 
 
-def command_of(judged: Verdict, file: str | None, here: str) -> str:
+def command_of(judged: Verdict, file: str | None, folder: str) -> str:
     """Shell commands that show the verdict: the refutation, or else the test of the claim."""
-    lines = [command_text(command, file, here) for command in judged.commands]
+    lines = [command_text(command, file, folder) for command in judged.commands]
     return " && ".join(lines) if lines else f"draftproof claims {judged.claim.id}"
 
 
@@ -149,9 +149,9 @@ def _page(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "Made by `python -m draftproof.experiments.pages.claims`; `draftproof claims` computes it again.\n"
     yield (
         f"{summary(rows)}.\n"
-        "*Holds*: on all exact instances that were tested, in rationals. *Refuted*: by an instance, shrunk\n"
-        "unless that takes long, as the command shows. *Measured*: the figures. Each test refutes a false variant\n"
-        "of its claim, and those of refuted claims let a true one pass; both stand in `draftproof claims NAME`.\n"
+        "*Holds*: on all exact instances that were tested, in rationals. *Refuted*: by an instance, which the command\n"
+        "shows, shrunk unless that takes long. *Measured*: numbers over instances. Each test refutes a false variant\n"
+        "of its claim; that of a refuted claim passes a true variant. `draftproof claims NAME` shows both.\n"
         "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
         "on others (`draftproof claims --deep` tests twenty times as many instances, and larger ones).\n"
         "A verifier *brings more* than another if its block efficiency is larger.\n"

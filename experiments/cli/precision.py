@@ -45,8 +45,12 @@ _LEGEND = (
 )
 
 
+#: Draft trees on which the cost of a row is estimated.
+_SAMPLES = 6
+
+
 @dataclass(frozen=True)
-class Cell:
+class RowPlan:
     """One row to compute: a verifier in a precision. trees: how many draft trees the roots have."""
 
     verifier: NamedVerifier
@@ -73,25 +77,31 @@ def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
     return roots
 
 
-def row_cells(
+def planned_rows(
     problem: Problem,
     roots: Sequence[Case],
     chosen: Sequence[NamedVerifier],
     scheme: DraftScheme,
     precisions: Sequence[Precision],
     settings: Settings,
-) -> list[Cell]:
+) -> list[RowPlan]:
     """Every row to compute with its estimated cost; raises `TooLarge` for a verifier that has too many runs."""
-    cells = []
+    plans = []
     instance = roots[0].instance
     for named in chosen:
         for precision in precisions:
             started = time.perf_counter()
             with named_errors(f"{named.label} on {scheme}"):
                 size = estimate_precision_size(
-                    named.verifier, instance.target, instance.draft, scheme, precision, np.random.default_rng(0)
+                    named.verifier,
+                    instance.target,
+                    instance.draft,
+                    scheme,
+                    precision,
+                    np.random.default_rng(0),
+                    _SAMPLES,
                 )
-            seconds_a_run = (time.perf_counter() - started) / (6 * size.runs_per_tree)
+            seconds_a_run = (time.perf_counter() - started) / (_SAMPLES * size.runs_per_tree)
             runs = size.runs * len(roots)
             check_runs(named, scheme, settings, runs * len(precisions), instance.vocab_size)
             fields = {
@@ -101,40 +111,42 @@ def row_cells(
                 "scheme": scheme.as_dict(),
                 "precision": precision.name,
             }
-            cells.append(Cell(named, precision, strong_id(fields), size.trees * len(roots), runs, runs * seconds_a_run))
-    return cells
+            plans.append(
+                RowPlan(named, precision, strong_id(fields), size.trees * len(roots), runs, runs * seconds_a_run)
+            )
+    return plans
 
 
 def compute_all(
-    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cells: Sequence[Cell], resume: str | None = None
+    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, plans: Sequence[RowPlan], resume: str | None = None
 ) -> tuple[list[dict[str, Any]], bool]:
     """The rows, with a bar over draft trees, and whether they are complete: Ctrl-C ends it early. resume: a store."""
-    store, tasks = Store(resume, ("precision",)), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
-    with bar("draft trees", sum(cell.trees for cell in cells)) as tick:
-        executor = Executor[Cell](lambda cell: _row(problem, roots, scheme, cell, tick))
-        runs = f"about {sum(cell.runs for cell in cells):,.0f} runs"
+    store, tasks = Store(resume, ("precision",)), [Task((plan.strong_id,), plan, plan.seconds) for plan in plans]
+    with bar("draft trees", sum(plan.trees for plan in plans)) as tick:
+        executor = Executor[RowPlan](lambda plan: _row(problem, roots, scheme, plan, tick))
+        runs = f"about {sum(plan.runs for plan in plans):,.0f} runs"
         complete = run(tasks, store, executor, message=runs, shown=False)
     return rows_of(tasks, store), complete
 
 
-def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
+def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, plan: RowPlan, tick: Tick) -> dict[str, Any]:
     started = time.perf_counter()
-    by_root = [_root_fields(case, scheme, cell, tick) for case in roots]
+    by_root = [_root_fields(case, scheme, plan, tick) for case in roots]
     breaks = next((fields["breaks"] for fields in by_root if fields["breaks"]), None)
     known = by_root if breaks is None else []
     return {
         "kind": "precision",
-        "verifier": cell.verifier.label,
+        "verifier": plan.verifier.label,
         "scheme": scheme.as_dict(),
-        "precision": cell.precision.name,
+        "precision": plan.precision.name,
         "status": "breaks" if breaks else "measured",
         **_largest("total_variation", known),
         **_largest("max_deviation", known),
         "breaks": breaks,
         "roots": by_root,
         "source": problem.source,
-        "strong_id": cell.strong_id,
-        "versions": {**versions(), **({"torch": version("torch")} if cell.precision.of_torch else {})},
+        "strong_id": plan.strong_id,
+        "versions": {**versions(), **({"torch": version("torch")} if plan.precision.of_torch else {})},
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -143,12 +155,12 @@ def _largest(name: str, by_root: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return number_fields(name, largest([Fraction(fields[name]) for fields in by_root]) if by_root else None)
 
 
-def _root_fields(case: Case, scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
+def _root_fields(case: Case, scheme: DraftScheme, plan: RowPlan, tick: Tick) -> dict[str, Any]:
     target, draft = case.instance.target, case.instance.draft
     variation = deviation = breaks = None
-    with named_errors(f"{cell.verifier.label} at {cell.precision.name} on {scheme}, root {case.name!r}"):
+    with named_errors(f"{plan.verifier.label} at {plan.precision.name} on {scheme}, root {case.name!r}"):
         try:
-            law = low_precision_law(cell.verifier.verifier, target, draft, scheme, cell.precision, tick)
+            law = low_precision_law(plan.verifier.verifier, target, draft, scheme, plan.precision, tick)
             variation, deviation = law.total_variation(target), law.max_deviation(target)
         except Breakdown as broken:
             breaks = {
@@ -181,18 +193,18 @@ def precision_fields(roots: Sequence[Case], precisions: Sequence[Precision]) -> 
     ]
 
 
-def show(console: Console, title: str, kinds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
+def show(console: Console, title: str, precisions: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
     """Print a line for each verifier with two columns for each precision, then the verifiers that break down."""
     table = Table(title=title, title_justify="left")
     table.add_column("verifier")
-    for kind in kinds:
-        table.add_column(f"{kind['precision']}\nbias", justify="right")
+    for each in precisions:
+        table.add_column(f"{each['precision']}\nbias", justify="right")
         table.add_column("\ndeviation", justify="right")
-    alone = [("exact" if kind["rows_exact"] else _rounded(kind["rows_bias_float"]), "") for kind in kinds]
+    alone = [("exact" if each["rows_exact"] else _rounded(each["rows_bias_float"]), "") for each in precisions]
     table.add_row("rounded rows alone", *(cell for pair in alone for cell in pair), style="dim", end_section=True)
     for name in dict.fromkeys(row["verifier"] for row in rows):
-        by_kind = {row["precision"]: row for row in rows if row["verifier"] == name}
-        table.add_row(name, *(cell for kind in kinds for cell in _cells(by_kind.get(kind["precision"]))))
+        by_precision = {row["precision"]: row for row in rows if row["verifier"] == name}
+        table.add_row(name, *(cell for each in precisions for cell in _cells(by_precision.get(each["precision"]))))
     console.print(table)
     console.print(_LEGEND, style="dim", soft_wrap=True)
     for line in _broken(rows):
@@ -223,7 +235,7 @@ def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             )
 
 
-GRAIN = Annotated[
+Denominator = Annotated[
     int | None,
     typer.Option(
         help="Common denominator of all probabilities (default 256: exact in every precision).",
@@ -232,7 +244,7 @@ GRAIN = Annotated[
 ]
 
 
-@with_groups(denominator=GRAIN)
+@with_groups(denominator=Denominator)
 def precision(
     chosen: Annotated[
         list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")
@@ -240,7 +252,7 @@ def precision(
     *,
     given: Given,
     shape: opt.Shape,
-    kinds: Annotated[
+    names: Annotated[
         str,
         typer.Option(
             "--precision", help="Of float64, float32, float16, bfloat16 (torch).", rich_help_panel="How to compute"
@@ -254,7 +266,7 @@ def precision(
     from draftproof.simulator.laws.precision import EXACT_DENOMINATOR
 
     check_files(given.inputs, {"--json": json_target, "--resume": resume})
-    precisions = parse_precisions(kinds)
+    precisions = parse_precisions(names)
     if given.denominator is None and given.instance is None:
         given = replace(given, denominator=EXACT_DENOMINATOR)
     problem = choose_problem(given)
@@ -264,11 +276,11 @@ def precision(
         raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the verifiers")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
     roots = cases(problem, scheme)
-    cells = row_cells(problem, roots, named, scheme, precisions, settings)
-    rows, complete = compute_all(problem, roots, scheme, cells, resume)
+    plans = planned_rows(problem, roots, named, scheme, precisions, settings)
+    rows, complete = compute_all(problem, roots, scheme, plans, resume)
     fields = precision_fields(roots, precisions)
     show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
     if not complete:
-        return cut_short(len(rows), len(cells), "rows", resume)
+        return cut_short(len(rows), len(plans), "rows", resume)
     write_json(json_target, {"precisions": fields, "rows": rows})
     return 0

@@ -22,7 +22,7 @@ from draftproof.simulator.verdicts.costs import (
 
 
 @dataclass(frozen=True)
-class Workload:
+class ExpectedCost:
     """Expected work for one instance. about: the work in words."""
 
     engine: str
@@ -36,29 +36,29 @@ def expected_cost(
     scheme: DraftScheme,
     settings: Settings,
     samples: Sequence[Pair],
-    known: dict[str, dict[Any, float]] | None = None,
-) -> Workload:
+    trials: dict[str, dict[Any, float]] | None = None,
+) -> ExpectedCost:
     """The mean cost of instances like `samples` (target and draft of each); raises as `Costing.cost` does.
 
-    known: steps that trial runs have taken so far, by verifier; shared by the schemes of one problem.
+    trials: steps that trial runs have taken so far, by verifier; shared by the schemes of one problem.
     """
     if isinstance(named.verifier, Planned):
         return _program(scheme, settings, samples[0])
-    trials = {} if known is None else known.setdefault(named.spec, {})
+    steps = {} if trials is None else trials.setdefault(named.spec, {})
     # runs of a file's verifier take place in another process; for others thread_time leaves out pauses of the machine
     clock = time.perf_counter if named.from_file else time.thread_time
-    costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, trials)
+    costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, steps)
     with named_errors(f"{named.label} on {scheme}"):
         cost = costing.cost(scheme, samples)
-    return Workload(cost.engine, _words(named, scheme, cost, samples[0][0].vocab_size), cost.steps, cost.seconds)
+    return ExpectedCost(cost.engine, _words(named, scheme, cost, samples[0][0].vocab_size), cost.steps, cost.seconds)
 
 
-def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> Workload:
+def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> ExpectedCost:
     delayed = delayed_only(scheme)
     size = sample[0].vocab_size
     engine = "enumerate" if settings.engine == "enumerate" else "structured (path)"
     paths = context_count(size, scheme.depth)
-    return Workload(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
+    return ExpectedCost(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
 
 
 def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, runs: float, vocab_size: int) -> None:
@@ -66,7 +66,7 @@ def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, ru
     assert_runs(named.verifier, scheme, runs, settings.max_runs, vocab_size, named.label, named.from_file)
 
 
-def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Workload, count: int) -> None:
+def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: ExpectedCost, count: int) -> None:
     """Raises `TooLarge` where structured evaluation of so many instances would take too many steps."""
     one = Cost(cost.engine, cost.steps, cost.seconds)
     assert_steps(named.verifier, scheme, settings.arithmetic, one, count, named.label)
@@ -84,7 +84,7 @@ def _work_words(work: Work) -> str:
     return f"{work.structure}, {work.mode}: {work.steps:,.0f} {steps}, about {max(work.bytes / 2**20, 1):,.0f} MiB"
 
 
-def announcement(cost: Workload, count: int = 1) -> str:
+def announcement(cost: ExpectedCost, count: int = 1) -> str:
     """The cost of `count` instances in a line."""
     times = f"{count:,} x " if count > 1 else ""
     return f"{times}{cost.about}, {duration(cost.seconds * count)}"

@@ -1,6 +1,6 @@
 """From the text of a command line to draft schemes: `delayed:K=3,L1=0,L2=2`, `topology:tree=2-1-0-0`, `mine.py:Mine`.
 
-The tree of `sequoia` is planned from a measurement on the pair that is asked about.
+The tree of `sequoia` is planned from the acceptance vector of the instances that a command is about.
 """
 
 from __future__ import annotations

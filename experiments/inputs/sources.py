@@ -168,4 +168,6 @@ class TextProblem:
 
 def _sampling_text(samplings: Samplings, denominator: int) -> str:
     """The sampling in the text of a source."""
-    return "" if samplings.is_identity else f", {samplings.said(f', rows rounded to multiples of 1/{denominator}')}"
+    return (
+        "" if samplings.is_identity else f", {samplings.description(f', rows rounded to multiples of 1/{denominator}')}"
+    )

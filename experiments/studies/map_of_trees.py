@@ -64,7 +64,7 @@ def identity(case: MapInstance) -> str:
     """The `strong_id` of the row of an instance."""
     settings = {
         name: getattr(map_schemes, name)
-        for name in ("GAP", "LISTED", "DRAWN", "FEW", "MOST_LAYERS", "KINDS", "VERIFIERS")
+        for name in ("GAP", "MOST_LISTED", "SAMPLED", "MOST_ENUMERATED", "MOST_LAYERS", "KINDS", "VERIFIERS")
     }
     thresholds = [str(value) for value in map_schemes.THRESHOLDS]
     about = {**case.about, **settings, "thresholds": thresholds, "budgets": budgets_of(case)}
@@ -114,7 +114,7 @@ def main(
     *,
     files: StudyFiles,
 ) -> int:
-    """The scheme with the largest optimum, the best pair that runs and the fastest, by distance and temperature."""
+    """The schemes best by optimum, by block efficiency of verifiers and by speed, for distances and temperatures."""
     files.check()
     wanted = list(instances(seeds, quick))
     if pair is not None:

@@ -43,7 +43,7 @@ from draftproof.verifiers.sequoia import acceptance_vector
 GAP = 1e-3
 #: The most draft trees that are listed; the number that is sampled where there are more; and the most trees on which a
 #: verifier without closed form is enumerated.
-LISTED, DRAWN, FEW = 1_000, 300, 60
+MOST_LISTED, SAMPLED, MOST_ENUMERATED = 1_000, 300, 60
 #: `path_transport` runs up to this value of `V**L (K - 1)`, `layer_transport` beyond.
 MOST_LAYERS = 170
 #: Values of DySpec's threshold that are tried.
@@ -128,7 +128,7 @@ def _configurations(floats: Instance, nodes: int, passes: int) -> list[tuple[int
         for widths in product(range(1, 4), repeat=depth)
         if SpecInferConfig(widths).nodes <= nodes
         and sum(width > 1 for width in widths) > 1
-        and SpecInferConfig(widths).count(floats.draft) <= LISTED
+        and SpecInferConfig(widths).count(floats.draft) <= MOST_LISTED
     ]
 
     def inside(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -171,7 +171,7 @@ def evaluated(candidate: Candidate, exact: Instance, floats: Instance, seed: int
         fields |= {"lower": best, "upper": best}
     pairs, errors = {}, {}
     for name in VERIFIERS[scheme.name]:
-        if name in _COINS and len(trees) > FEW:
+        if name in _COINS and len(trees) > MOST_ENUMERATED:
             continue
         pairs[name], errors[name] = _mean(name, trees, floats, listed)
     return fields | {"pairs": pairs, "errors": {} if listed else errors}
@@ -188,11 +188,11 @@ def _on_delayed(scheme: Delayed, floats: Instance) -> Iterator[tuple[str, float]
 def _trees(scheme: DraftScheme, floats: Instance, seed: int) -> tuple[list[tuple[DraftTree, float]], bool]:
     """Trees with their probabilities, and whether these are all trees; otherwise they are sampled."""
     draw = partial(scheme.draw, floats.draft)
-    trees: Any = list(islice(outcomes(draw, FLOAT64), LISTED + 1))
-    if len(trees) <= LISTED:
+    trees: Any = list(islice(outcomes(draw, FLOAT64), MOST_LISTED + 1))
+    if len(trees) <= MOST_LISTED:
         return trees, True
     coin = SamplingCoin(np.random.default_rng(seed))
-    return [(draw(coin), 1 / DRAWN) for _ in range(DRAWN)], False  # type: ignore[misc]
+    return [(draw(coin), 1 / SAMPLED) for _ in range(SAMPLED)], False  # type: ignore[misc]
 
 
 def _mean(name: str, trees: Sequence[tuple[DraftTree, float]], floats: Instance, listed: bool) -> tuple[float, float]:

@@ -177,7 +177,10 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     yield "`gbv` below `block`", ", ".join(f"{share:.0%} at K = {K}" for K, share in below.items())
     lost = sum(1 - row["shares"]["gbv"] for row in rows)
     left = sum(1 - row["shares"]["mixed_order, best a"] for row in rows)
-    yield "of what `gbv` leaves, the best `a` brings back", f"{(lost - left) / lost:.0%}" if lost > 0 else "nothing"
+    yield (
+        "of the gap of `gbv`, the part that the best `a` closes",
+        f"{(lost - left) / lost:.0%}" if lost > 0 else "nothing",
+    )
     deepest = max(row["L1"] + row["L2"] for row in rows)
     yield f"instances of depth {deepest}", f"{sum(row['L1'] + row['L2'] == deepest for row in rows):,}"
 

@@ -55,8 +55,8 @@ class Growth:
         if key not in self._values:
             if len(self._values) >= MOST_STATES:
                 raise TooLarge(
-                    f"the best growing tree of {left} tokens more goes through over {MOST_STATES:,} states; use fewer "
-                    "nodes or a smaller vocabulary"
+                    f"the search for the best growing tree has over {MOST_STATES:,} states with {left} tokens left; "
+                    "use fewer nodes or a smaller vocabulary"
                 )
             self._values[key] = max(self._after(slots, chosen, left, self._best) for chosen in range(len(slots)))
         return self._values[key]

@@ -3,7 +3,7 @@
 [khisti2025multi] Any acceptance rate that `k` drafts allow is reached in two parts: choose one of the drafts by a rule
 that depends on the drafts only, which turns their law into a law `r` on tokens, then accept the chosen token `y` with
 `min(1, p(y)/r(y))`. The rate is `sum min(p, r)`. The laws `r` that a rule can reach are those with `r(S) <= g(q(S))`
-for all sets of tokens.
+for all sets `S` of tokens, `g(x) = 1 - (1 - x)^k`.
 1. Give each token as much of `p` as the sets allow (a greedy algorithm on a polymatroid: any order gives the optimum).
 2. Fill up to a law in the same way without the limit `p`.
 """

@@ -1,4 +1,4 @@
-"""The knots of the interpolated `g`: its error in the price bound, and refined knots with a smaller one."""
+"""The knots where `g` (`hit_probability`) is interpolated: the error in the bound of `prices`, and refined knots."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ def first_knots(trunks: int, cells: int) -> Any:
 
 
 def errors(prices: NodeValues, subject: Subject, knots: Any) -> tuple[Any, Any]:
-    """What each prefix of the sorted paths adds to `u(mu)` beyond the interpolated `g`, and the masses of the prefixes.
+    """The part of each prefix of the sorted paths in the error of the price bound, and the masses of the prefixes.
 
-    Both of shape `(T, N)`. The sum of the first is the price bound minus its value with the interpolated `g`.
+    Both of shape `(trunks, prefixes)`. The sum of the first is the price bound minus its value with interpolated `g`.
     """
     _, jumps, below = sorted_levels(prices, subject)
     K, below = subject.scheme.K, np.minimum(below, 1.0)

@@ -101,7 +101,7 @@ def _cases(
     if target is None or draft is None or names is not None:
         raise InvalidInput("give both target and draft, or neither and the names of cases")
     shape = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
-    return [Case("given", target, draft, title="the given instance", shape=shape)]
+    return [Case("given", target, draft, title="the given instance", draft_scheme=shape)]
 
 
 def _message(record: Record) -> str:

@@ -70,7 +70,7 @@ def default_cases(
 
 def _case(name: str, size: int, scheme: DraftScheme) -> Case:
     rows = _instance(name, size, scheme)
-    return Case(name, rows.target, rows.draft, title=TITLES[name], shape=scheme)
+    return Case(name, rows.target, rows.draft, title=TITLES[name], draft_scheme=scheme)
 
 
 def _more_shapes(main: DraftScheme, multi_path: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:

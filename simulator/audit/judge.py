@@ -85,8 +85,10 @@ class Audit:
     ragged: bool = True
 
     def __post_init__(self) -> None:
-        if self.processing.rounded is not None and self.audited.rows.kind.arithmetic.exact:
-            raise InvalidInput(f"processing {self.processing}: {self.processing.rounded}; use arithmetic float64")
+        if self.processing.why_irrational is not None and self.audited.rows.kind.arithmetic.exact:
+            raise InvalidInput(
+                f"processing {self.processing}: {self.processing.why_irrational}; use arithmetic float64"
+            )
         if self.batch < 1 or (self.batch > 1) != self.audited.batched:
             raise InvalidInput(f"a batch of {self.batch} requests; give 2 or more for a function that takes batches")
         if self.batch > 1 and not self.processing.is_identity:

@@ -6,7 +6,7 @@ In `conftest.py`: `pytest_plugins = ["draftproof.simulator.audit.pytest_plugin"]
     def test_my_verifier():
         return my_function
 
-fails with the place and a hypothesis unless the function is lossless. The arguments are those of
+fails, with the deviation and a hypothesis about the bug, unless the function is lossless. The arguments are those of
 `draftproof.simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
 """
 

@@ -20,8 +20,8 @@ DIGEST_ENTRIES = 5_000
 class Case:
     """A target and a draft with a name.
 
-    weight: the share in averages. title: for people. shape: the draft scheme of the case, if it has one.
-    above: where the rows are an approximation with an optimum at most the true one, rows with an optimum at least that.
+    weight: the share in averages. title: for people. draft_scheme: None where the case is for no scheme in particular.
+    above: where the rows are an approximation whose optimum is a lower bound, rows whose optimum is an upper bound.
     """
 
     name: str
@@ -29,15 +29,15 @@ class Case:
     draft: TokenProcess
     weight: Fraction = Fraction(1)
     title: str = ""
-    shape: DraftScheme | None = None
+    draft_scheme: DraftScheme | None = None
     above: Case | None = None
 
     @property
     def scheme(self) -> DraftScheme:
         """The draft scheme of the case; raises `InvalidInput` where it has none."""
-        if self.shape is None:
-            raise InvalidInput(f"case {self.name!r} is meant for no draft scheme; give it one as shape")
-        return self.shape
+        if self.draft_scheme is None:
+            raise InvalidInput(f"case {self.name!r} is meant for no draft scheme; give it one as draft_scheme")
+        return self.draft_scheme
 
     @cached_property
     def instance(self) -> Instance:
@@ -50,7 +50,7 @@ class Case:
 
     def on(self, scheme: DraftScheme) -> Case:
         """The same case with this scheme."""
-        return replace(self, shape=scheme)
+        return replace(self, draft_scheme=scheme)
 
     def converted(self, arithmetic: Arithmetic, depth: int) -> Case:
         """The same case in another arithmetic, for trees of this depth; processes other than Markov ones become tables.

@@ -2,11 +2,11 @@
 
 The order and the rules are those of the logits processors of transformers; a given probability `p` has the logit
 `log p`. Equal probabilities: top-k keeps all that equal the last one kept, min-p and the typical mass treat them alike,
-top-p keeps the larger token number first. So do transformers, as far as its sort says: it is stable up to 16 tokens.
+top-p keeps the larger token number first. So does transformers, whose sort is stable up to 16 tokens.
 
-Exact rows stay exact. All steps but three are rational maps: a temperature `T` (`p ** (1/T)`) unless `1/T` is a whole
-number, and a penalty unless it is one, are powers in float64, taken as the fractions they are and normalised exactly;
-which tokens are typical is decided by logarithms in float64. `V` is the vocabulary size.
+Exact rows stay exact. All steps but three are rational maps: a temperature `T` (`p ** (1/T)`) where `1/T` is no whole
+number, and a penalty that is no whole number, are powers in float64, taken as the fractions they are and normalised
+exactly; which tokens are typical is decided by logarithms in float64. `V` is the vocabulary size.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from draftproof.simulator.vectors import is_tensor
 EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"
 #: How masks are written; a regular expression comes last.
 MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=01-!/1-0,regex=(01|1)*"
-#: Who may be sampled otherwise, and what is told of the draft.
+#: Whose sampling it is: the target's, the draft's, or that of the `q` that verifiers are given.
 _ROLES = ("target", "draft", "told")
 #: Temperatures below it are powers in float64 even where `1/T` is whole.
 COLDEST = 0.01
@@ -128,7 +128,7 @@ class Sampling:
         return not self.settings.keys() - {"ties"}
 
     def of(self, role: str) -> Sampling:
-        """That of a role, of target or draft: both are sampled alike."""
+        """The sampling of a role: here one for both models."""
         return self
 
     @property
@@ -137,12 +137,12 @@ class Sampling:
         return any(each is not None for each in (self.no_repeat_ngram_size, self.eos, self.table, self.regex))
 
     @property
-    def of_text(self) -> bool:
+    def depends_on_text(self) -> bool:
         """Whether rows depend on the whole text."""
         return self.masked or self.repetition_penalty is not None
 
     def masks(self, vocab_size: int, text: Context = (), letters: str = LETTERS) -> Masks:
-        """Its masks; letters: of the tokens. Raises `InvalidInput` for what does not fit these."""
+        """Its masks; letters: one for each token. Raises `InvalidInput` where a setting does not fit them."""
         letters = letters[:vocab_size]
         if (self.regex is not None or self.eos is not None) and len(letters) < vocab_size:
             raise InvalidInput(f"regex and eos name tokens by the letters {letters}, too few for V = {vocab_size}")
@@ -195,7 +195,7 @@ class Sampling:
         return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p, **self.settings}
 
     @property
-    def rounded(self) -> str | None:
+    def why_irrational(self) -> str | None:
         """Why the map is not rational, in words; None where it is."""
         if self.greedy:
             return None
@@ -262,20 +262,20 @@ class Sampling:
     ) -> TokenProcess:
         """A process with its rows sampled so; with a penalty or masks they depend on all tokens since `text`.
 
-        text: what stands before the root, of which a penalty knows, and n-grams. denominator: what rows are rounded to
+        text: the tokens before the root, which count for penalties and n-grams. denominator: what rows are rounded to
         where the map is not rational. depth: makes tables of a process with a penalty or masks, to that depth.
         letters: what tokens are called in masks.
         """
         if self.is_identity:
             return given
-        if self.of_text:
-            made = _Asked(self, given, text, denominator, letters)
+        if self.depends_on_text:
+            made = _SampledProcess(self, given, text, denominator, letters)
             return made if depth is None else tabulate(made, depth, arithmetic_of(given.row(())), made.name)
         if isinstance(given, MarkovProcess):
             return MarkovProcess(self._rounded_rows(given.states, None, denominator), given.root, given.name)
         if isinstance(given, TableProcess):
             return TableProcess([self._rounded_rows(table, None, denominator) for table in given.tables], given.name)
-        return _Asked(self, given, text, denominator)
+        return _SampledProcess(self, given, text, denominator)
 
     def instance(self, raw: Instance) -> Instance:
         """Both processes of an instance, sampled so."""
@@ -288,7 +288,7 @@ class Sampling:
 
     def _rounded_rows(self, rows: Any, seen: Any, denominator: int | None) -> Any:
         made = self.rows(rows, seen)
-        if denominator is None or self.rounded is None:
+        if denominator is None or self.why_irrational is None:
             return made
         return rationalise(made, denominator, arithmetic_of(rows))
 
@@ -307,17 +307,17 @@ class Sampling:
     def _nucleus(self, rows: Any, top_p: float) -> Any:
         """The tokens that top-p keeps: all but those that have, with the less probable ones, at most mass `1 - p`."""
         order = _ascending(rows) if self.ties == "last" else _flipped(_ascending(-rows))
-        kept = _along(rows, order).cumsum(-1) > 1 - _number(top_p, rows)
+        kept = _gathered(rows, order).cumsum(-1) > 1 - _number(top_p, rows)
         kept[..., -1] = True
         return _placed(kept, order)
 
 
 @dataclass(frozen=True)
 class Samplings(Sampling):
-    """The sampling of the target, with that of the draft beside it, and what verifiers are told of the draft.
+    """The sampling of the target, that of the draft, and that of the `q` which verifiers are given.
 
-    draft: None is that of the target. told: which rows verifiers get as `q`: those of this sampling of the draft model;
-    None: the rows that tokens are drawn from, without which no verifier is lossless but by luck.
+    draft: None for that of the target. told: that of the draft rows which verifiers are given as `q`; None for the rows
+    that tokens are drawn from. With others no verifier is lossless in general.
     """
 
     draft: Sampling | None = None
@@ -327,7 +327,7 @@ class Samplings(Sampling):
     def of_options(
         cls, sampling: str | None, draft: str | None = None, told: str | None = None, prefix: str = ""
     ) -> Samplings:
-        """From the text of the options; told: sampled, draft (as the model gives it), target, or as `sampling`.
+        """From the text of options. told: "sampled" (as the draft), "draft" (not sampled), "target", or as `sampling`.
 
         prefix: before the names of options in errors.
         """
@@ -338,32 +338,32 @@ class Samplings(Sampling):
         return cls(**target.settings, draft=None if own == target else own, told=None if shown == own else shown)
 
     def of(self, role: str) -> Sampling:
-        """That of the target, of the draft, or what is told of the draft."""
+        """The sampling of the target, of the draft, or of the `q` that verifiers are given (`told`)."""
         target = Sampling(**self.settings)
         draft = self.draft or target
         return {"target": target, "draft": draft, "told": self.told or draft}[role]
 
     @property
     def is_identity(self) -> bool:
-        """Whether all rows stay as they are and are told."""
+        """Whether all rows stay as they are, those for verifiers, too."""
         return self.of("target").is_identity and self.of("draft").is_identity and self.told is None
 
     @property
-    def _apart(self) -> dict[str, Sampling]:
+    def _differing(self) -> dict[str, Sampling]:
         return {name: value for name, value in (("draft", self.draft), ("told", self.told)) if value is not None}
 
     def as_dict(self) -> dict[str, Any]:
-        return {**super().as_dict(), **{f"{name}_sampling": value.text for name, value in self._apart.items()}}
+        return {**super().as_dict(), **{f"{name}_sampling": value.text for name, value in self._differing.items()}}
 
     @property
     def source(self) -> dict[str, Any]:
         """What it adds to the fields that define an instance."""
         own = {"sampling": self.settings} if self.settings else {}
-        return {**own, **{f"{name}_sampling": value.settings for name, value in self._apart.items()}}
+        return {**own, **{f"{name}_sampling": value.settings for name, value in self._differing.items()}}
 
     def __str__(self) -> str:
         target = super().__str__()
-        if not self._apart:
+        if not self._differing:
             return target
         told = "" if self.told is None else f", told q at {self.told}"
         return f"target at {target}, draft at {self.of('draft')}{told}"
@@ -375,7 +375,7 @@ class Samplings(Sampling):
         shared: dict[Any, MarkovProcess] = {}
 
         def made(sampling: Sampling, process: TokenProcess, text: Context, most: int) -> TokenProcess:
-            if not isinstance(process, MarkovProcess) or sampling.of_text:
+            if not isinstance(process, MarkovProcess) or sampling.depends_on_text:
                 return sampling.process(process, text, denominator, most, letters)
             key = sampling, id(process.states)  # roots of one text share their tables
             if key not in shared:
@@ -395,14 +395,14 @@ class Samplings(Sampling):
 
         return list(map(sampled, cases))
 
-    def said(self, grain: str) -> str:
-        """In words, what is rounded included; grain: what to."""
-        why = ", ".join(dict.fromkeys(each for role in _ROLES if (each := self.of(role).rounded)))
-        return f"{self}" + (f" ({why}: powers in float64{grain})" if why else "")
+    def description(self, rounding: str) -> str:
+        """The text, with the powers that are not rational; rounding: the text about rounded rows."""
+        why = ", ".join(dict.fromkeys(each for role in _ROLES if (each := self.of(role).why_irrational)))
+        return f"{self}" + (f" ({why}: powers in float64{rounding})" if why else "")
 
 
-class _Asked:
-    """A process whose rows are sampled when they are asked for, with the tokens so far known; rows are kept."""
+class _SampledProcess:
+    """A process whose rows are sampled, given the tokens so far, when they are needed; rows are kept."""
 
     def __init__(
         self, sampling: Sampling, given: TokenProcess, text: Context, denominator: int | None, letters: str = LETTERS
@@ -505,7 +505,7 @@ def _one_hot(rows: Any) -> Any:
 
 
 def _largest(rows: Any, count: int) -> Any:
-    """The largest entry of each row but `count - 1`, shape `(.., 1)`."""
+    """The `count`-th largest entry of each row, shape `(.., 1)`."""
     if is_tensor(rows):
         return rows.topk(count, dim=-1).values[..., -1:]
     return np.sort(rows, axis=-1)[..., -count][..., None]
@@ -523,9 +523,9 @@ def _typical(rows: Any, mass: float) -> Any:
         )
     away = abs(information - entropy)
     order = _ascending(away)
-    near = _along(away, order)
-    last = (_along(rows, order).cumsum(-1) < _number(mass, rows)).sum(-1)
-    edge = _along(near, last.clip(max=rows.shape[-1] - 1)[..., None])
+    near = _gathered(away, order)
+    last = (_gathered(rows, order).cumsum(-1) < _number(mass, rows)).sum(-1)
+    edge = _gathered(near, last.clip(max=rows.shape[-1] - 1)[..., None])
     kept = near <= edge
     kept[..., 0] = True
     return _placed(kept, order)
@@ -549,7 +549,7 @@ def _flipped(order: Any) -> Any:
     return order.flip(-1) if is_tensor(order) else order[..., ::-1]
 
 
-def _along(rows: Any, order: Any) -> Any:
+def _gathered(rows: Any, order: Any) -> Any:
     return rows.gather(-1, order) if is_tensor(rows) else np.take_along_axis(rows, order, axis=-1)
 
 

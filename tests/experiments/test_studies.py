@@ -133,14 +133,14 @@ def test_the_figures_in_words_are_counted_from_the_rows():
         "largest misses at one step (1), the best three": "`optimal_transport` 0.0e+00, `layer_transport` 1.0e-01, "
         "`mixed_order, best a` 1.0e-01",
         "`gbv` below `block`": "50% at K = 2, 100% at K = 3",
-        "of what `gbv` leaves, the best `a` brings back": "40%",
+        "of the gap of `gbv`, the part that the best `a` closes": "40%",
         "instances of depth 2": "2",
     }
 
 
 def test_the_page_lists_the_figures_that_are_counted():
     text = Path(share_views.__file__).with_name("README.md").read_text(encoding="utf-8")
-    section = text.partition("### Counted")[2].partition("\n## ")[0]
+    section = text.partition("### Numbers in the text")[2].partition("\n## ")[0]
     listed = [line.split(": ", 1)[0] for line in section.splitlines() if line.startswith("- ")]
     made = [line.split(": ", 1)[0] for line in share_views.claims(counted_rows()).splitlines()]
     ours, theirs = (dict.fromkeys(re.sub(r"[\d,]+", "n", label) for label in each) for each in (listed, made))

@@ -128,7 +128,7 @@ def chosen_cases(
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
         defaults = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
         drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in defaults]
-        return [replace(case, shape=planned_on(case.scheme, [case])) for case in drawn]
+        return [replace(case, draft_scheme=planned_on(case.scheme, [case])) for case in drawn]
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {source_flag} gives others; leave one of them out")
     if instances is not None and given.denominator is None and given.instance is None:
@@ -143,7 +143,7 @@ def chosen_cases(
         roots = [problem.member(seed, scheme.depth, RATIONAL) for seed in seeds]
     else:
         raise InvalidInput(f"--instances makes its own instances; leave out {problem.flag}")
-    return [replace(root, title=f"{problem}", shape=scheme) for root in roots]
+    return [replace(root, title=f"{problem}", draft_scheme=scheme) for root in roots]
 
 
 def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:

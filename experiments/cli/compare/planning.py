@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from draftproof.experiments.grid.bounds import Goal, expected_seconds
-from draftproof.experiments.grid.cost import Workload, check_runs, expected_cost
+from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
 from draftproof.experiments.inputs.sources import Problem
@@ -38,7 +38,7 @@ class Cell:
     verifier: NamedVerifier | None
     scheme: DraftScheme
     strong_id: str
-    cost: Workload
+    cost: ExpectedCost
 
     def task(self) -> Task[Cell]:
         """This row as a task of a grid."""
@@ -166,7 +166,7 @@ def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
             "gap": GOAL.gap,
         }
         seconds = expected * len(roots)
-        cells.append(Cell(None, scheme, strong_id(fields), Workload("bound", "", len(roots), seconds)))
+        cells.append(Cell(None, scheme, strong_id(fields), ExpectedCost("bound", "", len(roots), seconds)))
     if wanted is None and sum(cell.cost.seconds for cell in cells) > QUICK_SECONDS:
         remark(f"the optimum of {len(cells)} shapes is left out; --optimum computes it")
         return []

@@ -4,7 +4,7 @@
 verifiers = ["naive", "block", "traversal"]
 arithmetic = "rational"            # or "float64", the default
 questions = ["check", "bound"]     # laws of the verifiers; the optimum of delayed shapes
-most_runs = 20_000                 # rows of more are left out: runs of an enumeration,
+most_runs = 20_000                 # rows above a limit are left out: runs of an enumeration,
 most_steps = 1_000_000             # steps of a structured engine,
 most_paths = 256                   # paths V^L of the program of a bound
 
@@ -19,7 +19,7 @@ sampling = ["temperature=.5", "temperature=1"]   # of both models, one or severa
 text = "topics"
 vocab = 4
 
-[[worlds]]                         # models: a folder of `train`, or target and draft; text or prompts: of their roots
+[[worlds]]                         # models: a folder of `train`, or target and draft; text or prompts: for roots
 pair = "runs/pair8"
 roots = 4
 sampling = "temperature=.7"
@@ -141,8 +141,8 @@ def read(path: str, allow_code: bool = False) -> Sweep:
         fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        table_at = f"line {line[1]}" if line else "its end"
-        raise InvalidInput(f"{cut(path)} {table_at}: not valid TOML: {str(error).partition(' (at')[0]}") from None
+        place = f"line {line[1]}" if line else "its end"
+        raise InvalidInput(f"{cut(path)} {place}: not valid TOML: {str(error).partition(' (at')[0]}") from None
     except RecursionError:
         raise InvalidInput(f"{cut(path)} is nested too deeply; make it flatter") from None
     lines = _Lines(cut(path), text)
@@ -218,7 +218,7 @@ def _worlds(lines: _Lines, tables: list[Any], rows_a_world: int) -> Iterator[Wor
     for number, table in enumerate(tables):
         table_at = ("worlds", number)
         fields = dict(_table(lines, table_at, table, _WORLD))
-        kinds: list[str] = [key for key in ("pair", "target") if key in fields]  # they may have a text, of their roots
+        kinds: list[str] = [key for key in ("pair", "target") if key in fields]  # `text` may be beside them, for roots
         kinds = kinds or [key for key in ("family", "text", "instance") if key in fields]
         if len(kinds) != 1:
             raise lines.wrong(table_at, None, "a world is a family, a text, an instance or models; give one of them")

@@ -10,7 +10,7 @@ from draftproof.experiments.cli.compare.planning import Cell, declares_other_sch
 from draftproof.experiments.cli.compare.work import RowBuilder
 from draftproof.experiments.cli.sweep.sweep_file import Sweep, World
 from draftproof.experiments.grid.bounds import expected_seconds
-from draftproof.experiments.grid.cost import Workload, check_runs, expected_cost
+from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
 from draftproof.experiments.grid.store import Row
@@ -23,7 +23,7 @@ from draftproof.simulator.instances.processes import context_count
 
 #: Fields of a row that a sweep does not store as they are.
 _NOT_STORED = ("seconds", "history", "roots", "versions", "method")
-_NO_COST = Workload("", "", 0.0, 0.0)
+_NO_COST = ExpectedCost("", "", 0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from draftproof.experiments.grid.figures import as_svg, draw_delay, line_style, matplotlib_pyplot
 from draftproof.experiments.grid.report import equal_terms, section
-from draftproof.experiments.grid.report.section import Cell, Section, along
+from draftproof.experiments.grid.report.section import Cell, Section, axis_position
 from draftproof.experiments.grid.report.summary import percent as in_percent
 
 #: Colours of the verifiers after the highlighted lines of the figure, which have those of `line_style`.
@@ -70,8 +70,11 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
         again=shlex.join(["draftproof", "report", *stores, "--json", "-"]),
         colours=_colours(summary),
         pictures=_pictures(summary["delay"]["lines"]),
-        places={row["verifier"]: [100 * along(1 - share) for share in row["deciles"]] for row in summary["verifiers"]},
-        along=along,
+        places={
+            row["verifier"]: [100 * axis_position(1 - share) for share in row["deciles"]]
+            for row in summary["verifiers"]
+        },
+        axis_position=axis_position,
         percent=in_percent,
         notes=list(equal_terms.findings(summary)),
         sections=sorted((_shortened(part) for part in _sections(summary) if part.rows), key=lambda part: part.folded),
@@ -135,4 +138,4 @@ def _schemes(summary: Mapping[str, Any]) -> Section:
         "the optimum is not known."
     )
     labels = ("scheme", "drafted", "best possible")
-    return Section("schemes", "Draft schemes", [*labels, *names, "command"], cells, note, square=True)
+    return Section("schemes", "Draft schemes", [*labels, *names, "command"], cells, note, verifier_columns=True)

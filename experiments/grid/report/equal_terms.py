@@ -95,7 +95,7 @@ def _terms(rows: Sequence[Row], names: Sequence[str]) -> Section:
         "best verifier where that is not known."
     )
     headings = ["at equal", "V", "best possible", *names, "worlds"]
-    return Section("matched", "On equal terms", headings, cells, note, square=True)
+    return Section("matched", "On equal terms", headings, cells, note, verifier_columns=True)
 
 
 def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
@@ -117,7 +117,7 @@ def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
         "and the largest difference in tokens a block."
     )
     headings = ["verifier", "never below", *names, "largest difference", "command"]
-    return Section("below", "Below on the same drafts", headings, cells, note, square=True)
+    return Section("below", "Below on the same drafts", headings, cells, note, verifier_columns=True)
 
 
 def _best(group: Sequence[Row]) -> str:

@@ -10,7 +10,7 @@ DECADES, SHADES = 6, 8
 
 
 class Cell(NamedTuple):
-    """A cell of a table. hover: shown on hover; kind: `name` of a verifier, `command`, or a CSS class."""
+    """A cell of a table. hover: shown on hover; kind: "name" for that of a verifier, "command", or a CSS class."""
 
     text: str
     hover: str = ""
@@ -22,7 +22,7 @@ Maker: TypeAlias = Callable[[Any], Cell]
 
 @dataclass(frozen=True)
 class Section:
-    """A table with a heading. folded: shown only when it is opened; square: most columns are verifiers."""
+    """A table with a heading. folded: shown only when it is opened; verifier_columns: most columns are verifiers."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Section:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     folded: bool = False
-    square: bool = False
+    verifier_columns: bool = False
 
 
 def text(words: object) -> Cell:
@@ -63,7 +63,7 @@ def percent(value: float | None) -> Cell:
     return Cell("" if value is None else f"{value:.2%}", kind="n")
 
 
-def along(share: float) -> float:
+def axis_position(share: float) -> float:
     """The position of a share on a logarithmic axis: 0 for a millionth, 1 for the whole."""
     return min(max(log10(share) / DECADES + 1, 0.0), 1.0) if share > 0 else 0.0
 

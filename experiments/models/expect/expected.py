@@ -30,7 +30,7 @@ from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier, Planned, Settings
 from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
-from draftproof.experiments.models.expect.tables import root_case, upper_case
+from draftproof.experiments.models.expect.tables import case_without_leaf_rows, root_case
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
 from draftproof.experiments.models.loop.sequential import joint, mean_interval
@@ -198,7 +198,7 @@ def expected(
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
     if budget.exact(verifier, pair.vocab_size, scheme.depth):
-        case = root_case if branch_of(verifier) is None else upper_case
+        case = root_case if branch_of(verifier) is None else case_without_leaf_rows
         with suppress(TooLarge):  # an enumeration that is too large: the mean comes from sampled trees below
             return predict(verifier, cases or [case(pair, warp, root, scheme.depth) for root in contexts], scheme)
     if summable(verifier, scheme):
@@ -588,7 +588,7 @@ def labels(
     a tree with branches at every depth of its trunk, and all shapes are evaluated on parts of it.
     """
     if trees is None:
-        case = upper_case(pair, warp, root, deepest(actions))
+        case = case_without_leaf_rows(pair, warp, root, deepest(actions))
         laws = [predict(verifier, [case], scheme) for scheme in actions]
         return [(law.mean, law.variance) for law in laws]
     grown, mean = RootTrees(pair, warp, root), TreeMean(verifier, generator)

@@ -56,7 +56,7 @@ _BAD_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError
 
 
 def cached_tables(key: str, make: Callable[[], Tables]) -> Tables:
-    """The tables of this key from the cache folder; computed, and stored if the folder is writable, if not there."""
+    """The tables of this key from the cache folder; computed where it has none, and stored where it is writable."""
     path = cache_folder() / f"tables-{key}.npz"
     found = _read(path)
     if found is None:
@@ -130,7 +130,7 @@ def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Ca
     return Case(str(root), *pair_tables(pair, warp, root, depth))
 
 
-def upper_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
+def case_without_leaf_rows(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
     """As `root_case`, but with uniform rows of the target at the leaves, which only decide the correction there.
 
     depth: at least 1. Verifiers that go from the top down accept the same depths on it as on the full tables.
@@ -164,8 +164,8 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
     prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
     model = pair.model(which)
     check_fits(model, which, len(root) + tokens.shape[1])
-    several = tokens.shape[1] and len(root) and not reads_features(model)
-    shared = _root_cache(pair, which, prefix) if several else None
+    cached = tokens.shape[1] and len(root) and not reads_features(model)
+    shared = _root_cache(pair, which, prefix) if cached else None
     if shared is None:
         whole = torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1)
         return _normalised(pair.rows(which, whole, warp, root=len(root)))

@@ -12,21 +12,22 @@ that holds `m` with probability at least `1 - a`, whatever the law of the number
 Estimating means of bounded random variables by betting (2024), with `b` that do not depend on the order of the numbers.
 
 `log_e_value`: whether texts have the target's law, from how often each token came after each context. Half of the
-alternatives learn from the data: with weight `s` of the target, the law after a context `c` is `(s p(y|c) + n(c, y)) /
-(s + n(c))` with the counts `n` of the runs before. The other half leans towards the draft, as lossy verifiers do, or
-away from it: the law is `p + a (q - p)`, cut off at 0, for several positive and negative `a`; one more is that of
-corrections drawn from `p`.
+alternatives are estimated from the data: with weight `s` of the target, the law after a context `c` is `(s p(y|c) +
+n(c, y)) / (s + n(c))` with the counts `n` of the runs before. The other half is shifted towards the draft, as the
+output of lossy verifiers is, or away from it: the law is `p + a (q - p)`, cut off at 0, for several positive and
+negative `a`; one more is that of corrections drawn from `p`.
 
 `Monitor`: whether a running loop is lossless, token by token. If it is, every next token has the target's law `p`,
-whatever came before and whether or not the block goes on. For let `p(x) g(x)` be the probability that a block is
-exactly `x`. Continued with the target's law, all blocks that begin a text add up to the probability `p` of that text.
-So `g(x)` is the probability that the block ends at `x` in a text that begins with `x`, whatever follows: the end of a
-block is a stopping time, and tokens of a block that goes on have the target's law too. The alternatives of the monitor
-lean towards the draft, or are powers of `p`. It counts only tokens where the draft's row `q` is computed whatever is
-drafted, since which other rows a tree needs can depend on its tokens. Weight enters slowly, so that a fault that begins
-late is found nearly as soon as one from the start. Memory does not grow with the length of texts. All texts need their
-own random numbers: with the same numbers the same text is written and counted again, which looks like a fault. So the
-first two random numbers of every text are stored, and a text that begins with a known pair is refused.
+whatever came before and whether or not the block goes on: let `p(x) g(x)` be the probability that a block is exactly
+`x`. A block continued with the target's law is a text with the target's law, so in a text that begins with `x` the
+block is `x` with probability `g(x)`, whatever follows. The end of a block is thus a stopping time of the text, and
+tokens of a block that goes on have the target's law too. The alternatives of the monitor are shifted towards the draft,
+or are powers of `p`. It counts only tokens where the draft's row `q` is computed whatever is drafted, since which other
+rows a tree needs can depend on its tokens. The e-process averages over alternatives that begin at each token, with
+slowly falling weights, so that a fault that begins late is found nearly as soon as one from the start. Memory does not
+grow with the length of texts. All texts need their own random numbers: with the same numbers the same text is written
+and counted again, which looks like a fault. So the first two random numbers of every text are stored, and a text that
+begins with a known pair is refused.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ if TYPE_CHECKING:
     from draftproof.experiments.models.loop.loop import Loop
 
 #: The values of `b` in `mean_interval`.
-SHARES = 1 - np.geomspace(1, 1e-4, 25)[1:]
+BETS = 1 - np.geomspace(1, 1e-4, 25)[1:]
 #: Bisection steps on an interval of length 1.
 _STEPS = 40
-#: Weights `s` of the target in the laws that learn, as a number of tokens.
-TRUST = (30.0, 300.0, 3000.0)
-#: The values of `a`: how far alternative laws lean towards the draft.
-LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+#: Weights `s` of the target in the estimated alternatives, as a number of tokens.
+TARGET_WEIGHTS = (30.0, 300.0, 3000.0)
+#: The values of `a`: how far alternatives are shifted towards the draft.
+SHIFTS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
 #: Bugs of engines whose exact law `engine_law` computes.
 BUGS = {
     "correction": "corrections drawn from p",
@@ -81,7 +82,7 @@ def refutes(log_value: float, level: float) -> bool:
     return log_value >= -log(level)
 
 
-def leaning(p: Any, q: Any, share: float) -> Any:
+def shifted(p: Any, q: Any, share: float) -> Any:
     """Rows of `p` moved by this share to those of `q`, shape `(.., V)`; negative: away from them."""
     moved = np.maximum(p + share * (q - p), 0)
     return moved / moved.sum(-1, keepdims=True)
@@ -101,7 +102,7 @@ def _least(scaled: Any, level: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        refuted = refutes(average(np.log1p(SHARES[:, None] * (scaled / middle - 1)).sum(axis=1)), level)
+        refuted = refutes(average(np.log1p(BETS[:, None] * (scaled / middle - 1)).sum(axis=1)), level)
         low, high = (middle, high) if refuted else (low, middle)
     return low
 
@@ -110,7 +111,7 @@ def _least(scaled: Any, level: float) -> float:
 class RowsAfter:
     """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every tested token.
 
-    draft: for the depths that are drafted; at deeper ones no alternative leans.
+    draft: for the depths that are drafted; at deeper ones no alternative is shifted.
     """
 
     target: tuple[Any, ...]
@@ -125,11 +126,11 @@ class RowsAfter:
         )
         return cls(target, draft)
 
-    def leaning(self, share: float, towards: str = "draft") -> list[Any]:
+    def shifted(self, share: float, towards: str = "draft") -> list[Any]:
         """The target's rows moved by this share towards the draft's, or towards "uniform" rows."""
         if towards == "uniform":
-            return [leaning(p, p * 0 + 1 / p.shape[1], share) for p in self.target]
-        return [p if q is None else leaning(p, q, share) for p, q in self.pairs]
+            return [shifted(p, p * 0 + 1 / p.shape[1], share) for p in self.target]
+        return [p if q is None else shifted(p, q, share) for p, q in self.pairs]
 
     @property
     def pairs(self) -> list[tuple[Any, Any]]:
@@ -138,14 +139,14 @@ class RowsAfter:
 
     @cached_property
     def ratios(self) -> list[list[Any]]:
-        """For each fixed alternative (`LEANINGS`, and corrections from `p`) the log ratios to the target, by depth."""
+        """For each fixed alternative (`SHIFTS`, and corrections from `p`) the log ratios to the target, by depth."""
         corrected = [
             p if q is None else sum(_accepted_and_corrections(p, q, False, "correction")) for p, q in self.pairs
         ]
         with np.errstate(divide="ignore", invalid="ignore"):  # a token with p = 0 never occurs
             return [
                 [np.log(moved / p) for moved, p in zip(law, self.target, strict=True)]
-                for law in (*(self.leaning(share) for share in LEANINGS), corrected)
+                for law in (*(self.shifted(share) for share in SHIFTS), corrected)
             ]
 
 
@@ -179,39 +180,39 @@ def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
     It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token occurred
     that has probability 0 under the target.
     """
-    levels = [
+    by_depth = [
         pair for each, root in zip(counts, rows, strict=True) for pair in zip(each.counts, root.target, strict=False)
     ]
-    if any((p[came > 0] <= 0).any() for came, p in levels):
+    if any((p[count > 0] <= 0).any() for count, p in by_depth):
         return inf
-    learning = average([sum(_learning(came, p, trust) for came, p in levels) for trust in TRUST])
-    leaning_ = average(
+    estimated = average([sum(_estimated(count, p, weight) for count, p in by_depth) for weight in TARGET_WEIGHTS])
+    fixed = average(
         [
             sum(_fixed(each, root.ratios[number]) for each, root in zip(counts, rows, strict=True))
-            for number in range(len(LEANINGS) + 1)
+            for number in range(len(SHIFTS) + 1)
         ]
     )
-    return average([learning, leaning_])
+    return average([estimated, fixed])
 
 
-def _learning(counts: Any, rows: Any, trust: float) -> float:
-    """The logarithm of the product of ratios at one depth for an alternative that learns."""
+def _estimated(counts: Any, rows: Any, weight: float) -> float:
+    """The logarithm of the product of ratios at one depth for an estimated alternative."""
     visited = counts.sum(1) > 0
     counts, rows = counts[visited], rows[visited]
     possible = rows > 0
-    prior, came = trust * rows[possible], counts[possible]
-    product = (gammaln(prior + came) - gammaln(prior) - came * np.log(rows[possible])).sum()
-    return float(product - (gammaln(trust + counts.sum(1)) - gammaln(trust)).sum())
+    prior, seen = weight * rows[possible], counts[possible]
+    product = (gammaln(prior + seen) - gammaln(prior) - seen * np.log(rows[possible])).sum()
+    return float(product - (gammaln(weight + counts.sum(1)) - gammaln(weight)).sum())
 
 
 def _fixed(counts: Counts, ratios: Sequence[Any]) -> float:
     """The logarithm of the product of these ratios; minus infinity where the alternative excludes an outcome."""
-    return sum(float(came[came > 0] @ ratio[came > 0]) for came, ratio in zip(counts.counts, ratios, strict=False))
+    return sum(float(count[count > 0] @ ratio[count > 0]) for count, ratio in zip(counts.counts, ratios, strict=False))
 
 
 @dataclass(frozen=True)
 class Power:
-    """The power against a bias. distance: total variation of the first tokens; share: how often it is found.
+    """The power against a bias. distance: total variation of the first tokens; share: of trials that find it.
 
     towards, leaning: in which direction and how far the rows are moved. runs: from all roots together.
     """
@@ -223,7 +224,7 @@ class Power:
     runs: int
 
 
-def found_share(
+def distance_and_power(
     rows: Sequence[RowsAfter],
     laws: Sequence[Any],
     runs: int,
@@ -243,7 +244,7 @@ def found_share(
     return float(np.mean(distances)), found / trials
 
 
-def least_found(
+def smallest_detected(
     rows: Sequence[RowsAfter],
     towards: str,
     runs: int,
@@ -260,8 +261,8 @@ def least_found(
     """
 
     def power(share: float) -> Power:
-        laws = [joint(each.leaning(share, towards)) for each in rows]
-        return Power(towards, share, *found_share(rows, laws, runs, level, generator, trials), runs * len(rows))
+        laws = [joint(each.shifted(share, towards)) for each in rows]
+        return Power(towards, share, *distance_and_power(rows, laws, runs, level, generator, trials), runs * len(rows))
 
     low, high = 0.0, power(1.0)
     while high.share >= wanted and high.leaning - low > 0.1 * high.leaning:
@@ -295,8 +296,8 @@ def engine_law(rows: RowsAfter, depth: int, branches: int, bug: str | None) -> A
                 accept, end = p * 0, p if q is None or bug != "bonus" else q
             else:
                 accept, end = _accepted_and_corrections(p, q, accepted == 0 and branches > 1, bug)
-            for place, part in ((accepted + 1, accept), (0, end)):
-                after[place] = after.get(place, 0) + (mass[:, None] * part).reshape(-1)
+            for count, part in ((accepted + 1, accept), (0, end)):
+                after[count] = after.get(count, 0) + (mass[:, None] * part).reshape(-1)
         masses = after
     return sum(masses.values())
 
@@ -307,9 +308,9 @@ def _accepted_and_corrections(p: Any, q: Any, twice: bool, bug: str | None) -> t
     residual = p - accepted
     rejected = residual.sum(-1, keepdims=True)
     if twice:
-        judge = residual if bug == "residual" else _normalised(residual, p)
-        again = np.minimum(judge, q)
-        accepted, residual = accepted + rejected * again, _normalised(judge - again, judge)
+        against = residual if bug == "residual" else _normalised(residual, p)
+        again = np.minimum(against, q)
+        accepted, residual = accepted + rejected * again, _normalised(against - again, against)
         rejected = rejected * (1 - again.sum(-1, keepdims=True))
     return accepted, rejected * (p if bug == "correction" else _normalised(residual, p))
 
@@ -332,8 +333,8 @@ class Monitor:
     level: float = 1e-3
     tokens: int = 0
     largest: float = 0.0
-    _begun: set[bytes] = field(default_factory=set, repr=False)
-    _logs: Any = field(default_factory=lambda: np.full(len(LEANINGS) + len(POWERS), -np.inf), repr=False)
+    _first_numbers: set[bytes] = field(default_factory=set, repr=False)
+    _logs: Any = field(default_factory=lambda: np.full(len(SHIFTS) + len(POWERS), -np.inf), repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -341,7 +342,7 @@ class Monitor:
 
     @property
     def log_value(self) -> float:
-        return float(np.logaddexp.reduce([log(_reserve(self.tokens)), *self._logs]))
+        return float(np.logaddexp.reduce([log(_later_weight(self.tokens)), *self._logs]))
 
     @property
     def refuted(self) -> bool:
@@ -349,9 +350,9 @@ class Monitor:
         return refutes(self.largest, self.level)
 
     def observe(self, p: Any, q: Any, token: int) -> None:
-        entering = _reserve(self.tokens) - _reserve(self.tokens + 1)
+        weight = _later_weight(self.tokens) - _later_weight(self.tokens + 1)
         self.tokens += 1
-        self._logs = np.logaddexp(self._logs, log(entering / len(self._logs))) + log_ratios(p, q, token)
+        self._logs = np.logaddexp(self._logs, log(weight / len(self._logs))) + log_ratios(p, q, token)
         self.largest = max(self.largest, self.log_value)
 
     def watching(self, loop: Loop, coins: Iterable[Coin]) -> Callable[[Piece], None]:
@@ -364,18 +365,18 @@ class Monitor:
 
         if not loop.keep_rows:
             raise InvalidInput("the monitor reads the rows of the loop: Loop(.., keep_rows=True)")
-        depth, begun = sure_rows(loop.scheme), set[bytes]()
+        depth, first = guaranteed_draft_rows(loop.scheme), set[bytes]()
         for place, coin in enumerate(coins):
             ahead = numbers_ahead(coin)
-            if ahead in self._begun or ahead in begun:
+            if ahead in self._first_numbers or ahead in first:
                 raise InvalidInput(
                     f"text {place}: its random numbers came before and are no new evidence; give a seed that was not "
                     "used, or None and call torch.manual_seed once"
                 )
-            begun.add(ahead)
+            first.add(ahead)
 
         def observe_piece(piece: Piece) -> None:
-            self._begun |= begun
+            self._first_numbers |= first
             for token, (p, q) in list(zip(piece.tokens, piece.block.rows, strict=False))[:depth]:
                 self.observe(p, q, token)
 
@@ -387,7 +388,7 @@ class Monitor:
         return f"{said}: e-process 10^{most:.2f} at most in {self.tokens} tokens, alarm at {1 / self.level:g}"
 
 
-def sure_rows(scheme: DraftScheme) -> int:
+def guaranteed_draft_rows(scheme: DraftScheme) -> int:
     """How many tokens of a block have a row of the draft whatever is drafted and accepted."""
     return scheme.depth if type(scheme) is Delayed else min(scheme.depth, 1)
 
@@ -398,8 +399,8 @@ def log_ratios(p: Any, q: Any, token: int) -> Any:
         raise InvalidInput("the draft's row is missing where a block begins; the monitor takes schemes that ask for it")
     p, q = _numbers(p), _numbers(q)
     if p[token] <= 0:
-        return np.full(len(LEANINGS) + len(POWERS), _INFINITE_LOG)
-    laws = [*(leaning(p, q, share) for share in LEANINGS), *(p**power for power in POWERS)]
+        return np.full(len(SHIFTS) + len(POWERS), _INFINITE_LOG)
+    laws = [*(shifted(p, q, share) for share in SHIFTS), *(p**power for power in POWERS)]
     with np.errstate(divide="ignore"):  # an alternative that excludes this token drops out
         return np.log([law[token] / law.sum() for law in laws]) - np.log(p[token] / p.sum())
 
@@ -408,6 +409,6 @@ def _numbers(row: Any) -> Any:
     return np.asarray(row.cpu() if hasattr(row, "cpu") else row, np.float64)
 
 
-def _reserve(tokens: int) -> float:
-    """The weight that has not entered after so many tokens; it falls slowly, for faults that begin late."""
+def _later_weight(tokens: int) -> float:
+    """The weight of all alternatives that begin after so many tokens; it falls slowly, for faults that begin late."""
     return 1 / (1 + log(1 + tokens))

@@ -1,4 +1,4 @@
-"""How long a pass takes: `T(x, a)` for `a` tokens after `x` remembered ones, measured and fitted.
+"""How long a pass takes: `T(x, a)` for `a` tokens after `x` cached ones, measured and fitted.
 
 `T(x, a) = c0 + c1 x + c2 a + c3 x a`, by least squares on measured passes of one model: a constant, the loading of the
 cache, the work of each token, and its attention to the cache. The draft's fit gives trunk passes (`a = 1`) and branch
@@ -29,7 +29,7 @@ from draftproof.simulator.protocol import DraftScheme
 
 @dataclass(frozen=True)
 class Pass:
-    """A measured pass: `read` tokens after `context` remembered ones took `seconds`, the least of its repetitions."""
+    """A measured pass: `read` tokens after `context` cached ones took `seconds`, the least of its repetitions."""
 
     context: int
     read: int
@@ -54,11 +54,11 @@ class PassTimes:
         terms = np.stack([np.ones_like(x), x, a, x * a], 1)
         scale = terms.max(0)  # for a well-conditioned system
         found = np.linalg.lstsq(terms / scale, seconds, rcond=None)[0] / scale
-        missed = terms @ found - seconds
+        residuals = terms @ found - seconds
         return cls(
             coefficients=(float(found[0]), float(found[1]), float(found[2]), float(found[3])),
-            error=float(np.sqrt((missed**2).mean()) / seconds.mean()),
-            worst=float((abs(missed) / seconds).max()),
+            error=float(np.sqrt((residuals**2).mean()) / seconds.mean()),
+            worst=float((abs(residuals) / seconds).max()),
             passes=tuple(passes),
         )
 
@@ -134,22 +134,22 @@ def measure_passes(
     check_prompt(pair, [0] * max(contexts), 1)
     watch = Stopwatch(pair.device)
     with within_memory("measuring passes", pair.device):
-        remembered = {
+        caches = {
             context: prompt_cache(model, [token % pair.vocab_size for token in range(context)], pair.device)
             for context in contexts
         }
 
         def seconds(context: int, count: int, _: int) -> float:
-            before = remembered[context]
+            before = caches[context]
             tokens = torch.zeros(1, count, dtype=torch.long, device=pair.device)
             itself = torch.eye(count, dtype=torch.bool, device=pair.device)[None]
-            sees = torch.cat([before.held[:, None].expand(-1, count, -1), itself], 2)
+            mask = torch.cat([before.held[:, None].expand(-1, count, -1), itself], 2)
             started = watch.now()
-            __, after = forward(model, before, tokens, torch.full_like(tokens, context), sees)
+            __, after = forward(model, before, tokens, torch.full_like(tokens, context), mask)
             taken = watch.now() - started
-            remembered[context] = after.kept(before.slots, [()])  # as in the loop: with room for the next pass
+            caches[context] = after.kept(before.slots, [()])  # as in the loop, with space for the next pass
             return taken
 
-        places = [(context, count) for context in contexts for count in counts]
-        times = timed_rounds([partial(seconds, *place) for place in places], repetitions, warm_up=1)
-    return [Pass(*place, min(each)) for place, each in zip(places, times, strict=True)]
+        sizes = [(context, count) for context in contexts for count in counts]
+        times = timed_rounds([partial(seconds, *size) for size in sizes], repetitions, warm_up=1)
+    return [Pass(*size, min(each)) for size, each in zip(sizes, times, strict=True)]

@@ -131,16 +131,16 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
 
 
 def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, device: Any) -> Trained:
-    young = recipe.young if role == "target" else None
-    first = replace(size, layers=young.layers) if young else size
+    initial = recipe.initial if role == "target" else None
+    first = replace(size, layers=initial.layers) if initial else size
     model = new_model(first, recipe.vocab_size, recipe.seed)
-    if young:
-        with bar(f"training the {role}'s first {young.layers} layers, %", 100) as tick:
-            trained = train(model, tokens, young.plan, recipe.seed, device, _in_percent(tick))
-        remark(f"{role} of {young.layers} layers: {trained.steps} steps, loss {trained.loss:.3f} bits")
+    if initial:
+        with bar(f"training the {role}'s first {initial.layers} layers, %", 100) as tick:
+            trained = train(model, tokens, initial.plan, recipe.seed, device, _in_percent(tick))
+        remark(f"{role} of {initial.layers} layers: {trained.steps} steps, loss {trained.loss:.3f} bits")
         model = grown(trained.model, size.layers)
     with bar(f"training the {role}, %", 100) as tick:
-        return train(model, tokens, plan, recipe.seed + bool(young), device, _in_percent(tick))
+        return train(model, tokens, plan, recipe.seed + bool(initial), device, _in_percent(tick))
 
 
 def _in_percent(tick: Tick) -> Callable[[float], None]:

@@ -163,8 +163,8 @@ def _step(model: Any, optimizer: Any, entered: Any, wanted: Any) -> float:
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
     optimizer.step()
-    # As a number: tensors that stay would each hold a corner of the memory that the next step's logits need, a
-    # gigabyte in a hundred steps; and a clock that limits the training must not run ahead of the device.
+    # As a number: tensors that are kept would fragment the memory for the next step's logits, by a gigabyte in a
+    # hundred steps. Reading it also waits for the device, whose time counts towards a limit in seconds.
     return float(loss.detach())
 
 
@@ -180,65 +180,65 @@ def grown(model: Any, layers: int) -> Any:
     larger = deepcopy(model)
     larger.config.num_hidden_layers = layers
     larger.config.layer_types = None
-    found = []
+    stack = []
     for layer in larger.model.layers:
-        found.append(layer)
+        stack.append(layer)
         for _ in range(layers // before - 1):
             copy = deepcopy(layer)
             for last in (copy.self_attn.o_proj, copy.mlp.down_proj):
                 torch.nn.init.zeros_(last.weight)
-            found.append(copy)
-    for number, layer in enumerate(found):
+            stack.append(copy)
+    for number, layer in enumerate(stack):
         layer.self_attn.layer_idx = number
-    larger.model.layers = torch.nn.ModuleList(found)
+    larger.model.layers = torch.nn.ModuleList(stack)
     return larger.requires_grad_(True)
 
 
 #: Vocabulary size where none is given.
 VOCAB = {"letters": 8, "digits": 8, "bpe": 2048}
 #: The target's share of a time limit for both models; and the share of that before the target grows.
-TARGET_SHARE, YOUNG_SHARE = 0.8, 0.5
+TARGET_SHARE, INITIAL_SHARE = 0.8, 0.5
 #: Names of recipes: the standard one, and one whose target has many layers.
 RECIPES = ("small", "deep")
 
-LARGE, SMALL = Size(hidden=128, layers=3, heads=8), Size(hidden=32, layers=1, heads=2)
-LONG, SHORT = Plan(steps=800), Plan(steps=600, rate=1e-2)
-#: A text has few byte pairs of many kinds, so the target reads the text many times and needs noise against overfitting.
-PAIRS_LARGE, PAIRS_SMALL = replace(LARGE, tied=True), Size(hidden=64, layers=1, heads=2, tied=True)
-PAIRS_LONG, PAIRS_SHORT = Plan(steps=1600, noise=0.1, decay=0.3), Plan(steps=600, rate=6e-3)
+TARGET_SIZE, DRAFT_SIZE = Size(hidden=128, layers=3, heads=8), Size(hidden=32, layers=1, heads=2)
+TARGET_PLAN, DRAFT_PLAN = Plan(steps=800), Plan(steps=600, rate=1e-2)
+#: A text in byte pairs has few tokens of many kinds: the target reads it often and needs noise against overfitting.
+BPE_TARGET_SIZE, BPE_DRAFT_SIZE = replace(TARGET_SIZE, tied=True), Size(hidden=64, layers=1, heads=2, tied=True)
+BPE_TARGET_PLAN, BPE_DRAFT_PLAN = Plan(steps=1600, noise=0.1, decay=0.3), Plan(steps=600, rate=6e-3)
 #: A target of many layers, most of them inserted late, so that it is trained in minutes.
-DEEP, NARROW, DEEP_VOCAB = replace(LARGE, layers=64), Size(hidden=64, layers=1, heads=2), 64
-GROWN, NARROWS = Plan(steps=80, rate=1e-3), Plan(steps=800, rate=6e-3)
+DEEP_TARGET_SIZE, DEEP_DRAFT_SIZE, DEEP_VOCAB = replace(TARGET_SIZE, layers=64), Size(hidden=64, layers=1, heads=2), 64
+DEEP_TARGET_PLAN, DEEP_DRAFT_PLAN = Plan(steps=80, rate=1e-3), Plan(steps=800, rate=6e-3)
 
 
 @dataclass(frozen=True)
-class Young:
+class InitialTarget:
     """A target before it grows: the number of its layers, and the plan of its first training."""
 
     layers: int
     plan: Plan
 
 
-YOUNG = Young(8, Plan(steps=1200))
+INITIAL_TARGET = InitialTarget(8, Plan(steps=1200))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A text, a tokenizer, a seed, and for both models a size and a training plan. young: the target at first."""
+    """A text, a tokenizer, a seed, and for each model a size and a training plan. initial: the target before growth."""
 
     corpus: Corpus
     tokenizer: str = "letters"
     vocab_size: int = 8
     seed: int = 0
-    target: Size = LARGE
-    draft: Size = SMALL
-    target_plan: Plan = LONG
-    draft_plan: Plan = SHORT
-    young: Young | None = None
+    target: Size = TARGET_SIZE
+    draft: Size = DRAFT_SIZE
+    target_plan: Plan = TARGET_PLAN
+    draft_plan: Plan = DRAFT_PLAN
+    initial: InitialTarget | None = None
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """All of it but the text's name, for which its hash stands; JSON."""
+        """All fields as plain data, with the hash of the text in place of its name."""
         return {
             "text_hash": self.corpus.digest,
             "tokenizer": self.tokenizer,
@@ -246,7 +246,7 @@ class Recipe:
             "seed": self.seed,
             "target": {**asdict(self.target), **asdict(self.target_plan)},
             "draft": {**asdict(self.draft), **asdict(self.draft_plan)},
-            **({"young": {"layers": self.young.layers, **asdict(self.young.plan)}} if self.young else {}),
+            **({"young": {"layers": self.initial.layers, **asdict(self.initial.plan)}} if self.initial else {}),
         }
 
     @property
@@ -265,7 +265,7 @@ def choose_recipe(
 ) -> Recipe:
     """The recipe of this name with what the options change; raises `InvalidInput` for options that contradict.
 
-    steps: of the target; everything else takes as many in proportion. seconds: for both models together.
+    steps: of the target; those of the other plans are scaled in proportion. seconds: for both models together.
     """
     if tokenizer not in KINDS:
         raise InvalidInput(f"unknown tokenizer {tokenizer!r}; choose {', '.join(KINDS)}")
@@ -287,20 +287,29 @@ def _named(name: str, corpus: Corpus, tokenizer: str, vocab_size: int | None, se
     usual = DEEP_VOCAB if deep and tokenizer == "letters" else VOCAB[tokenizer]
     made = Recipe(corpus, tokenizer, usual if vocab_size is None else vocab_size, seed)
     if deep:
-        return replace(made, target=DEEP, draft=NARROW, target_plan=GROWN, draft_plan=NARROWS, young=YOUNG)
+        return replace(
+            made,
+            target=DEEP_TARGET_SIZE,
+            draft=DEEP_DRAFT_SIZE,
+            target_plan=DEEP_TARGET_PLAN,
+            draft_plan=DEEP_DRAFT_PLAN,
+            initial=INITIAL_TARGET,
+        )
     if tokenizer == "bpe":
-        return replace(made, target=PAIRS_LARGE, draft=PAIRS_SMALL, target_plan=PAIRS_LONG, draft_plan=PAIRS_SHORT)
+        return replace(
+            made, target=BPE_TARGET_SIZE, draft=BPE_DRAFT_SIZE, target_plan=BPE_TARGET_PLAN, draft_plan=BPE_DRAFT_PLAN
+        )
     return made
 
 
 def _replanned(recipe: Recipe, changed: Callable[[Plan, float], Plan]) -> Recipe:
-    """All plans changed, each told its share of the time."""
-    young = YOUNG_SHARE if recipe.young else 0.0
+    """The recipe with all plans changed. changed: a function of a plan and its share of the time."""
+    share = INITIAL_SHARE if recipe.initial else 0.0
     made = replace(
         recipe,
-        target_plan=changed(recipe.target_plan, TARGET_SHARE * (1 - young)),
+        target_plan=changed(recipe.target_plan, TARGET_SHARE * (1 - share)),
         draft_plan=changed(recipe.draft_plan, 1 - TARGET_SHARE),
     )
-    if recipe.young is None:
+    if recipe.initial is None:
         return made
-    return replace(made, young=replace(recipe.young, plan=changed(recipe.young.plan, TARGET_SHARE * young)))
+    return replace(made, initial=replace(recipe.initial, plan=changed(recipe.initial.plan, TARGET_SHARE * share)))

@@ -29,7 +29,7 @@ _DAMAGED = (InvalidInput, OSError, ValueError, KeyError, TypeError, RuntimeError
 
 @dataclass(frozen=True)
 class Saved:
-    """A selector. actions: by position. times: of passes, in training. fields: all fields of its file.
+    """A selector. actions: by output of the network. times: of passes, as in training. fields: all fields of its file.
 
     settings: the samplings that it was trained for; base: the best static action of each.
     """
@@ -92,48 +92,48 @@ def load_selector(
     """
     trained = (path.parent / "pair.json").exists() or not path.parent.exists()
     where = f"--pair {path.parent}" if trained else f"--target .. --draft .. --out {path.parent}"
-    again = f"draftproof train-selector {verifier} {where}"
+    command = f"draftproof train-selector {verifier} {where}"
     if not path.exists():
-        raise InvalidInput(f"no selector {cut(path)}; make one: {again}")
-    damaged = InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {again}")
+        raise InvalidInput(f"no selector {cut(path)}; make one: {command}")
+    damaged = InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {command}")
     try:
         fields = dict(parse_json(read_text(path, "selector"), "selector"))
         if fields["format"] != FORMAT or fields["scalars"] != list(SCALARS):
             raise damaged
-        there = tuple(Delayed(*map(int, action)) for action in fields["actions"])
+        stored = tuple(Delayed(*map(int, action)) for action in fields["actions"])
         times = _times(fields["times"])
-        times.check(there)
+        times.check(stored)
         settings = tuple(dict(each) for each in fields["settings"])
-        base = tuple(there.index(Delayed(*map(int, action))) for action in fields["base"])
+        base = tuple(stored.index(Delayed(*map(int, action))) for action in fields["base"])
         if not settings or len(base) != len(settings) or 1 not in times.draft or 0 not in times.target:
             raise damaged
-        said = str(fields["verifier"]), int(fields["vocab_size"]), str(fields["pair"])
+        trained_for = str(fields["verifier"]), int(fields["vocab_size"]), str(fields["pair"])
         sizes = tuple(fields["widths"]), fields["outputs"]
     except _DAMAGED:
         raise damaged from None
-    _check(path, said, (verifier, vocab_size, pair), again)
-    if sizes != (widths, len(there)):  # before a network of such a size is made
+    _check(path, trained_for, (verifier, vocab_size, pair), command)
+    if sizes != (widths, len(stored)):  # before a network of such a size is made
         raise InvalidInput(
-            f"{cut(path)} lists {len(there)} actions for hidden states of {cut(str(list(sizes[0])), 16)}, and its "
-            f"network has {cut(str(sizes[1]), 8)} outputs, the pair {list(widths)}; make it again: {again}"
+            f"{cut(path)} lists {len(stored)} actions for hidden states of {cut(str(list(sizes[0])), 16)}, and its "
+            f"network has {cut(str(sizes[1]), 8)} outputs, the pair {list(widths)}; make it again: {command}"
         )
-    if actions is not None and set(actions) != set(there):
-        other = next(iter(set(actions) ^ set(there)))
+    if actions is not None and set(actions) != set(stored):
+        other = next(iter(set(actions) ^ set(stored)))
         raise InvalidInput(
-            f"{cut(path)} chooses among {len(there)} actions, not the {len(set(actions))} asked for: {other} is in one "
-            "list only; give the ranges that it was trained for, or train a selector for these"
+            f"{cut(path)} chooses among {len(stored)} actions, not the {len(set(actions))} asked for: {other} is in "
+            "one list only; give the ranges that it was trained for, or train a selector for these"
         )
     try:
-        return Saved(_network(path, widths, len(there), fields), there, times, settings, base, fields)
+        return Saved(_network(path, widths, len(stored), fields), stored, times, settings, base, fields)
     except _DAMAGED:
         raise damaged from None
 
 
-def _check(path: Path, said: tuple[str, int, str], wanted: tuple[str, int, str], again: str) -> None:
-    for what, there, here in zip(("the verifier", "V =", "the pair"), said, wanted, strict=True):
-        if there != here:
+def _check(path: Path, trained_for: tuple[str, int, str], wanted: tuple[str, int, str], command: str) -> None:
+    for what, stored, asked in zip(("the verifier", "V =", "the pair"), trained_for, wanted, strict=True):
+        if stored != asked:
             raise InvalidInput(
-                f"{cut(path)} is a selector for {what} {cut(str(there), 24)}, not {here}; make one: {again}"
+                f"{cut(path)} is a selector for {what} {cut(str(stored), 24)}, not {asked}; make one: {command}"
             )
 
 

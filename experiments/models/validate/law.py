@@ -15,11 +15,11 @@ from draftproof.experiments.models.loop.sequential import (
     BUGS,
     Counts,
     RowsAfter,
+    distance_and_power,
     engine_law,
-    found_share,
-    least_found,
     log_e_value,
     refutes,
+    smallest_detected,
 )
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
 from draftproof.experiments.shared.progress import named_errors
@@ -100,8 +100,8 @@ def power_fields(
     bugs = []
     for bug, said in BUGS.items():
         laws = [sum(engine_law(each, *tree, bug) for tree in trees) / len(trees) for each in rows]
-        distance, share = found_share(rows, laws, runs, level, np.random.default_rng(0))
+        distance, share = distance_and_power(rows, laws, runs, level, np.random.default_rng(0))
         bugs.append({"bug": said, "distance": distance, "share": share})
     kinds = ("draft", "uniform")
-    found = [asdict(least_found(rows, kind, runs, level, np.random.default_rng(0))) for kind in kinds]
+    found = [asdict(smallest_detected(rows, kind, runs, level, np.random.default_rng(0))) for kind in kinds]
     return {"found": found, "bugs": bugs}

@@ -18,7 +18,7 @@ OTHERS = 2
 
 @dataclass(frozen=True)
 class Suspect:
-    """A verifier with a known bug. name: of the entry of the catalogue. text: what the bug is, in one clause."""
+    """A verifier with a known bug. name: of its bug in `catalogue`. text: what the bug is, in one clause."""
 
     name: str
     text: str
@@ -88,10 +88,10 @@ class Evidence:
         return all(check is not None and check.lossless for check in map(condition, refuted))
 
     def fresh(self, what: str, finding: Finding) -> Finding | None:
-        """A finding with coins that cannot be shared ("seeds" or "fetches"); None where it cannot be run."""
+        """A finding with new coins at each use of a seed ("seeds") or coin argument ("fetches"); None if it fails."""
         return self._run(f"fresh {what}", finding, lambda *at: self.audit.with_(fresh=what).judge(*at))
 
-    def wide(self, finding: Finding) -> Finding | None:
+    def in_float64(self, finding: Finding) -> Finding | None:
         """A finding of the function with float64 wherever it asks for less; None where it cannot be run."""
         return self._run("wide", finding, self.audit.with_(wide="all").judge)
 
@@ -104,7 +104,7 @@ class Evidence:
         """A finding where `p` and `q` do not depend on the context."""
         return self._run("context", finding, lambda at, scheme: self.audit.judge(context_free(at), scheme))
 
-    def told_rightly(self, finding: Finding) -> Finding | None:
+    def with_true_q(self, finding: Finding) -> Finding | None:
         """A finding of the function when it is handed the `q` that drafts come from."""
 
         def judge(at: Instance, scheme: DraftScheme) -> Finding:

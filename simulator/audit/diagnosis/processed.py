@@ -152,7 +152,7 @@ def told_otherwise(evidence: Evidence) -> str | None:
     if instance.draft.told is None or evidence.audit.batch > 1:
         return None
 
-    if not evidence.mended(evidence.told_rightly):
+    if not evidence.mended(evidence.with_true_q):
         return None
     told = tabulate(instance.draft.told, instance.draft.depth, instance.draft.arithmetic)
     after, before = _relation(instance.draft, told), _relation(told, instance.draft)

@@ -204,7 +204,7 @@ def single(evidence: Evidence) -> str | None:
     if (
         evidence.audit.audited.rows.kind.name != "float64"
         or not deviation <= SINGLE
-        or not evidence.mended(evidence.wide)
+        or not evidence.mended(evidence.in_float64)
     ):
         return None
     return f"no imbalance is larger than {deviation:.1g}, as float32 leaves them; judge it with --arithmetic float32"
@@ -216,7 +216,7 @@ def half(evidence: Evidence) -> str | None:
     if (
         evidence.audit.audited.rows.kind.arithmetic.exact
         or not SINGLE < deviation <= HALF
-        or not evidence.mended(evidence.wide)
+        or not evidence.mended(evidence.in_float64)
     ):
         return None
     return (

@@ -219,8 +219,8 @@ def kind_of(name: str) -> str | None:
     return NOISE_KINDS.get(name.lower().rstrip("_").removesuffix("s").rstrip("_"))
 
 
-def noise_parameters(function: Callable[..., Any], places: int, known: Any) -> dict[str, str]:
-    """Parameters after the first `places` whose names ask for random numbers, and kinds; {} without a signature."""
+def noise_parameters(function: Callable[..., Any], positional: int, known: Any) -> dict[str, str]:
+    """Parameters after the first `positional` whose names ask for random numbers, and kinds; {} without a signature."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -228,7 +228,7 @@ def noise_parameters(function: Callable[..., Any], places: int, known: Any) -> d
     later = [
         parameter
         for number, parameter in enumerate(parameters)
-        if number >= places or parameter.kind is parameter.KEYWORD_ONLY
+        if number >= positional or parameter.kind is parameter.KEYWORD_ONLY
     ]
     kinds = {item.name: kind_of(item.name) for item in later if item.name not in known}
     return {name: kind for name, kind in kinds.items() if kind is not None}

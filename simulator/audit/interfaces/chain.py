@@ -47,8 +47,8 @@ def _call(call: Call) -> list[Verdict]:
     ]
 
 
-def _noise(call: Call, places: int, batch: tuple[int, ...], drafted: int, size: int) -> dict[str, Any]:
-    kinds = noise_parameters(call.function, places, call.keywords)
+def _noise(call: Call, positional: int, batch: tuple[int, ...], drafted: int, size: int) -> dict[str, Any]:
+    kinds = noise_parameters(call.function, positional, call.keywords)
     return {name: random_argument(call, kind, batch, drafted, size) for name, kind in kinds.items()}
 
 
@@ -59,7 +59,7 @@ def _padded(nodes: Sequence[DraftNode], name: str, length: int, size: int) -> li
 
 def by_request(result: Any, count: int) -> list[Any]:
     """The results of a batch one by one: of a list or array over requests, or of `(numbers, corrections)` of arrays."""
-    if isinstance(result, tuple) and len(result) == 2:  # never two requests: that could be either
+    if isinstance(result, tuple) and len(result) == 2:  # a tuple of two results would look the same
         numbers, corrections = result
         arrays = all(hasattr(part, "__len__") and not isinstance(part, tuple) for part in result)
         if arrays and len(numbers) == len(corrections) == count:

@@ -12,10 +12,10 @@ from draftproof.experiments.models.loop.loop import Block
 from draftproof.experiments.models.loop.sequential import (
     Counts,
     RowsAfter,
+    distance_and_power,
     engine_law,
-    found_share,
-    least_found,
     log_e_value,
+    smallest_detected,
 )
 from draftproof.experiments.models.validate.cells import Agreement, ChiSquare, compare, pearson, table_chi_square
 from draftproof.simulator import BlockLaw, Card, Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
@@ -142,13 +142,13 @@ def test_drafts_taken_for_targets_are_refuted_and_the_target_is_not() -> None:
 @pytest.mark.parametrize("towards", ["draft", pytest.param("uniform", marks=pytest.mark.heavy)])
 def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
     rows = [RowsAfter.of(tables(3, 2, seed), 2) for seed in (0, 1)]
-    few, many = (least_found(rows, towards, runs, 1e-3, np.random.default_rng(0)) for runs in (200, 3200))
+    few, many = (smallest_detected(rows, towards, runs, 1e-3, np.random.default_rng(0)) for runs in (200, 3200))
     assert few.share >= 0.9
     assert many.share >= 0.9
     assert few.distance / many.distance == pytest.approx(4, rel=0.4)  # distance falls as one over the root of the runs
     generator, found = np.random.default_rng(7), 0
     for _ in range(100):
-        laws = [joint(each.leaning(many.leaning, towards)) for each in rows]
+        laws = [joint(each.shifted(many.leaning, towards)) for each in rows]
         seen = [Counts.of_outcomes(generator.multinomial(3200, law), 3, 2) for law in laws]
         found += log_e_value(seen, rows) >= log(1e3)
     assert found >= 78  # four standard errors below 90 of 100
@@ -156,7 +156,7 @@ def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
 
 def test_what_cannot_be_found_is_said() -> None:
     rows = [RowsAfter.of(tables(3, 2, 0, apart=0.01), 2)]
-    found = least_found(rows, "draft", 20, 1e-3, np.random.default_rng(0))
+    found = smallest_detected(rows, "draft", 20, 1e-3, np.random.default_rng(0))
     assert (found.leaning, found.share < 0.9) == (1.0, True)
 
 
@@ -217,6 +217,6 @@ def test_the_law_of_a_bug_is_that_of_an_engine_with_it(bug: str, depth: int, bra
 def test_corrections_from_the_target_are_found_by_the_law_made_for_them() -> None:
     rows = [RowsAfter.of(tables(4, 2, seed, apart=0.6), 3) for seed in (0, 1)]
     laws = [engine_law(each, 2, 1, "correction") for each in rows]
-    distance, share = found_share(rows, laws, 400, 1e-3, np.random.default_rng(0), 40)
+    distance, share = distance_and_power(rows, laws, 400, 1e-3, np.random.default_rng(0), 40)
     assert 0.1 < distance < 0.12
     assert share >= 0.95  # 0.77 by the other laws alone

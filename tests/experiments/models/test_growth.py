@@ -10,13 +10,13 @@ import torch
 from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.pair import load_folder
 from draftproof.experiments.models.pair.training import (
-    DEEP,
+    DEEP_TARGET_SIZE,
     DEEP_VOCAB,
-    YOUNG,
+    INITIAL_TARGET,
+    InitialTarget,
     Plan,
     Recipe,
     Size,
-    Young,
     choose_recipe,
     grown,
     new_model,
@@ -59,7 +59,7 @@ def test_layers_that_do_not_divide_are_refused(layers: int) -> None:
 def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe: Recipe, tmp_path: Path) -> None:
     few = Plan(steps=2, batch=2, window=16)
     recipe = dataclasses.replace(
-        tiny_recipe, target=Size(16, 4, 2), young=Young(2, few), target_plan=few, draft_plan=few
+        tiny_recipe, target=Size(16, 4, 2), initial=InitialTarget(2, few), target_plan=few, draft_plan=few
     )
     record, reused = make_pair(recipe, tmp_path / "pair", torch.device("cpu"))
     assert not reused
@@ -67,21 +67,24 @@ def test_a_folder_of_a_grown_pair_is_read_back(tiny_recipe: Recipe, tmp_path: Pa
     assert len(load_folder(tmp_path / "pair", "cpu").target.model.layers) == 4
     assert make_pair(recipe, tmp_path / "pair", torch.device("cpu"))[1]
     with pytest.raises(InvalidInput, match="young"):
-        make_pair(dataclasses.replace(recipe, young=Young(1, few)), tmp_path / "pair", torch.device("cpu"))
+        make_pair(dataclasses.replace(recipe, initial=InitialTarget(1, few)), tmp_path / "pair", torch.device("cpu"))
 
 
 def test_the_deep_recipe_and_what_options_change(tiny_recipe: Recipe) -> None:
     def deep(vocab: int | None = None, steps: int | None = None, seconds: float | None = None) -> Recipe:
         return choose_recipe(tiny_recipe.corpus, "letters", vocab, 0, steps, seconds, "deep")
 
-    assert (deep().target, deep().vocab_size, deep().young) == (DEEP, DEEP_VOCAB, YOUNG)
+    assert (deep().target, deep().vocab_size, deep().initial) == (DEEP_TARGET_SIZE, DEEP_VOCAB, INITIAL_TARGET)
     assert deep(vocab=8).vocab_size == 8
     half = deep(steps=deep().target_plan.steps // 2)
-    assert half.young is not None
-    assert (half.young.plan.steps, half.draft_plan.steps) == (YOUNG.plan.steps // 2, deep().draft_plan.steps // 2)
+    assert half.initial is not None
+    assert (half.initial.plan.steps, half.draft_plan.steps) == (
+        INITIAL_TARGET.plan.steps // 2,
+        deep().draft_plan.steps // 2,
+    )
     timed = deep(seconds=100)
-    assert timed.young is not None
-    given = [timed.young.plan.seconds, timed.target_plan.seconds, timed.draft_plan.seconds]
+    assert timed.initial is not None
+    given = [timed.initial.plan.seconds, timed.target_plan.seconds, timed.draft_plan.seconds]
     assert sum(each or 0 for each in given) == pytest.approx(100)
     with pytest.raises(InvalidInput, match="unknown recipe 'wide'; choose small or deep"):
         choose_recipe(tiny_recipe.corpus, "letters", None, 0, None, None, "wide")

@@ -12,7 +12,7 @@ import torch
 from draftproof import Delayed, InvalidInput, Monitor, TableProcess, block_law, generate_with
 from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Block, Loop
-from draftproof.experiments.models.loop.sequential import LEANINGS, POWERS, log_ratios, sure_rows
+from draftproof.experiments.models.loop.sequential import POWERS, SHIFTS, guaranteed_draft_rows, log_ratios
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator.drafts import DySpec
 from draftproof.simulator.instances.sampling import Sampling
@@ -20,14 +20,14 @@ from draftproof.verifiers import make
 from tests.experiments.models.laws import ROOT, SIZE
 from tests.quick import by_turns
 
-LAWS = len(LEANINGS) + len(POWERS)
+LAWS = len(SHIFTS) + len(POWERS)
 P, Q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
 
 
 def test_ratios_at_a_token_of_the_target_have_mean_one() -> None:
     means = sum(P[token] * np.exp(log_ratios(P, Q, token)) for token in range(SIZE))
     assert means == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of sums of three
-    assert log_ratios(P, P, 1)[: len(LEANINGS)] == pytest.approx(np.zeros(len(LEANINGS)), abs=1e-12)
+    assert log_ratios(P, P, 1)[: len(SHIFTS)] == pytest.approx(np.zeros(len(SHIFTS)), abs=1e-12)
 
 
 def expected(name: str, scheme: Delayed) -> Any:
@@ -37,7 +37,7 @@ def expected(name: str, scheme: Delayed) -> Any:
     target, draft = (TableProcess(table) for table in tables)
     means = np.zeros(LAWS)
     for (accepted, correction), mass in block_law(name, target, draft, scheme, "float64").as_dict().items():
-        tokens = (*accepted, correction)[: sure_rows(scheme)]
+        tokens = (*accepted, correction)[: guaranteed_draft_rows(scheme)]
         contexts = [tokens[:depth] for depth in range(len(tokens))]
         logs = [log_ratios(target.row(c), draft.row(c), token) for c, token in zip(contexts, tokens, strict=True)]
         means += mass * np.exp(sum(logs))
@@ -235,4 +235,4 @@ def test_what_cannot_be_watched_is_one_clear_line(pair: Any) -> None:
     told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Sampling(), keep_rows=True), ())
     with pytest.raises(InvalidInput, match="the draft's row is missing where a block begins"):
         told(Piece(0, (1,), Block((), 1, rows=((P, None),)), False))
-    assert [sure_rows(scheme) for scheme in (Delayed(2, 1, 2), DySpec(4), Delayed(1, 0, 0))] == [3, 1, 0]
+    assert [guaranteed_draft_rows(scheme) for scheme in (Delayed(2, 1, 2), DySpec(4), Delayed(1, 0, 0))] == [3, 1, 0]

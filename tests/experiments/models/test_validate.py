@@ -15,7 +15,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.sequential import BUGS, found_share, least_found
+from draftproof.experiments.models.loop.sequential import BUGS, distance_and_power, smallest_detected
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
@@ -185,8 +185,8 @@ def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) ->
 def test_the_power_that_is_stated_knows_the_bugs_of_engines(
     tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(law, "least_found", partial(least_found, trials=2))
-    monkeypatch.setattr(law, "found_share", partial(found_share, trials=20))
+    monkeypatch.setattr(law, "smallest_detected", partial(smallest_detected, trials=2))
+    monkeypatch.setattr(law, "distance_and_power", partial(distance_and_power, trials=20))
     path = replace(validation_of(tiny_pair), schemes=(Delayed(1, 0, 1), Delayed(1, 0, 2)), law_runs=2_500)
     power = run.law_power(path, tables)
     shares = {each["bug"]: (each["distance"], each["share"]) for each in power["bugs"]}

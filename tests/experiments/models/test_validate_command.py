@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
-from draftproof.experiments.models.loop.sequential import found_share, least_found
+from draftproof.experiments.models.loop.sequential import distance_and_power, smallest_detected
 from draftproof.experiments.models.pair import folder, opened
 from draftproof.experiments.models.pair.training import Recipe
 from draftproof.experiments.models.validate import checks, law, run
@@ -60,8 +60,8 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(run, "TREES", 4)
         monkeypatch.setattr(run, "BLOCKS", 20)
         monkeypatch.setattr(checks, "greedy_text", lambda pair, prompt, _: whole(pair, prompt, 40))
-        monkeypatch.setattr(law, "least_found", partial(least_found, trials=10))
-        monkeypatch.setattr(law, "found_share", partial(found_share, trials=10))
+        monkeypatch.setattr(law, "smallest_detected", partial(smallest_detected, trials=10))
+        monkeypatch.setattr(law, "distance_and_power", partial(distance_and_power, trials=10))
 
     return begin
 

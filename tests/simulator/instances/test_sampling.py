@@ -145,14 +145,14 @@ def test_ten_thousand_rows_are_those_of_transformers():
 def test_rational_maps_are_exact(text, row):
     sampling = Sampling.parse(text)
     assert sampling.rows(ROW).tolist() == [RATIONAL.vector(row).tolist()]
-    assert sampling.rounded is None
+    assert sampling.why_irrational is None
     assert sampling.rows(FLOAT64.vector(ROW))[0] == pytest.approx([float(Fraction(value)) for value in row], abs=1e-15)
 
 
 def test_what_is_not_rational_says_why():
-    assert Sampling.parse("temperature=.7,top_p=.9").rounded == "p^(1/0.7) is irrational"
-    assert Sampling.parse("repetition_penalty=1.2").rounded == "p^1.2 is irrational"
-    assert Sampling.parse("repetition_penalty=2,temperature=.5").rounded is None
+    assert Sampling.parse("temperature=.7,top_p=.9").why_irrational == "p^(1/0.7) is irrational"
+    assert Sampling.parse("repetition_penalty=1.2").why_irrational == "p^1.2 is irrational"
+    assert Sampling.parse("repetition_penalty=2,temperature=.5").why_irrational is None
 
 
 def test_a_penalty_is_a_power_of_what_was_in_the_text():

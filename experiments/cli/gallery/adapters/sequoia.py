@@ -17,13 +17,13 @@ def spec_tree(checkout: Path, path: str) -> Any:
     """`SpecTree.accept_step`, with the residual that its graph computes."""
     step = locate_function(checkout / path, "SpecTree.accept_step").function
     residual = locate_function(checkout / "utils.py", "get_residual").function
-    return _verifier(_unbound(step), residual, distinct=True)
+    return _verifier(_unbound(step), residual, shared=True)
 
 
 def specinfer_tree(checkout: Path, path: str) -> Any:
     """`SpecInferTree.accept_step`."""
     step = locate_function(checkout / path, "SpecInferTree.accept_step").function
-    return _verifier(_unbound(step), None, distinct=False)
+    return _verifier(_unbound(step), None, shared=False)
 
 
 def _unbound(step: Any) -> Any:
@@ -31,14 +31,14 @@ def _unbound(step: Any) -> Any:
     return step.__wrapped__
 
 
-def _tree(paths: Any, distinct: bool) -> tuple[list[tuple[int, ...]], list[list[int]]]:
-    """The contexts of the nodes, and the nodes below each; distinct: whether paths share nodes of common prefixes."""
+def _tree(paths: Any, shared: bool) -> tuple[list[tuple[int, ...]], list[list[int]]]:
+    """The contexts of the nodes, and the nodes below each; shared: whether paths share nodes of common prefixes."""
     contexts: list[tuple[int, ...]] = [()]
     successors: list[list[int]] = [[]]
     for path in paths:
         parent = 0
         for length in range(1, len(path) + 1):
-            known = [node for node in successors[parent] if contexts[node] == path[:length]] if distinct else []
+            known = [node for node in successors[parent] if contexts[node] == path[:length]] if shared else []
             if not known:
                 contexts.append(path[:length])
                 successors.append([])
@@ -47,11 +47,11 @@ def _tree(paths: Any, distinct: bool) -> tuple[list[tuple[int, ...]], list[list[
     return contexts, successors
 
 
-def _verifier(accept_step: Callable[..., Any], residual: Any, distinct: bool) -> Any:
+def _verifier(accept_step: Callable[..., Any], residual: Any, shared: bool) -> Any:
     torch = torch_module("the gallery")
 
     def verify(paths: Any, p: Any, q: Any) -> Any:
-        contexts, successors = _tree(paths, distinct)
+        contexts, successors = _tree(paths, shared)
         logits = [
             q[context].log() if children else p[context] for context, children in zip(contexts, successors, strict=True)
         ]
@@ -68,9 +68,9 @@ def _verifier(accept_step: Callable[..., Any], residual: Any, distinct: bool) ->
         )
         node = 0
         while True:
-            accepted, left = accept_step(tree, parent_id=node)
+            accepted, correction_law = accept_step(tree, parent_id=node)
             if accepted == -1:
-                return contexts[node], left.multinomial(num_samples=1, replacement=True)
+                return contexts[node], correction_law.multinomial(num_samples=1, replacement=True)
             node = accepted
 
     return verify
