@@ -17,8 +17,8 @@ import numpy as np
 from draftproof.lp_analysis.decompose import repaired
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach
 from draftproof.lp_analysis.prices import price_bound
+from draftproof.lp_analysis.problem import BoundProblem, delayed_only
 from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
-from draftproof.lp_analysis.subject import Subject, delayed_only
 from draftproof.simulator.arithmetic import RATIONAL, as_python, to_fmpq
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.exact import ProcessLike, exact_instance
@@ -37,10 +37,10 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
     """
     plan = bounds.plan
     rows = _exact_rows(target, draft, plan.depth)
-    subject = Subject.of(rows.target, rows.draft, plan.scheme)
-    lower = efficiency(reach(plan.selection(subject.draft), subject.target))
+    problem = BoundProblem.of(rows.target, rows.draft, plan.scheme)
+    lower = efficiency(reach(plan.selection(problem.draft), problem.target))
     prices = [RATIONAL.vector(values) for values in bounds.prices]
-    upper = price_bound(prices, subject)
+    upper = price_bound(prices, problem)
     if (lower, upper) != (to_fmpq(bounds.lower), to_fmpq(bounds.upper)):
         raise InvalidInput(
             f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
@@ -59,20 +59,20 @@ def law_certificate(
     `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
     rows = _exact_rows(target, draft, delayed_only(scheme).depth)
-    subject = Subject.of(rows.target, rows.draft, scheme)
-    size, depth, paths = subject.vocab_size, subject.depth, subject.paths
+    problem = BoundProblem.of(rows.target, rows.draft, scheme)
+    size, depth, paths = problem.vocab_size, problem.depth, problem.paths
     if not isinstance(prices, Sequence) or len(prices) != depth + 1:
         raise InvalidInput(f"prices must be lists, one for each depth 0 to {depth}")
     exact = []
     for d, values in enumerate(prices):
         floats = _floats(f"prices at depth {d}", values, size**d)
         exact.append(RATIONAL.vector([Fraction(round(value * PRICE_UNIT), PRICE_UNIT) for value in floats]))
-    upper = price_bound(exact, subject)
+    upper = price_bound(exact, problem)
     wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(paths.shape)
-    parts = [repaired(r, q, subject.scheme.K) * t for r, q, t in zip(wanted, paths, subject.trunks, strict=True)]
+    parts = [repaired(r, q, problem.scheme.K) * t for r, q, t in zip(wanted, paths, problem.trunks, strict=True)]
     leaves = np.concatenate(parts)
-    lower = efficiency(reach(from_leaves(leaves, size, depth), subject.target))
-    return _fields(rows, subject.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
+    lower = efficiency(reach(from_leaves(leaves, size, depth), problem.target))
+    return _fields(rows, problem.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
 
 
 def _exact_rows(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance:

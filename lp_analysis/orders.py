@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues, from_leaves, hit_probability
-from draftproof.lp_analysis.subject import Subject
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.plan import PathPlan
 
@@ -32,11 +32,11 @@ def order_law(order: Any, masses: Any, K: int) -> Any:
     return law
 
 
-def selection_law(order: Any, subject: Subject) -> NodeValues:
+def selection_law(order: Any, problem: BoundProblem) -> NodeValues:
     """`r(c)` of every node under one order, shape of `order`: `(T, N)`."""
-    trunks = zip(order, subject.paths, subject.trunks, strict=True)
-    law = np.concatenate([order_law(part, paths, subject.scheme.K) * mass for part, paths, mass in trunks])
-    return from_leaves(law, subject.vocab_size, subject.depth)
+    trunks = zip(order, problem.paths, problem.trunks, strict=True)
+    law = np.concatenate([order_law(part, paths, problem.scheme.K) * mass for part, paths, mass in trunks])
+    return from_leaves(law, problem.vocab_size, problem.depth)
 
 
 def as_plan(vocab_size: int, scheme: Delayed, mixtures: Sequence[tuple[Sequence[float], Sequence[Any]]]) -> PathPlan:

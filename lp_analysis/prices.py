@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues, children, from_leaves, hit_probability
-from draftproof.lp_analysis.subject import Subject
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.vectors import positive_part
 
@@ -53,43 +53,43 @@ def path_prices(prices: NodeValues, size: int) -> Any:
     return total
 
 
-def price_bound(prices: NodeValues, subject: Subject) -> Any:
+def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
     """`u(mu)` in the arithmetic of its arguments.
 
     prices: by depth, 0 at the root. Raises `InvalidInput` on a negative price.
     """
     if any((values < 0).any() for values in prices) or prices[0][0] != 0:
         raise InvalidInput("node prices must be at least 0, and 0 at the root")
-    total = node_worths(prices, subject.target)[0][0]
-    _, jumps, below = sorted_levels(prices, subject)
-    for trunk, mass in enumerate(subject.trunks):
-        total = total + mass * (jumps[trunk] * hit_probability(below[trunk], subject.scheme.K)).sum()
+    total = node_worths(prices, problem.target)[0][0]
+    _, jumps, below = sorted_levels(prices, problem)
+    for trunk, mass in enumerate(problem.trunks):
+        total = total + mass * (jumps[trunk] * hit_probability(below[trunk], problem.scheme.K)).sum()
     return total
 
 
-def sorted_levels(prices: NodeValues, subject: Subject) -> tuple[Any, Any, Any]:
+def sorted_levels(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any, Any]:
     """For each trunk, paths by `pi`, largest first: their order, `pi_i - pi_{i+1}` and the mass of the first `i`.
 
     Each of shape `(V**L1, V**L2)`; the masses are given the trunk.
     """
-    paths = subject.paths
-    values = path_prices(prices, subject.vocab_size).reshape(paths.shape)
+    paths = problem.paths
+    values = path_prices(prices, problem.vocab_size).reshape(paths.shape)
     order = (-values).argsort(axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     jumps = ranked - np.concatenate([ranked[:, 1:], ranked[:, :1] * 0], axis=1)
     return order, jumps, np.take_along_axis(paths, order, axis=1).cumsum(axis=1)
 
 
-def subgradient(prices: NodeValues, subject: Subject) -> NodeValues:
+def subgradient(prices: NodeValues, problem: BoundProblem) -> NodeValues:
     """A subgradient of `u`: the selection law of the order by `pi`, minus the reach through nodes with `t > 0`."""
-    order, _, below = sorted_levels(prices, subject)
-    gained = hit_probability(below, subject.scheme.K)
+    order, _, below = sorted_levels(prices, problem)
+    gained = hit_probability(below, problem.scheme.K)
     gained[:, 1:] = gained[:, 1:] - gained[:, :-1].copy()
     law = np.empty_like(gained)
-    np.put_along_axis(law, order, gained * subject.trunks[:, np.newaxis], axis=1)
-    selected = from_leaves(law.reshape(-1), subject.vocab_size, subject.depth)
-    worths = node_worths(prices, subject.target)
+    np.put_along_axis(law, order, gained * problem.trunks[:, np.newaxis], axis=1)
+    selected = from_leaves(law.reshape(-1), problem.vocab_size, problem.depth)
+    worths = node_worths(prices, problem.target)
     reached = [selected[0]]
     for depth in range(1, len(prices)):
-        reached.append(children(reached[-1], subject.target[depth - 1]) * (worths[depth] > 0))
+        reached.append(children(reached[-1], problem.target[depth - 1]) * (worths[depth] > 0))
     return [chosen - through for chosen, through in zip(selected, reached, strict=True)]

@@ -14,11 +14,11 @@ from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired
 from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, reach
 from draftproof.lp_analysis.orders import as_plan
 from draftproof.lp_analysis.prices import price_bound
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.single_step.canonical import selection_law
 from draftproof.lp_analysis.single_step.subsets import best_set
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
-from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.exact import ProcessLike
@@ -27,7 +27,7 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.shown import fields_html, number_text
 
 
-def single_path_prices(subject: Subject) -> NodeValues:
+def single_path_prices(problem: BoundProblem) -> NodeValues:
     """Optimal prices of one path (`K = 1`) by depth, 0 at the root, in the arithmetic of the tables.
 
     With one path there is one selection law, `q` itself, so block verification is optimal, with the efficiency of
@@ -35,14 +35,14 @@ def single_path_prices(subject: Subject) -> NodeValues:
     Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the derivative of the efficiency by
     `D(c)`. The price of `c` is `v(c)` where `D(c) = q(c)`, 0 elsewhere; the price bound then equals the optimum.
     """
-    law = subject.masses
-    reached = reach(law, subject.target)
+    law = problem.masses
+    reached = reach(law, problem.target)
     worth = law[-1] * 0 + 1
     prices: NodeValues = []
-    for d in range(subject.depth, 0, -1):
-        stopped = law[d] < children(reached[d - 1], subject.target[d - 1])
+    for d in range(problem.depth, 0, -1):
+        stopped = law[d] < children(reached[d - 1], problem.target[d - 1])
         prices.insert(0, worth * stopped)
-        table = subject.target[d - 1]
+        table = problem.target[d - 1]
         worth = 1 + (table * (worth * ~stopped).reshape(table.shape)).sum(axis=1)
     return [law[0] * 0, *prices]
 
@@ -119,60 +119,60 @@ def optimum(
         raise InvalidInput(f"gap = {gap} and seconds = {seconds} must be positive")
     if seconds is not None and clock is None:
         raise InvalidInput("seconds needs a clock; pass clock=time.perf_counter")
-    subject = Subject.of(target, draft, scheme)
-    if subject.scheme.K == 1:
-        first = ([1.0], [np.arange(subject.paths.shape[1])])
-        plan = as_plan(subject.vocab_size, subject.scheme, [first] * len(subject.trunks))
-        return _exact(subject, plan, single_path_prices(subject), (), "exact")
-    if subject.depth == 1:
-        return _exact(subject, *_one_step(subject), (), "exact")
+    problem = BoundProblem.of(target, draft, scheme)
+    if problem.scheme.K == 1:
+        first = ([1.0], [np.arange(problem.paths.shape[1])])
+        plan = as_plan(problem.vocab_size, problem.scheme, [first] * len(problem.trunks))
+        return _exact(problem, plan, single_path_prices(problem), (), "exact")
+    if problem.depth == 1:
+        return _exact(problem, *_one_step(problem), (), "exact")
     search = Search(report, clock or stopped, np.inf if seconds is None else seconds)
-    return _searched(subject, gap, method, search)
+    return _searched(problem, gap, method, search)
 
 
-def _one_step(subject: Subject) -> tuple[PathPlan, NodeValues]:
+def _one_step(problem: BoundProblem) -> tuple[PathPlan, NodeValues]:
     """Trees of depth 1: the canonical selection law as orders, and the price 1 for every token of the best set."""
-    p, q, K = subject.target[0][0], subject.draft[0][0], subject.scheme.K
+    p, q, K = problem.target[0][0], problem.draft[0][0], problem.scheme.K
     law = selection_law(p, q, K).astype(np.float64)
-    plan = as_plan(len(q), subject.scheme, [decompose(law, q.astype(np.float64), K, 1e-15)])
+    plan = as_plan(len(q), problem.scheme, [decompose(law, q.astype(np.float64), K, 1e-15)])
     prices = p * 0
     prices[best_set(p, q, K)] = prices[0] + 1
     return plan, [q[:1] * 0, prices]
 
 
-def _searched(subject: Subject, gap: float, method: str, search: Search) -> Optimum:
+def _searched(problem: BoundProblem, gap: float, method: str, search: Search) -> Optimum:
     """The bounds by the level programs, by column generation, or by the latter after the former."""
     goal = 0.9 * gap  # rounding takes the rest
 
     def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
         late = search.late  # before the rationals, which take time too
-        plan = as_plan(subject.vocab_size, subject.scheme, mixtures)
-        bounds = _exact(subject, plan, _rounded(search.prices), tuple(search.history), used)
+        plan = as_plan(problem.vocab_size, problem.scheme, mixtures)
+        bounds = _exact(problem, plan, _rounded(search.prices), tuple(search.history), used)
         return replace(bounds, timed_out=late)
 
     if method == "columns":
-        return exact(generate(Columns(subject.floats), goal, search), method)
-    minimise(subject.floats, goal, search)
-    mixtures = _from_law(search.law, subject.floats, gap)
+        return exact(generate(Columns(problem.floats), goal, search), method)
+    minimise(problem.floats, goal, search)
+    mixtures = _from_law(search.law, problem.floats, gap)
     first = exact(mixtures, "levels")
     done = search.gap <= goal and first.gap <= gap
-    if done or method == "levels" or search.late or subject.paths.size > POLISHED:
+    if done or method == "levels" or search.late or problem.paths.size > POLISHED:
         return first
     search.lower = float(first.lower)  # what is attained, where rounding has hidden that it is less
     start = [orders for _, orders in mixtures]
-    finer = exact(generate(Columns(subject.floats), goal, search, start), "levels+columns")
+    finer = exact(generate(Columns(problem.floats), goal, search, start), "levels+columns")
     return finer if finer.lower >= first.lower else replace(finer, lower=first.lower, plan=first.plan)
 
 
-def _from_law(law: Any, subject: Subject, gap: float) -> list[tuple[Any, list[Any]]]:
-    """A mixture of orders for each trunk with this law on the paths; subject: in float64."""
+def _from_law(law: Any, problem: BoundProblem, gap: float) -> list[tuple[Any, list[Any]]]:
+    """A mixture of orders for each trunk with this law on the paths; problem: in float64."""
     mixtures = []
-    for own, mass, parts in zip(subject.paths, subject.trunks, law.reshape(subject.paths.shape), strict=True):
+    for own, mass, parts in zip(problem.paths, problem.trunks, law.reshape(problem.paths.shape), strict=True):
         if not mass > 0:
             mixtures.append(([1.0], [np.arange(len(own))]))
             continue
-        stop = max(1e-3 * gap / subject.depth, ROUNDING)
-        mixtures.append(decompose(repaired(parts, own, subject.scheme.K), own, subject.scheme.K, stop))
+        stop = max(1e-3 * gap / problem.depth, ROUNDING)
+        mixtures.append(decompose(repaired(parts, own, problem.scheme.K), own, problem.scheme.K, stop))
     return mixtures
 
 
@@ -184,10 +184,14 @@ def _rounded(prices: NodeValues) -> NodeValues:
 
 
 def _exact(
-    subject: Subject, plan: PathPlan, prices: NodeValues, history: tuple[tuple[float, float, float], ...], method: str
+    problem: BoundProblem,
+    plan: PathPlan,
+    prices: NodeValues,
+    history: tuple[tuple[float, float, float], ...],
+    method: str,
 ) -> Optimum:
     """Both bounds recomputed in rationals from the plan and the prices."""
-    upper = price_bound(prices, subject)
-    lower = efficiency(reach(plan.selection(subject.draft), subject.target))
+    upper = price_bound(prices, problem)
+    lower = efficiency(reach(plan.selection(problem.draft), problem.target))
     exact_prices = tuple(tuple(Fraction(as_python(value)) for value in values) for values in prices)
     return Optimum(Fraction(as_python(lower)), Fraction(as_python(upper)), plan, exact_prices, history, method)

@@ -48,7 +48,7 @@ HOUSE = """
     verifiers.controls
     verifiers!
     lp_analysis.nodes lp_analysis.modelling
-    lp_analysis.subject
+    lp_analysis.problem
     lp_analysis.orders lp_analysis.prices
     lp_analysis.single_step
     lp_analysis.solvers

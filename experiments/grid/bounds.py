@@ -12,7 +12,7 @@ from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick
 from draftproof.lp_analysis import Optimum, optimum
-from draftproof.lp_analysis.subject import assert_size
+from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case

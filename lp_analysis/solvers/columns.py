@@ -19,9 +19,9 @@ import numpy as np
 from draftproof.lp_analysis.nodes import NodeValues, conditional, prefix_masses
 from draftproof.lp_analysis.orders import order_law
 from draftproof.lp_analysis.prices import path_prices, price_bound, subgradient
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.minimise import Search
-from draftproof.lp_analysis.subject import Subject
 
 #: Shares of the best prices in the points at which orders are asked for.
 IN_OUT = (0.0, 0.3, 0.6, 0.9)
@@ -31,13 +31,13 @@ ROUNDS = 2000
 
 @dataclass
 class Columns:
-    """The master program. subject: in float64."""
+    """The master program. problem: in float64."""
 
-    subject: Subject
+    problem: BoundProblem
     orders: list[list[Any]] = field(init=False)  # for each trunk, the orders in it
 
     def __post_init__(self) -> None:
-        self.V, self.L, self.paths = self.subject.vocab_size, self.subject.depth, self.subject.paths
+        self.V, self.L, self.paths = self.problem.vocab_size, self.problem.depth, self.problem.paths
         self.starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
         self.orders = [[] for _ in self.paths]
         self._columns: list[list[int]] = [[] for _ in self.paths]
@@ -46,12 +46,12 @@ class Columns:
 
     def _build(self) -> None:
         """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, `D(c,y) <= D(c) p(y|c)`."""
-        n, trunks, target = int(self.starts[-1]), len(self.paths), self.subject.target
+        n, trunks, target = int(self.starts[-1]), len(self.paths), self.problem.target
         model = warm_model()
         caps = np.concatenate([target[0].ravel(), np.full(n - self.V, 1.0)])
         model.addCols(n, -np.ones(n), np.zeros(n), caps, 0, EMPTY[0], *EMPTY)
         for depth in range(1, self.L + 1):
-            fixed = self.subject.masses[depth] if depth <= self.subject.scheme.L1 else np.zeros(self.V**depth)
+            fixed = self.problem.masses[depth] if depth <= self.problem.scheme.L1 else np.zeros(self.V**depth)
             for i, right in enumerate(fixed):
                 model.addRow(-INFINITY, float(right), 1, np.array([self.starts[depth - 1] + i]), np.ones(1))
         for _ in range(trunks):
@@ -68,9 +68,9 @@ class Columns:
         if key in self._seen[trunk]:
             return False
         self._seen[trunk].add(key)
-        law = order_law(order, self.paths[trunk], self.subject.scheme.K) * self.subject.trunks[trunk]
+        law = order_law(order, self.paths[trunk], self.problem.scheme.K) * self.problem.trunks[trunk]
         rows, values = [np.array([self.n + trunk])], [np.ones(1)]
-        for depth in range(self.L, self.subject.scheme.L1, -1):
+        for depth in range(self.L, self.problem.scheme.L1, -1):
             below = len(law)
             rows.append(self.starts[depth - 1] + trunk * below + np.arange(below))
             values.append(-law)
@@ -107,8 +107,8 @@ def generate(
     for trunk, orders in enumerate(start):
         for order in orders:
             columns.add(trunk, order)
-    subject = columns.subject
-    target_paths = conditional(prefix_masses(subject.target, subject.depth), subject.scheme.L1)
+    problem = columns.problem
+    target_paths = conditional(prefix_masses(problem.target, problem.depth), problem.scheme.L1)
     for trunk, paths in enumerate(columns.paths):
         columns.add(trunk, np.argsort(-target_paths[trunk] / np.maximum(paths, 1e-300), kind="stable"))
     best: list[tuple[Any, list[Any]]] = []
@@ -116,7 +116,7 @@ def generate(
         lower, prices, weights = columns.solve()
         if not best or lower > search.lower:
             best = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)]
-        search.offer(lower, None, float(price_bound(prices, subject)), prices)
+        search.offer(lower, None, float(price_bound(prices, problem)), prices)
         if search.gap <= gap or search.late or not _grow(columns, prices, search):
             break
     return best
@@ -128,7 +128,7 @@ def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
     points = [[share * b + (1 - share) * p for b, p in zip(search.prices, prices, strict=True)] for share in IN_OUT]
     points.append(_lowered(columns, search))
     for point in points:
-        search.offer(search.lower, search.law, float(price_bound(point, columns.subject)), point)
+        search.offer(search.lower, search.law, float(price_bound(point, columns.problem)), point)
         for trunk in range(len(columns.paths)):
             grown |= columns.add(trunk, columns.order_for(point, trunk))
     return grown
@@ -136,7 +136,7 @@ def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
 
 def _lowered(columns: Columns, search: Search) -> NodeValues:
     """One Polyak step from the best prices towards the lower bound."""
-    slope = subgradient(search.prices, columns.subject)
+    slope = subgradient(search.prices, columns.problem)
     square = sum(float((values[...] ** 2).sum()) for values in slope[1:])
     length = search.gap / square if square > 0 else 0.0
     return [search.prices[0]] + [

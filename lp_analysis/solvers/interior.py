@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.nodes import children, hit_probability, reach
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
 from draftproof.lp_analysis.solvers.tree_system import TreeSystem
-from draftproof.lp_analysis.subject import Subject
 
 #: Share of the way to the boundary that a step may go.
 DAMPING = 0.99
@@ -45,30 +45,30 @@ class State:
 class LevelProgram:
     """The program for one instance and one set of knots; `step` moves a `State` towards the optimum.
 
-    subject: in float64, every entry positive. knots: shape `(T, M + 1)`, increasing from 0 to 1.
+    problem: in float64, every entry positive. knots: shape `(T, M + 1)`, increasing from 0 to 1.
     """
 
-    def __init__(self, subject: Subject, knots: Any) -> None:
-        self.subject = subject
+    def __init__(self, problem: BoundProblem, knots: Any) -> None:
+        self.problem = problem
         widths = np.diff(knots, axis=1)
-        self.rows = LevelRows(subject, np.diff(hit_probability(knots, subject.scheme.K), axis=1) / widths)
+        self.rows = LevelRows(problem, np.diff(hit_probability(knots, problem.scheme.K), axis=1) / widths)
         self.system = TreeSystem(self.rows)
         self.cost = Unknowns(
-            np.concatenate([subject.target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),
+            np.concatenate([problem.target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),
             np.zeros(self.rows.n),
-            subject.masses[-1].reshape(self.rows.T, -1),
-            subject.trunks[:, None] * widths,
+            problem.masses[-1].reshape(self.rows.T, -1),
+            problem.trunks[:, None] * widths,
         )
 
     def start(self) -> State:
         """A strictly feasible start: half the reach of the law `q`, the independent transport, loose prices."""
-        rows, L, target, masses = self.rows, self.rows.L, self.subject.target, self.subject.masses
+        rows, L, target, masses = self.rows, self.rows.L, self.problem.target, self.problem.masses
         reached = reach(masses, target)
         held = [values * (1 - 0.5 * d / L) for d, values in enumerate(reached)]
         i = np.concatenate(held[1:])
         ii = np.concatenate([children(held[d], target[d]) for d in range(L)]) - i
         iii = np.concatenate(masses[1:]) - i
-        cells = self.subject.paths[:, :, None] * self.cost.b[:, None, :]
+        cells = self.problem.paths[:, :, None] * self.cost.b[:, None, :]
         natural = Constraints(i, ii + i, iii + i, cells)
         mean = natural.flat().mean()
         omega = Constraints(*(np.sqrt(mean * mass) for mass in natural))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues
-from draftproof.lp_analysis.subject import Subject
+from draftproof.lp_analysis.problem import BoundProblem
 
 
 class Unknowns(NamedTuple):
@@ -46,13 +46,13 @@ class Constraints(NamedTuple):
 class LevelRows:
     """The constraints i to iv as an operator on `Unknowns`.
 
-    subject: in float64. slopes: of the cells of each trunk, shape `(T, M)`.
+    problem: in float64. slopes: of the cells of each trunk, shape `(T, M)`.
     """
 
-    def __init__(self, subject: Subject, slopes: Any) -> None:
-        self.target = subject.target
-        self.V, self.L1, self.L = subject.vocab_size, subject.scheme.L1, subject.depth
-        self.T, self.N = subject.paths.shape
+    def __init__(self, problem: BoundProblem, slopes: Any) -> None:
+        self.target = problem.target
+        self.V, self.L1, self.L = problem.vocab_size, problem.scheme.L1, problem.depth
+        self.T, self.N = problem.paths.shape
         self.slopes = slopes
         self.M = int(slopes.shape[1])
         starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])

@@ -6,7 +6,7 @@ import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues, hit_probability
 from draftproof.lp_analysis.prices import sorted_levels
-from draftproof.lp_analysis.subject import Subject
+from draftproof.lp_analysis.problem import BoundProblem
 
 #: Knots are never closer than this; the interpolated `g` is then off by less than K^2 times 1e-11.
 CLOSEST = 1e-5
@@ -17,25 +17,25 @@ def first_knots(trunks: int, cells: int) -> Any:
     return np.tile(np.linspace(0, 1, cells + 1), (trunks, 1))
 
 
-def errors(prices: NodeValues, subject: Subject, knots: Any) -> tuple[Any, Any]:
+def errors(prices: NodeValues, problem: BoundProblem, knots: Any) -> tuple[Any, Any]:
     """The part of each prefix of the sorted paths in the error of the price bound, and the masses of the prefixes.
 
     Both of shape `(trunks, prefixes)`. The sum of the first is the price bound minus its value with interpolated `g`.
     """
-    _, jumps, below = sorted_levels(prices, subject)
-    K, below = subject.scheme.K, np.minimum(below, 1.0)
+    _, jumps, below = sorted_levels(prices, problem)
+    K, below = problem.scheme.K, np.minimum(below, 1.0)
     straight = np.stack([np.interp(x, k, hit_probability(k, K)) for x, k in zip(below, knots, strict=True)])
-    return subject.trunks[:, None] * jumps * (hit_probability(below, K) - straight), below
+    return problem.trunks[:, None] * jumps * (hit_probability(below, K) - straight), below
 
 
-def refined(prices: NodeValues, subject: Subject, knots: Any, grow: float = 2.0) -> Any:
+def refined(prices: NodeValues, problem: BoundProblem, knots: Any, grow: float = 2.0) -> Any:
     """New knots: the cells with most of the error are split, at most `grow` times as many cells.
 
     A cell is split at the mass of the prefix next to the middle of its error. All trunks keep the same number of cells.
     """
-    _, jumps, below = sorted_levels(prices, subject)
-    knots = _without_idle(jumps, below, knots, subject.scheme.K)
-    error, below = errors(prices, subject, knots)
+    _, jumps, below = sorted_levels(prices, problem)
+    knots = _without_idle(jumps, below, knots, problem.scheme.K)
+    error, below = errors(prices, problem, knots)
     cells = knots.shape[1] - 1
     chosen = []
     for e, x, k in zip(error, below, knots, strict=True):

@@ -14,9 +14,9 @@ import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
 from draftproof.lp_analysis.prices import price_bound, trimmed
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.interior import LevelProgram, State
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
-from draftproof.lp_analysis.subject import Subject
 
 #: Called with the seconds since the start and the bounds so far.
 Report = Callable[[float, float, float], None]
@@ -82,24 +82,24 @@ class Search:
         return self.clock() - self.started > self.seconds
 
 
-def minimise(subject: Subject, gap: float, search: Search) -> None:
-    """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice. subject: in float64."""
-    smooth = Subject(_blended(subject.target), _blended(subject.draft), subject.scheme)
-    nothing = [values * 0 for values in subject.masses]  # first bounds, from prices of 0
-    alone = float(efficiency(reach(subject.masses, subject.target)))
-    search.offer(alone, subject.masses[-1], float(price_bound(nothing, subject)), nothing)
-    knots = first_knots(len(subject.trunks), 16)
+def minimise(problem: BoundProblem, gap: float, search: Search) -> None:
+    """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice. problem: in float64."""
+    smooth = BoundProblem(_blended(problem.target), _blended(problem.draft), problem.scheme)
+    nothing = [values * 0 for values in problem.masses]  # first bounds, from prices of 0
+    alone = float(efficiency(reach(problem.masses, problem.target)))
+    search.offer(alone, problem.masses[-1], float(price_bound(nothing, problem)), nothing)
+    knots = first_knots(len(problem.trunks), 16)
     idle = 0
-    while idle < 3 and not search.late and subject.paths.size * knots.shape[1] < CELLS:
+    while idle < 3 and not search.late and problem.paths.size * knots.shape[1] < CELLS:
         before = search.gap
-        prices = _stage(LevelProgram(smooth, knots), subject, knots, gap, search)
+        prices = _stage(LevelProgram(smooth, knots), problem, knots, gap, search)
         if search.gap <= gap or prices is None:
             return
         idle = 0 if search.gap < 0.8 * before else idle + 1
         knots = refined(prices, smooth, knots)
 
 
-def _stage(program: LevelProgram, truth: Subject, knots: Any, gap: float, search: Search) -> NodeValues | None:
+def _stage(program: LevelProgram, truth: BoundProblem, knots: Any, gap: float, search: Search) -> NodeValues | None:
     """Solve for one set of knots; returns the last prices, None if not even one step could be made."""
     state, rows = program.start(), program.rows
     prices, latest = None, (np.inf, 0)
@@ -114,7 +114,7 @@ def _stage(program: LevelProgram, truth: Subject, knots: Any, gap: float, search
         search.offer(low, law, float(price_bound(prices, truth)), prices)
         own = program.value(state.x) - low
         latest = (own, step) if own < 0.9 * latest[0] else latest
-        error = float(errors(prices, program.subject, knots)[0].sum())
+        error = float(errors(prices, program.problem, knots)[0].sum())
         if (
             own < max(STAGE_END * min(error, search.gap), 1e-11)
             or search.gap <= gap

@@ -10,7 +10,7 @@ import pytest
 from draftproof.lp_analysis import certificate, check_certificate, cut_bound, optimum, single_step_optimum
 from draftproof.lp_analysis.nodes import efficiency, reach
 from draftproof.lp_analysis.prices import price_bound
-from draftproof.lp_analysis.subject import Subject, assert_size
+from draftproof.lp_analysis.problem import BoundProblem, assert_size
 from draftproof.simulator import check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed, TopK
@@ -53,7 +53,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     found = optimum(target, draft, Delayed(K, L1, L2))
     prices = [RATIONAL.vector(values) for values in found.prices]
     assert as_python(efficiency(reach(found.plan.selection(draft), target))) == found.lower
-    assert as_python(price_bound(prices, Subject(target, draft, Delayed(K, L1, L2)))) == found.upper
+    assert as_python(price_bound(prices, BoundProblem(target, draft, Delayed(K, L1, L2)))) == found.upper
     assert isinstance(found.gap, Fraction)
     assert 0 <= found.gap <= 1e-6
     assert found.history[-1][2] - found.history[-1][1] <= 1e-6

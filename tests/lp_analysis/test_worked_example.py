@@ -8,7 +8,7 @@ from draftproof import lp_analysis
 from draftproof.lp_analysis import optimum
 from draftproof.lp_analysis.nodes import efficiency, reach
 from draftproof.lp_analysis.prices import price_bound
-from draftproof.lp_analysis.subject import Subject
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.plan import PathPlan
@@ -37,7 +37,7 @@ def test_the_table_of_the_theory_page():
         "block": optimum(TARGET, DRAFT, Delayed(1, 0, 2)).lower,
         "one": plan_value([1], [FIRST]),
         "half": plan_value([HALF, HALF], [FIRST, SECOND]),
-        "bound": as_python(price_bound(prices, Subject(TARGET, DRAFT, Delayed(2, 0, 2)))),
+        "bound": as_python(price_bound(prices, BoundProblem(TARGET, DRAFT, Delayed(2, 0, 2)))),
     }
     assert found == stated() == {"block": 2, "one": Fraction(39, 16), "half": Fraction(5, 2), "bound": Fraction(5, 2)}
 

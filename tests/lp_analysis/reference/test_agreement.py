@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, optimum
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.reference.cuts import solve_cuts
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.minimise import Search
-from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Adaptive, Delayed, DySpec, Greedy, TopK, Topology, WithoutReplacement
 from draftproof.simulator.errors import TooLarge
@@ -38,7 +38,7 @@ def test_direct_cuts_and_columns_agree(seed, shape):
     given = instance.target, instance.draft, Delayed(K, L1, L2)
     direct, cuts = direct_bound(*given), cut_bound(*given)
     search = Search()
-    generate(Columns(Subject.of(*given).floats), 1e-11, search)
+    generate(Columns(BoundProblem.of(*given).floats), 1e-11, search)
     assert cuts.complete
     assert cuts.value == pytest.approx(direct, abs=1e-9, rel=0)  # the solvers work to 1e-10
     assert search.lower == pytest.approx(direct, abs=1e-9, rel=0)

@@ -12,6 +12,7 @@ from draftproof.lp_analysis.decompose import decompose, repaired, slack
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, hit_probability, prefix_masses, reach
 from draftproof.lp_analysis.orders import order_law, selection_law
 from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.reference import direct, hitting
 from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
 from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
@@ -19,7 +20,6 @@ from draftproof.lp_analysis.reference.hitting import IidBranches, ListedTrees
 from draftproof.lp_analysis.solvers.interior import LevelProgram
 from draftproof.lp_analysis.solvers.level_rows import Constraints
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
-from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -122,12 +122,12 @@ def random_prices(V, depth, seed):
 def test_any_prices_bound_any_order(seed, shape):
     V, K, L1, L2 = shape
     instance = instance_of(V, L1 + L2, seed=seed % 7)
-    subject = Subject.of(instance.target, instance.draft, Delayed(K, L1, L2))
+    problem = BoundProblem.of(instance.target, instance.draft, Delayed(K, L1, L2))
     prices = random_prices(V, L1 + L2, seed)
-    bound = price_bound(prices, subject)
+    bound = price_bound(prices, problem)
     order = np.stack([np.random.default_rng(seed + t).permutation(V**L2) for t in range(V**L1)])
-    for chosen in (order, sorted_levels(prices, subject)[0]):
-        law = selection_law(chosen, subject)
+    for chosen in (order, sorted_levels(prices, problem)[0]):
+        law = selection_law(chosen, problem)
         assert efficiency(reach(law, instance.target.tables)) <= bound
 
 
@@ -135,36 +135,36 @@ def test_any_prices_bound_any_order(seed, shape):
 def test_the_bound_is_convex_with_this_subgradient_and_trimming_helps(seed, shape):
     V, K, L1, L2 = shape
     instance = instance_of(V, L1 + L2, seed=seed % 5)
-    subject = Subject.of(instance.target, instance.draft, Delayed(K, L1, L2))
+    problem = BoundProblem.of(instance.target, instance.draft, Delayed(K, L1, L2))
     here, there = (random_prices(V, L1 + L2, seed + i) for i in range(2))
 
     def bound(prices):
-        return price_bound(prices, subject)
+        return price_bound(prices, problem)
 
-    slope = subgradient(here, subject)
+    slope = subgradient(here, problem)
     step = sum(((b - a) * s).sum() for a, b, s in zip(here, there, slope, strict=True))
     assert bound(there) >= bound(here) + step
     middle = [(a + b) / 2 for a, b in zip(here, there, strict=True)]
     assert 2 * bound(middle) <= bound(here) + bound(there)
-    less = trimmed(here, subject.target)
+    less = trimmed(here, problem.target)
     assert bound(less) <= bound(here)
     assert all(
-        (a == b).all() for a, b in zip(*(node_worths(prices, subject.target) for prices in (less, here)), strict=True)
+        (a == b).all() for a, b in zip(*(node_worths(prices, problem.target) for prices in (less, here)), strict=True)
     )
 
 
 def test_negative_prices_are_refused():
     instance = instance_of(2, 1)
-    subject = Subject.of(instance.target, instance.draft, Delayed(2, 0, 1))
+    problem = BoundProblem.of(instance.target, instance.draft, Delayed(2, 0, 1))
     for prices in ([[0], [-1, 0]], [[1], [0, 0]]):
         with pytest.raises(InvalidInput, match="at least 0"):
-            price_bound([RATIONAL.vector(v) for v in prices], subject)
+            price_bound([RATIONAL.vector(v) for v in prices], problem)
 
 
 def level_program(V, K, L1, L2, cells=7):
     instance = instance_of(V, L1 + L2)
-    subject = Subject.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
-    return LevelProgram(subject, first_knots(V**L1, cells))
+    problem = BoundProblem.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
+    return LevelProgram(problem, first_knots(V**L1, cells))
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 3, 1, 2), (2, 2, 2, 3), (2, 4, 3, 1)], ids=str)
@@ -194,15 +194,15 @@ def test_apply_and_adjoint_are_transposed(shape):
 def test_every_interior_step_gives_bounds_in_order(shape):
     V, K, L1, L2 = shape
     program = level_program(*shape)
-    state, subject = program.start(), program.subject
+    state, problem = program.start(), program.problem
     for _ in range(20):
         state = program.step(state)
         law = program.rows.law(state.multiplier.cells)
-        lower = efficiency(reach(from_leaves(law, V, L1 + L2), subject.target))
+        lower = efficiency(reach(from_leaves(law, V, L1 + L2), problem.target))
         prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-        upper = price_bound(prices, subject)
+        upper = price_bound(prices, problem)
         assert lower <= upper + 1e-12
-        for r, q, mass in zip(law.reshape(subject.paths.shape), subject.paths, subject.trunks, strict=True):
+        for r, q, mass in zip(law.reshape(problem.paths.shape), problem.paths, problem.trunks, strict=True):
             assert slack(r / mass, q, K).min() > -1e-10  # rounding of the normal equations
         if program.value(state.x) - lower < 1e-6:
             break
@@ -215,13 +215,13 @@ def test_refined_knots_lower_the_error():
     for _ in range(8):
         state = program.step(state)
     prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-    before = errors(prices, program.subject, knots)[0].sum()
-    finer = refined(prices, program.subject, knots)
+    before = errors(prices, program.problem, knots)[0].sum()
+    finer = refined(prices, program.problem, knots)
     assert finer.shape[0] == 3
     assert (np.diff(finer, axis=1) > 0).all()
     assert (finer[:, 0] == 0).all()
     assert (finer[:, -1] == 1).all()
-    assert errors(prices, program.subject, finer)[0].sum() < before / 2
+    assert errors(prices, program.problem, finer)[0].sum() < before / 2
 
 
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))
@@ -274,11 +274,11 @@ def test_repair_gives_a_law_exactly_and_leaves_laws_alone(seed, K):
 
 def test_selection_laws_match_plans_and_floats():
     instance = instance_of(3, 3)
-    subject = Subject.of(instance.target, instance.draft, Delayed(3, 1, 2))
+    problem = BoundProblem.of(instance.target, instance.draft, Delayed(3, 1, 2))
     order = np.stack([np.random.default_rng(t).permutation(9) for t in range(3)])
-    exact, floats = selection_law(order, subject), selection_law(order, subject.floats)
+    exact, floats = selection_law(order, problem), selection_law(order, problem.floats)
     assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
-    assert (exact[1] == subject.masses[1]).all()
+    assert (exact[1] == problem.masses[1]).all()
 
 
 def test_trimmed_prices_are_at_most_what_is_paid_below():

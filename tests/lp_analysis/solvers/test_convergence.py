@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis.nodes import hit_probability
+from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.interior import LevelProgram
 from draftproof.lp_analysis.solvers.levels import CLOSEST, _without_idle, errors, first_knots, refined
 from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
 from draftproof.lp_analysis.solvers.tree_system import _cholesky
-from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 
@@ -20,7 +20,7 @@ from draftproof.simulator.instances.families import FAMILIES
 def subject_of(shape, family):
     V, K, L1, L2 = shape
     instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(1))
-    return Subject.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
+    return BoundProblem.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
 
 
 def counted(monkeypatch, owner, name):
@@ -55,14 +55,14 @@ def test_column_generation_needs_few_rounds(monkeypatch, capfd, shape, family, m
 
 
 def test_column_generation_stops_at_its_gap_and_at_its_time(monkeypatch):
-    subject = subject_of((4, 3, 0, 3), "perturbed")
+    problem = subject_of((4, 3, 0, 3), "perturbed")
     rounds, search = counted(monkeypatch, Columns, "solve"), Search()
-    generate(Columns(subject), 1e-3, search)
+    generate(Columns(problem), 1e-3, search)
     assert len(rounds) < 40
     assert 1e-9 < search.gap <= 1e-3
     rounds.clear()
     late = Search(clock=iter(range(1000)).__next__, seconds=8)
-    generate(Columns(subject), 1e-9, late)
+    generate(Columns(problem), 1e-9, late)
     assert len(rounds) < 8
     assert late.gap > 1e-9
 
@@ -92,10 +92,10 @@ def test_the_level_programs_need_few_steps(monkeypatch, shape, family, most):
 
 
 def test_knots_without_use_are_dropped_and_never_two_neighbours():
-    subject = subject_of((3, 3, 0, 2), "perturbed")
+    problem = subject_of((3, 3, 0, 2), "perturbed")
     prices = [np.zeros(1), np.zeros(3), np.where(np.arange(9) == 4, 0.5, 0.0)]  # one path is dear, eight are free
     knots = first_knots(1, 16)
-    finer = refined(prices, subject, knots)
+    finer = refined(prices, problem, knots)
     dropped = sorted(set(range(17)) - set(np.flatnonzero(np.isin(knots[0], finer[0]))))
     assert dropped
     assert all(b - a > 1 for a, b in pairwise(dropped))
@@ -124,8 +124,8 @@ def test_models_are_solved_beyond_the_accuracy_that_solvers_begin_with(smallest)
 @pytest.mark.parametrize("family", ["perturbed", "dirichlet"])
 @pytest.mark.parametrize("shape", [(2, 3, 0, 3), (3, 2, 1, 2), (4, 3, 0, 3), (2, 2, 2, 1), (3, 4, 0, 1)], ids=str)
 def test_the_interior_begins_in_the_interior(shape, family):
-    subject = subject_of(shape, family)
-    program = LevelProgram(subject, first_knots(len(subject.trunks), 16))
+    problem = subject_of(shape, family)
+    program = LevelProgram(problem, first_knots(len(problem.trunks), 16))
     state = program.start()
     for part in (*state.slack, *state.multiplier, *state.omega):
         assert (part > 0).all()
@@ -167,12 +167,12 @@ def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
 def test_knots_are_never_closer_than_their_limit():
     """A prefix of paths ends just behind a knot: to split the cell there would help no one."""
     masses = np.array([[0.5 + CLOSEST / 10, 0.25, 0.25 - CLOSEST / 10]])
-    subject = Subject([np.full((1, 3), 1 / 3)], [masses], Delayed(2, 0, 1))
+    problem = BoundProblem([np.full((1, 3), 1 / 3)], [masses], Delayed(2, 0, 1))
     prices = [np.zeros(1), np.array([1.0, 0.5, 0.25])]
     knots = np.array([[0, 0.5, 0.6, 1]])
-    found, below = errors(prices, subject, knots)
+    found, below = errors(prices, problem, knots)
     assert ((found > 0) & (below - 0.5 < CLOSEST) & (below > 0.5)).any()
-    finer = refined(prices, subject, knots)
+    finer = refined(prices, problem, knots)
     assert finer.shape == (1, 5)  # the cell of the second prefix is split
     assert np.diff(finer).min() > CLOSEST
 

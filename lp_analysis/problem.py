@@ -21,7 +21,7 @@ MOST_TRUNKS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class BoundProblem:
     """One instance and one shape, in one arithmetic. Shapes as in `draftproof.lp_analysis.nodes`.
 
     target, draft: tables of depths `0..L - 1`.
@@ -32,8 +32,8 @@ class Subject:
     scheme: Delayed
 
     @classmethod
-    def of(cls, target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> Subject:
-        """The subject in rationals, converted once: see `exact_tables`.
+    def of(cls, target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> BoundProblem:
+        """The problem in rationals, converted once: see `exact_tables`.
 
         Raises `InvalidInput` for other schemes than delayed trees and for rows that do not fit, `TooLarge` above
         20,000 paths or 300 trunks.
@@ -73,9 +73,9 @@ class Subject:
         return conditional(self.masses, self.scheme.L1)
 
     @cached_property
-    def floats(self) -> Subject:
+    def floats(self) -> BoundProblem:
         """The same in float64."""
-        return Subject(as_floats(self.target), as_floats(self.draft), self.scheme)
+        return BoundProblem(as_floats(self.target), as_floats(self.draft), self.scheme)
 
 
 def delayed_only(scheme: DraftScheme) -> Delayed:
