@@ -66,31 +66,39 @@ def trees(branches: int, length: int) -> tuple[list[Delayed], list[Delayed]]:
 
 
 def depth_rows(
-    fewer: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]], means: Sequence[Any], met: Sequence[Any]
+    fewer: Sequence[Mapping[str, Any]],
+    more: Sequence[Mapping[str, Any]],
+    means: Sequence[Any],
+    met: Sequence[Any],
+    trunk: int = 0,
 ) -> list[dict[str, Any]]:
-    """A row for each depth, from the rows of one verifier on `trees` and `mean_distances`; met: over accepted ones."""
+    """A row for each depth, from the rows of one verifier on `trees` and `mean_distances`; met: over accepted ones.
+
+    trunk: that of the two trees whose acceptance is told. Where `fewer` is empty, `more` is the row of one tree of any
+    scheme, and there is no gain.
+    """
     rows = []
-    below, above = _reached(fewer[0]), _reached(more[0])
+    below, above = _reached(fewer[trunk]) if fewer else None, _reached(more[trunk])
     for at, distance in enumerate(means):
-        gain = _number(more[at], "block_efficiency") - _number(fewer[at], "block_efficiency")
-        laws = fewer[0], more[0], fewer[at], more[at]
+        pair = (more[at], fewer[at]) if fewer else None
+        gain = None if pair is None else _number(pair[0], "block_efficiency") - _number(pair[1], "block_efficiency")
+        laws = (more[0],) if pair is None else (fewer[trunk], more[trunk], *pair[::-1])
         numbers = {
             "distance": distance,
             "distance_accepted": met[at],
-            "accepted_fewer": below[at + 1] / below[at] if below[at] else None,
+            "accepted_fewer": below[at + 1] / below[at] if below and below[at] else None,
             "accepted": above[at + 1] / above[at] if above[at] else None,
-            "reached_fewer": below[at + 1],
+            "reached_fewer": below[at + 1] if below else None,
             "reached": above[at + 1],
             "gain": gain,
-            "gain_per_token": gain / (more[at]["nodes"] - fewer[at]["nodes"]),
+            "gain_per_token": None if pair is None else gain / (pair[0]["nodes"] - pair[1]["nodes"]),
         }
         rows.append(
             {
                 "verifier": more[0]["verifier"],
-                "K": more[at]["K"],
+                "K": more[0]["K"],
                 "depth": at + 1,
-                "L1": at,
-                "L2": len(means) - at,
+                **({} if pair is None else {"L1": at, "L2": len(means) - at}),
                 **{key: field for name, each in numbers.items() for key, field in number_fields(name, each).items()},
                 "arithmetic": more[0]["arithmetic"],
                 **{name: any(law[name] for law in laws) for name in ("control", "assumed", "rounding_decides")},

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from draftproof.experiments.cli.compare import by_depth as depths
 from draftproof.experiments.cli.compare import planning, tables, work
 from draftproof.experiments.cli.compare.policies import RANGES, PolicyRequest, policy_rows, wanted_policies
 from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
@@ -104,6 +105,7 @@ Policies = Annotated[
     ),
 ]
 ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
+ByDepth = Annotated[bool, typer.Option("--by-depth", help="Tables by depth, as draftproof depths.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
 Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
 Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUTPUT)]
@@ -135,6 +137,7 @@ def compare(
     best: Best = None,
     resume: opt.Resume = None,
     by_root: ByRoot = False,
+    by_depth: ByDepth = False,
     json_target: opt.JsonTarget = None,
     csv_file: Csv = None,
     latex_file: Latex = None,
@@ -167,7 +170,16 @@ def compare(
     _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
     if not complete:
         return cut_short(len(rows), len(cells), "rows", resume)
-    return _write(console, {**results, "rows": rows, "policies": policies}, str(problem), json_target, files)
+    results |= {"rows": rows, "policies": policies}
+    if by_depth:
+        verifiers = named or chosen_verifiers(None)
+        found = depths.of_shapes(problem, rows, verifiers, schemes, settings, store, given.options)
+        if found is None:
+            return cut_short(len(rows), len(cells), "rows", resume)
+        for shape, lines in found:
+            console.print(depths.table(lines, f"{problem}, {shape}, {arithmetic}", getattr(shape, "L1", 0)))
+        results["by_depth"] = [line for _, lines in found for line in lines]
+    return _write(console, results, str(problem), json_target, files)
 
 
 def _ranges(

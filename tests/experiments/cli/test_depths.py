@@ -108,6 +108,37 @@ def test_rows_are_kept_and_are_those_of_compare(draftproof):
     assert "0 rows (1 more are kept from before)" in compared.err
 
 
+def test_compare_prints_the_same_by_depth_for_its_trees(draftproof):
+    alone = draftproof("depths", "traversal", *TEXT, *EXACT, "--L", 2, "--json", "-").json["rows"]
+    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--no-optimum", "--by-depth")
+    ran = draftproof("compare", "traversal", *TEXT, *EXACT, *shapes, "--json", "-")
+    rows = {}
+    for row in ran.json["by_depth"]:
+        rows.setdefault(tuple(row["scheme"][name] for name in ("K", "L1", "L2")), []).append(row)
+    named = ("depth", "distance", "distance_accepted", "accepted", "reached", "gain", "gain_per_token", "lossless")
+    for theirs, ours in zip(alone, rows[2, 0, 2], strict=True):
+        assert {name: ours[name] for name in named} == {name: theirs[name] for name in named}
+    laws = {tuple(row[name] for name in ("K", "L1", "L2")): row for row in ran.json["rows"]}
+    assert rows.keys() == laws.keys()
+    for shape, lines in rows.items():
+        masses = [Fraction(mass) for mass in laws[shape]["depth_distribution_exact"]]
+        assert [Fraction(line["reached"]) for line in lines] == [sum(masses[d:]) for d in range(1, len(masses))]
+        assert all((line["gain"] is None) == (shape[0] == 1) for line in lines)
+    assert [line["accepted_fewer"] for line in rows[2, 1, 1]] == [line["accepted"] for line in rows[1, 0, 2]]
+
+
+def test_other_schemes_have_their_acceptance_by_depth_and_no_gain(draftproof):
+    tree = ("--scheme", "topology", "--tree", "2,1,0,0", "--by-depth", *EXACT)
+    ran = draftproof("compare", "traversal", "naive_from_target", *tree, "--json", "-")
+    for law in ran.json["rows"]:
+        lines = [line for line in ran.json["by_depth"] if line["verifier"] == law["verifier"]]
+        reached = [Fraction(line["reached"]) for line in lines]
+        assert 1 + sum(reached) == Fraction(law["block_efficiency"])
+        assert Fraction(lines[1]["accepted"]) == reached[1] / reached[0]
+        assert {line["gain"] for line in lines} == {None}
+    assert "topology(2,1,0,0), rational" in draftproof("compare", "traversal", *tree).out
+
+
 def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draftproof):
     contexts = [c for depth in range(3) for c in product("01", repeat=depth)]
     target = {",".join(context): ["1", "0"] for context in contexts}

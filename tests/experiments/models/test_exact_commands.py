@@ -145,6 +145,21 @@ def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: t
     assert draftproof("audit", f"{own}:first", *given, "--K", 1, "--L2", 1).code == 1
 
 
+def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, models: tuple[object, ...]) -> None:
+    samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9")
+    given = (*models, "--roots", 2, "--jobs", 1)
+    ran = draftproof("depths", "traversal", *given, *samplings, "--L", 2, "--json", "-")
+    rows = ran.json["rows"]
+    assert [row["depth"] for row in rows] == [1, 2, 1, 2]
+    for sampling, lines in (((), rows[:2]), (("--sampling", "top_p=.9"), rows[2:])):
+        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--no-optimum", "--by-depth", "--json", "-")
+        compared = draftproof("compare", "traversal", *given, *sampling, *shapes).json
+        one, two = (law["block_efficiency_float"] for law in compared["rows"])
+        assert lines[0]["gain_float"] == pytest.approx(two - one, abs=1e-12)
+        assert compared["by_depth"][-1]["reached_float"] == lines[1]["reached_float"]
+    assert rows[0]["distance_float"] != rows[2]["distance_float"]
+
+
 def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairProblem) -> None:
     problem.roots(1, FLOAT64)
     [first, _] = sorted(cache_folder().glob("tables-*.npz"))
