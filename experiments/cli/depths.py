@@ -65,7 +65,7 @@ def depths(
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, "numpy", jobs)
     sampled = [replace(given, sampling=sampling) for sampling in samplings]
     sampled = list({str(each.samplings): each for each in sampled}.values())
-    problems = [choose_problem(each) for each in sampled]
+    problems = [choose_problem(each, told=True) for each in sampled]
     if length is None:
         length = min([3, *(each.instance.depth for each in problems if isinstance(each, FileProblem))])
     kept, console = Store(resume, ("law",)), console_for(json_target)

@@ -141,10 +141,9 @@ def choose_problem(given: Given, small: bool = False, told: bool = False) -> Pro
 
     small: whether tables of models keep the fewest tokens where `--vocab` is not given.
     """
-    if given.told is not None and (given.models or not told):
-        where = "an instance from models" if given.models else "this command"
+    if given.told is not None and not told:
         raise InvalidInput(
-            f"--told is for families, texts and files in check, compare, audit and matrix, not for {where}"
+            "--told plants a mistake in what verifiers are told; it is for check, compare, depths, audit and matrix"
         )
     if given.models:
         return _pair_problem(given, small)
@@ -214,7 +213,6 @@ def _pair_problem(given: Given, small: bool) -> Problem:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
     if given.root is not None and given.prompts is not None:
         raise InvalidInput("--root gives one context, --prompts a file of them; give one of the two")
-    given.samplings.refuse_masks()
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()

@@ -135,8 +135,8 @@ ContextLength = Annotated[
 #: How masks are written there.
 _MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=01-!/1-0 or, at the end, regex=(01|2)*"
 _DRAWN = (
-    f"How tokens are drawn from both: any of {SAMPLING}; of a family, text or file also masks: {_MASKS}, where tokens "
-    "are the symbols of the text, else their numbers (10 is a, 11 is b, ..)"
+    f"How tokens are drawn from both: any of {SAMPLING}; and masks: {_MASKS}, where tokens "
+    "are called as in the text, else by their numbers (10 is a, 11 is b, ..)"
 )
 Sampling = Annotated[str | None, typer.Option(help=f"{_DRAWN}; temperature=0 is greedy.")]
 DraftSampling = Annotated[

@@ -1,21 +1,28 @@
 """Which tokens may follow a context: those of a grammar, the end of the text, no repeated n-grams.
 
 A grammar is a deterministic automaton over tokens, from a regular expression or a table. Its state is a function of the
-tokens since the root. A token is written as one letter; `V` is the vocabulary size.
+tokens since the root. Every token has a name, of one letter where they are few; `V` is the vocabulary size.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Context
 
 #: The letters of tokens that have no symbols of their own.
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+#: The most moves of an automaton made of a regular expression: states times tokens.
+MOST_MOVES = 2_000_000
+#: And its most states.
+MOST_STATES = 5_000
 #: In a table: a token that is not allowed, and a state in which a text may end.
 BANNED, ENDS = "-", "!"
 
@@ -56,8 +63,11 @@ class Grammar:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def of_regex(cls, regex: str, letters: str) -> Grammar:
-        """The texts that a regular expression matches as a whole; raises `InvalidInput`."""
+    def of_regex(cls, regex: str, names: Sequence[str]) -> Grammar:
+        """The texts that a regular expression matches as a whole; raises `InvalidInput`.
+
+        names: what stands for each token in a text; a token without a name is never allowed.
+        """
         try:
             parse_pattern = import_module("interegular").parse_pattern
         except ImportError:
@@ -66,23 +76,34 @@ class Grammar:
             ) from None
         try:
             re.compile(regex)  # says best what is wrong
-            made = parse_pattern(regex).to_fsm()
+            made = _automaton(regex, parse_pattern(regex), len(names))
+        except InvalidInput:
+            raise
         except Exception as error:
             raise InvalidInput(f"regex {regex!r} cannot be read: {error}") from None
         number = {state: place for place, state in enumerate([made.initial, *(made.states - {made.initial})])}
-        following = [made.map.get(state, {}) for state in number]
-        moves = tuple(
-            tuple(number.get(arrows.get(made.alphabet[letter])) for letter in letters) for arrows in following
-        )
+
+        def after(state: int, name: str) -> int | None:
+            here: int | None = state if name else None
+            for letter in name:
+                here = made.map.get(here, {}).get(made.alphabet[letter])
+            return number.get(here)
+
+        moves = tuple(tuple(after(state, name) for name in names) for state in number)
         return cls(moves, frozenset(number[state] for state in made.finals))
 
     def without(self, token: int | None) -> Grammar:
         """The moves after which a text can still end, and none by this token; raises `InvalidInput` if none is left."""
         moves = [[to if place != token else None for place, to in enumerate(row)] for row in self.moves]
-        live, found = set(self.ends), -1
-        while found < len(live):
-            found = len(live)
-            live |= {state for state, row in enumerate(moves) if live & {*row}}
+        before: dict[int, set[int]] = {}
+        for state, row in enumerate(moves):
+            for to in {to for to in row if to is not None}:
+                before.setdefault(to, set()).add(state)
+        live, open_states = set(self.ends), list(self.ends)
+        while open_states:
+            new = before.get(open_states.pop(), set()) - live
+            live |= new
+            open_states += new
         if 0 not in live:
             raise InvalidInput("the grammar accepts no text of these tokens")
         return Grammar(tuple(tuple(to if to in live else None for to in row) for row in moves), self.ends)
@@ -93,36 +114,48 @@ class Masks:
     """Masks of rows by context, for `V` tokens.
 
     grammar: see `Grammar`. eos: the token that ends a text, of no grammar; after it only it follows. min_new_tokens: so
-    many tokens come before it. stop_strings: words after which it follows. no_repeat_ngram_size: `n`, where no `n`
-    tokens come twice, those of `text` before the root included.
+    many tokens come before it. stop_strings: words after which it follows, in the names of tokens.
+    no_repeat_ngram_size: `n`, where no `n` tokens come twice, those of `text` before the root included.
     """
 
     vocab_size: int
     grammar: Grammar | None = None
     eos: int | None = None
     min_new_tokens: int = 0
-    stop_strings: tuple[Context, ...] = ()
+    stop_strings: tuple[str, ...] = ()
     no_repeat_ngram_size: int | None = None
     text: Context = ()
-    _known: dict[Context, tuple[bool, ...] | None] = field(default_factory=dict, compare=False, repr=False)
+    names: Sequence[str] = LETTERS
+    #: By context the state of the grammar and what may follow.
+    _known: dict[Context, tuple[int, tuple[bool, ...] | None]] = field(default_factory=dict, compare=False, repr=False)
 
     def allowed(self, context: Context) -> tuple[bool, ...] | None:
         """Whether each token may follow; None after a token that was not allowed: from there on nothing is masked."""
-        if context not in self._known:
-            before = self.allowed(context[:-1]) if context else ()
-            lost = context and not (before and before[context[-1]])
-            self._known[context] = None if lost else self._after(context)
-        return self._known[context]
+        at = len(context)
+        while at and context[:at] not in self._known:
+            at -= 1
+        if () not in self._known:
+            self._known[()] = 0, self._after(0, ())
+        for place in range(at, len(context)):
+            (state, before), token = self._known[context[:place]], context[place]
+            if self.grammar is not None and before is not None:
+                state = self.grammar.moves[state][token] or 0
+            now = context[: place + 1]
+            self._known[now] = state, self._after(state, now) if before is not None and before[token] else None
+        return self._known[context][1]
 
-    def _after(self, context: Context) -> tuple[bool, ...]:
-        ended = context[-1:] == (self.eos,) or any(context[-len(word) :] == word for word in self.stop_strings)
-        if ended:
+    def forget_before(self, context: Context) -> None:
+        """Forget all contexts but this one, for texts that only go on from it."""
+        self.allowed(context)
+        self._known.update({(): self._known[()], context: self._known.pop(context)})
+        for known in [each for each in self._known if each not in ((), context)]:
+            del self._known[known]
+
+    def _after(self, state: int, context: Context) -> tuple[bool, ...]:
+        if context[-1:] == (self.eos,) or self._stopped(context):
             return tuple(token == self.eos for token in range(self.vocab_size))
         kept = [True] * self.vocab_size
         if self.grammar is not None:
-            state = 0
-            for token in context:
-                state = self.grammar.moves[state][token] or 0
             kept = [to is not None for to in self.grammar.moves[state]]
             if self.eos is not None:
                 kept[self.eos] = state in self.grammar.ends
@@ -134,3 +167,49 @@ class Masks:
                 if seen[place : place + size - 1] == seen[len(seen) - size + 1 :]:
                     kept[seen[place + size - 1]] = False
         return tuple(kept)
+
+    def _stopped(self, context: Context) -> bool:
+        """Whether a word ends within the last token."""
+        if not self.stop_strings or not context:
+            return False
+        longest = max(map(len, self.stop_strings))
+        text = "".join(self.names[token] for token in context[-longest - 1 :])
+        before = len(text) - len(self.names[context[-1]])
+        return any(word in text[max(before - len(word) + 1, 0) :] for word in self.stop_strings)
+
+
+def _automaton(regex: str, pattern: Any, tokens: int) -> Any:
+    """The automaton of a parsed regular expression; raises `InvalidInput` where it or a part of it is too large."""
+    machines: Any = import_module("interegular.fsm")
+    most, usual = min(MOST_STATES, MOST_MOVES // max(tokens, 1)), machines.crawl
+
+    def bounded(alphabet: Any, initial: Any, final: Callable[[Any], bool], follow: Callable[[Any, Any], Any]) -> Any:
+        """As the library's, which has no bound and finds a state by searching all of them."""
+        states, number = [initial], {_key(initial): 0}
+        arrows: dict[int, dict[Any, int]] = {}
+        for place, state in enumerate(states):  # grows while it is walked
+            if place > most:
+                raise InvalidInput(
+                    f"regex {regex!r} needs an automaton of more than {most:,} states for {tokens} tokens; "
+                    "make it simpler, or write the automaton as table=.."
+                )
+            arrows[place] = {}
+            for transition in alphabet.by_transition:
+                with suppress(machines.OblivionError):
+                    following = follow(state, transition)
+                    to = arrows[place][transition] = number.setdefault(_key(following), len(states))
+                    if to == len(states):
+                        states.append(following)
+        finals = {place for place, state in enumerate(states) if final(state)}
+        given = {"alphabet": alphabet, "states": range(len(states)), "initial": 0, "finals": finals, "map": arrows}
+        return machines.FSM(**given, __no_validation__=True)
+
+    machines.crawl = bounded
+    try:
+        return pattern.to_fsm()
+    finally:
+        machines.crawl = usual
+
+
+def _key(state: Any) -> Any:
+    return frozenset(state.items()) if isinstance(state, dict) else frozenset(state)

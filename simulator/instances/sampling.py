@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -141,39 +142,31 @@ class Sampling:
         """Whether rows depend on the whole text."""
         return self.masked or self.repetition_penalty is not None
 
-    def masks(self, vocab_size: int, text: Context = (), letters: str = LETTERS) -> Masks:
-        """Its masks; letters: one for each token. Raises `InvalidInput` where a setting does not fit them."""
-        letters = letters[:vocab_size]
-        if (self.regex is not None or self.eos is not None) and len(letters) < vocab_size:
-            raise InvalidInput(f"regex and eos name tokens by the letters {letters}, too few for V = {vocab_size}")
-
-        def tokens(name: str, word: str) -> Context:
-            if not word or not {*word} <= {*letters}:
-                raise InvalidInput(f"{name} {word!r}: tokens are the letters {letters!r}")
-            return tuple(map(letters.index, word))
-
-        eos = None if self.eos is None else tokens("eos", self.eos)
-        if eos is not None and len(eos) > 1:
-            raise InvalidInput(f"eos {self.eos!r} must be one of the letters {letters!r}")
-        end = None if eos is None else eos[0]
-        words = tuple(tokens("stop_strings", word) for word in self.stop_strings.split("|") if self.stop_strings)
-        grammar = self._grammar(letters, vocab_size, end)
-        return Masks(vocab_size, grammar, end, self.min_new_tokens, words, self.no_repeat_ngram_size, text)
-
-    def _grammar(self, letters: str, vocab_size: int, eos: int | None) -> Grammar | None:
-        if self.table is None and self.regex is None:
-            return None
-        said = f"regex {self.regex!r}" if self.table is None else f"table {self.table}"
-        made = Grammar.of_regex(self.regex or "", letters) if self.table is None else Grammar.of_table(self.table)
-        if (size := len(made.moves[0])) != vocab_size:
-            raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
-        try:
-            kept = made.without(eos)
-        except InvalidInput as error:
-            raise InvalidInput(f"{said}: {error}, {letters!r}") from None
-        if eos is None and {*kept.moves[0]} == {None}:
-            raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {letters!r}")
-        return kept
+    def masks(self, vocab_size: int, text: Context = (), names: Sequence[str] = LETTERS) -> Masks:
+        """Its masks; names: of the tokens. Raises `InvalidInput` for what does not fit these."""
+        names = tuple(names[:vocab_size])
+        named = self.regex is not None or self.eos is not None
+        if named and len(names) < vocab_size:
+            raise InvalidInput(
+                f"regex and eos name tokens by the letters {''.join(names)}, too few for V = {vocab_size}"
+            )
+        single = all(len(name) == 1 for name in names)
+        shown = (
+            f"the letters {''.join(names)!r}"
+            if single
+            else f"{', '.join(map(repr, names[:8]))}{', ..' if len(names) > 8 else ''}"
+        )
+        if self.eos is not None and names.count(self.eos) != 1:
+            if single and len(self.eos) > 1 and {*self.eos} <= {*names}:
+                raise InvalidInput(f"eos {self.eos!r} must be one of {shown}")
+            raise InvalidInput(f"eos {self.eos!r}: tokens are {shown}")
+        words = tuple(self.stop_strings.split("|")) if self.stop_strings else ()
+        for word in words:
+            if not word or (single and not {*word} <= {*names}):
+                raise InvalidInput(f"stop_strings {word!r}: tokens are {shown}")
+        end = None if self.eos is None else names.index(self.eos)
+        grammar = _grammar(self.table, self.regex, names, vocab_size, end, shown)
+        return Masks(vocab_size, grammar, end, self.min_new_tokens, words, self.no_repeat_ngram_size, text, names)
 
     @property
     def greedy(self) -> bool:
@@ -229,18 +222,24 @@ class Sampling:
             rows = _power(rows / _largest(rows, 1), 1 / self.temperature if root is None else root)
         return self._kept(_normalised(rows))
 
-    def of_logits(self, logits: Any, dtype: Any = None, texts: Any = None) -> Any:
+    def of_logits(self, logits: Any, dtype: Any = None, texts: Any = None, allowed: Any = None) -> Any:
         """The rows that torch logits of shape `(.., V)` become, on the same device; they sum to 1 up to rounding.
 
-        dtype: a torch precision, float64 by default. texts: the tokens before each of `n` rows, shape `(n, length)`,
-        where there is a repetition penalty.
+        dtype: a torch precision, float64 by default. texts: the tokens before each row, shape `(.., length)`, for a
+        repetition penalty. allowed: what masks allow, booleans of shape `(.., V)`, at least one in each row. Raises
+        `InvalidInput` where one of these is needed and not given.
         """
-        self.refuse_masks()
+        if self.masked and allowed is None:
+            raise InvalidInput(f"masks ({self}) are not applied here, where rows are not asked for text by text")
         scores = logits.double() if dtype is None else logits.to(dtype)
-        if self.repetition_penalty is not None and texts is not None:
+        if self.repetition_penalty is not None:
+            if texts is None:
+                raise InvalidInput("repetition_penalty needs the whole text, which is not kept here; leave it out")
             penalised = scores.gather(-1, texts)
             penalty = self.repetition_penalty
             scores = scores.scatter(-1, texts, (penalised * penalty).where(penalised < 0, penalised / penalty))
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -float("inf"))
         if self.greedy:
             return scores.new_zeros(scores.shape).scatter_(-1, scores.argmax(dim=-1, keepdim=True), 1.0)
         # The largest becomes 0 first: divided by a temperature close to 0 it would be infinite, and no row at all.
@@ -248,9 +247,9 @@ class Sampling:
         return self._kept(scores.softmax(dim=-1))
 
     def refuse_masks(self) -> None:
-        """Raises `InvalidInput` for masks, where rows are those of models."""
+        """Raises `InvalidInput` for masks, which the loop of generation does not apply."""
         if any(self.of(role).masked for role in _ROLES):
-            raise InvalidInput(f"masks ({self}) are for families, texts and instance files; leave them out")
+            raise InvalidInput(f"masks ({self}) are not applied in the loop of generation; leave them out")
 
     def process(
         self,
@@ -258,7 +257,7 @@ class Sampling:
         text: Context = (),
         denominator: int | None = None,
         depth: int | None = None,
-        letters: str = LETTERS,
+        letters: Sequence[str] = LETTERS,
     ) -> TokenProcess:
         """A process with its rows sampled so; with a penalty or masks they depend on all tokens since `text`.
 
@@ -368,7 +367,9 @@ class Samplings(Sampling):
         told = "" if self.told is None else f", told q at {self.told}"
         return f"target at {target}, draft at {self.of('draft')}{told}"
 
-    def cases(self, cases: Sequence[Case], depth: int, denominator: int | None, letters: str = LETTERS) -> list[Case]:
+    def cases(
+        self, cases: Sequence[Case], depth: int, denominator: int | None, letters: Sequence[str] = LETTERS
+    ) -> list[Case]:
         """Cases sampled so, for trees of this depth; denominator, letters: as in `Sampling.process`."""
         if self.is_identity:
             return list(cases)
@@ -405,7 +406,12 @@ class _SampledProcess:
     """A process whose rows are sampled, given the tokens so far, when they are needed; rows are kept."""
 
     def __init__(
-        self, sampling: Sampling, given: TokenProcess, text: Context, denominator: int | None, letters: str = LETTERS
+        self,
+        sampling: Sampling,
+        given: TokenProcess,
+        text: Context,
+        denominator: int | None,
+        letters: Sequence[str] = LETTERS,
     ) -> None:
         self.vocab_size, self.name = given.vocab_size, getattr(given, "name", "process")
         self._sampling, self._given, self._text, self._denominator = sampling, given, text, denominator
@@ -431,6 +437,27 @@ class _SampledProcess:
             return row  # the context is never drawn
 
 
+@lru_cache(maxsize=16)
+def _grammar(
+    table: str | None, regex: str | None, names: tuple[str, ...], vocab_size: int, eos: int | None, shown: str
+) -> Grammar | None:
+    """The grammar of a table or regular expression over these tokens; shown: the tokens in words."""
+    if table is None and regex is None:
+        return None
+    said = f"regex {regex!r}" if table is None else f"table {table}"
+    made = Grammar.of_regex(regex or "", names) if table is None else Grammar.of_table(table)
+    if (size := len(made.moves[0])) != vocab_size:
+        raise InvalidInput(f"{said} has {size} tokens to each state, V is {vocab_size}")
+    try:
+        kept = made.without(eos)
+    except InvalidInput as error:
+        raise InvalidInput(f"{said}: {error}, {shown.removeprefix('the letters ')}") from None
+    if eos is None and {*kept.moves[0]} == {None}:
+        shown = shown.removeprefix("the letters ")
+        raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {shown}")
+    return kept
+
+
 def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
     """A row given the tokens that are allowed after a context; one alone has all mass, whatever the row gives it.
 
@@ -444,11 +471,16 @@ def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
         return arithmetic_of(row).vector(kept.astype(int))
     if (row * kept).any():
         return _conditioned(row, kept)
+    raise dead_end(context, np.flatnonzero(kept).tolist())
+
+
+def dead_end(context: Context, without_mass: Sequence[int] = ()) -> InvalidInput:
+    """The error that no token can follow a context."""
     after = ", ".join(map(str, context)) or "the root"
     why = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
-    if kept.any():
-        why = f"the masks allow {np.flatnonzero(kept).tolist()}, which have no mass; use a finer denominator"
-    raise InvalidInput(f"no token can follow {after}: {why}")
+    if without_mass:
+        why = f"the masks allow {list(without_mass)}, which have no mass; use a finer denominator"
+    return InvalidInput(f"no token can follow {after}: {why}")
 
 
 _KINDS: dict[str, Any] = {

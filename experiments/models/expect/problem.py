@@ -28,7 +28,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import FLOAT_UNIT
-from draftproof.simulator.instances.processes import TableProcess, rationalise, table_entries
+from draftproof.simulator.instances.processes import TableProcess, rationalise, table_entries, telling
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
@@ -76,6 +76,12 @@ class PairProblem:
                 f"least {REST + 1}, or all {self.full_vocab_size}"
             )
 
+        if self.cut and self.told:
+            raise InvalidInput(
+                f"--told needs tables of all {self.full_vocab_size:,} tokens, as a verifier that is told another q is "
+                f"another one behind a cut of the vocabulary; add --vocab {self.full_vocab_size} where that fits"
+            )
+
     @property
     def contexts(self) -> tuple[Context, ...]:
         return self.root_set.contexts
@@ -88,6 +94,11 @@ class PairProblem:
     @property
     def cut(self) -> bool:
         return self.full_vocab_size > self.vocab_size
+
+    @property
+    def told(self) -> bool:
+        """Whether verifiers are told other rows than those that drafts come from."""
+        return self.warp.of("told") != self.warp.of("draft")
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for other processes, without the models."""
@@ -112,19 +123,16 @@ class PairProblem:
         for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
             above = None
             if self.cut and self.denominator is None:  # rounded tables do not bound the whole vocabulary
-                above = Case(word, *self._table_processes(tables.above_target, tables.above_draft, numbers), weight)
-            found.append(Case(word, *self._table_processes(tables.target, tables.draft, numbers), weight, above=above))
+                p, q = (self._process(getattr(tables, f"above_{name}"), name, numbers) for name in ("target", "draft"))
+                above = Case(word, p, q, weight)
+            target, draft = (self._process(getattr(tables, name), name, numbers) for name in ("target", "draft"))
+            told = self._process(tables.told, "told", numbers) if tables.told else None
+            found.append(Case(word, target, telling(draft, told), weight, above=above))
         return found
 
-    def _table_processes(
-        self, target: Sequence[Any], draft: Sequence[Any], arithmetic: Arithmetic
-    ) -> tuple[TableProcess, TableProcess]:
+    def _process(self, tables: Sequence[Any], name: str, arithmetic: Arithmetic) -> TableProcess:
         grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
-        first, second = (
-            TableProcess([each if grain is None else rationalise(each, grain, arithmetic) for each in part], name)
-            for part, name in ((target, "target"), (draft, "draft"))
-        )
-        return first, second
+        return TableProcess([each if grain is None else rationalise(each, grain, arithmetic) for each in tables], name)
 
     def _tables(self, depth: int) -> list[Tables]:
         if depth not in self.tables:
@@ -164,7 +172,8 @@ class PairProblem:
             raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
         if not self.cut:
             target, draft = pair_tables(self.pair, self.warp, root, depth)
-            return Tables(target.tables, draft.tables, np.zeros((2, 0)))
+            told = draft.told.tables if isinstance(draft.told, TableProcess) else ()
+            return Tables(target.tables, draft.tables, np.zeros((2, 0)), told=told)
         cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - REST)
         outside = np.array([cut.outside_target, cut.outside_draft])
         return Tables(cut.target.tables, cut.draft.tables, outside, *(each.tables for each in cut.above))

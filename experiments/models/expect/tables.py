@@ -29,7 +29,13 @@ from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
+from draftproof.simulator.instances.processes import (
+    MAX_TABLE_ENTRIES,
+    TableProcess,
+    check_table_size,
+    table_entries,
+    telling,
+)
 from draftproof.simulator.instances.sampling import Sampling
 
 
@@ -39,7 +45,8 @@ class Tables:
 
     outside: by depth 1..L the probability that a path of the target or the draft has a token that is not in the tables,
     shape `(2, L)`; shape `(2, 0)` where the tables have all tokens. above_target, above_draft: for cut vocabularies,
-    tables whose optimum bounds that of the whole vocabulary from above (`truncated`).
+    tables whose optimum bounds that of the whole vocabulary from above (`truncated`). told: what verifiers are told of
+    the draft; empty where it is `draft`.
     """
 
     target: Sequence[Any]
@@ -47,9 +54,10 @@ class Tables:
     outside: Any
     above_target: Sequence[Any] = ()
     above_draft: Sequence[Any] = ()
+    told: Sequence[Any] = ()
 
 
-_PARTS = ("target", "draft", "above_target", "above_draft")
+_PARTS = ("target", "draft", "above_target", "above_draft", "told")
 
 #: What numpy and zipfile raise for a file that is damaged or no archive of arrays.
 _BAD_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
@@ -108,6 +116,7 @@ def _digest(arrays: dict[str, Any]) -> bytes:
 def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
     """Target tables for contexts of length 0..L and draft tables for 0..L-1 after the root, float64.
 
+    The draft has the rows that verifiers are told with it, where `warp` says so.
     root: the tokens of the text before the draft tree, at least one. depth: `L`; 0: only rows at the root.
     Rows sum to 1 up to about 1e-15. Raises `InvalidInput` for a bad root or depth and `TooLarge` for tables
     of more than `MAX_TABLE_ENTRIES` numbers.
@@ -115,14 +124,16 @@ def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> 
     if depth < 0:
         raise InvalidInput(f"depth {depth} is no depth of a draft tree; it must be at least 0")
     check_size(pair.vocab_size, depth)
-    tables = []
-    for which, deepest in (("target", depth), ("draft", max(depth - 1, 0))):
+
+    def table(which: str, deepest: int) -> TableProcess:
         rows = []
         for length in range(deepest + 1):
             contexts = np.indices((pair.vocab_size,) * length).reshape(length, pair.vocab_size**length).T
             rows.append(continued_rows(pair, which, warp, root, contexts))
-        tables.append(TableProcess(rows, which))
-    return tables[0], tables[1]
+        return TableProcess(rows, which)
+
+    target, draft = table("target", depth), table("draft", max(depth - 1, 0))
+    return target, telling(draft, table("told", max(depth - 1, 0)) if warp.of("told") != warp.of("draft") else None)
 
 
 def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
@@ -179,7 +190,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
             cache.batch_repeat_interleave(len(part))
             logits = model(part, past_key_values=cache, use_cache=True).logits[:, -1]
             texts = torch.cat([prefix.expand(len(part), -1), part], dim=1)
-            parts.append(warp.of(which).of_logits(logits, texts=texts))
+            parts.append(pair.sampled(which, logits, texts, warp, len(root)))
     return _normalised(torch.cat(parts))
 
 

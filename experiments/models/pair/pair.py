@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from draftproof.experiments.models.pair.loading import Located, locate, read_con
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
-from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.instances.masks import LETTERS
+from draftproof.simulator.instances.sampling import Sampling, dead_end
 
 #: At most one in so many tokens of the larger model may be padding.
 PADDING = 32
@@ -77,7 +79,16 @@ class Pair:
     bos: str = "auto"
 
     def model(self, which: str) -> Any:
-        return {"target": self.target, "draft": self.draft}[which]
+        """The model of a role; "told" is what a verifier is told of the draft."""
+        return self.target if which == "target" else self.draft
+
+    @cached_property
+    def token_names(self) -> Sequence[str]:
+        """What masks call the tokens: their text; without a tokenizer letters, or numbers where these are too few."""
+        size = self.vocab_size
+        if self.tokenizer is None or self.tokenizer.kind == "digits":
+            return LETTERS[:size] if size <= len(LETTERS) else tuple(map(str, range(size)))
+        return tuple(self.decode((token,)) for token in range(size))
 
     def encode(self, text: str) -> list[int]:
         """`text` as tokens; raises `InvalidInput` where there is no tokenizer."""
@@ -141,7 +152,32 @@ class Pair:
         """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""
         torch, _ = libraries()
         texts = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
-        return (warp or Sampling()).of(which).of_logits(self.logits(which, contexts, root), texts=texts)
+        return self.sampled(which, self.logits(which, contexts, root), texts, warp or Sampling(), root)
+
+    def sampled(self, which: str, logits: Any, texts: Any, warp: Sampling, root: int | None = None) -> Any:
+        """The rows that logits after these texts become; root: as in `logits`, and masks begin behind it."""
+        torch, _ = libraries()
+        sampling = warp.of(which)
+        if not sampling.masked or not len(texts):
+            return sampling.of_logits(logits, texts=texts)
+        begins = texts.shape[1] if root is None else root
+        masks = sampling.masks(self.vocab_size, tuple(texts[0, :begins].tolist()), self.token_names)
+        free = (True,) * self.vocab_size
+        found = [masks.allowed(context) for context in map(tuple, texts[:, begins:].tolist())]
+        allowed = torch.tensor([free if each is None else each for each in found], device=self.device)
+        allowed &= logits > -float("inf")
+        closed = ~allowed.any(-1)
+        self._refuse_closed(which, texts[closed], sampling, begins)
+        return sampling.of_logits(logits, texts=texts, allowed=allowed | closed[:, None])
+
+    def _refuse_closed(self, which: str, texts: Any, sampling: Sampling, begins: int) -> None:
+        """Raises `InvalidInput` if one of these texts, after which masks allow nothing, is ever drawn."""
+        for place in range(begins, texts.shape[1]):
+            if len(texts):
+                rows = self.rows(which, texts[:, :place], sampling, begins)
+                texts = texts[rows.gather(1, texts[:, place : place + 1])[:, 0] > 0]
+        if len(texts):
+            raise dead_end(tuple(texts[0, begins:].tolist()))
 
     def _tokenizer(self) -> TextTokenizer:
         if self.tokenizer is None:

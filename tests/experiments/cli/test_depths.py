@@ -160,7 +160,7 @@ def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draft
         (("--K", 1), "--K"),
         (("--L", 0), "--L"),
         (("--sampling", "top_p=.9", "--sampling", "top_p=0"), "--sampling top_p=0: top_p 0.0 must be above 0"),
-        (("--told", "draft"), "--told is for"),
+        (("--told", "upside"), "--told 'upside'"),
         (("--instance", "one.json", "--L", 2), "the instance has rows for trees of depth 1"),
         (("--L", 40), "use a smaller vocabulary"),
         (("--plot", "nowhere/d.png"), "cannot write --plot nowhere/d.png"),

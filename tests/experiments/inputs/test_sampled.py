@@ -136,4 +136,4 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     rows = draftproof("compare", "naive", "block", *at, "--told", "draft", "--json", "-").json["rows"]
     assert [row["lossless"] for row in rows] == [False, False]
     refused = draftproof("bound", *at, "--told", "draft")
-    assert (refused.code, "--told is for families, texts and files" in refused.err) == (2, True)
+    assert (refused.code, "--told plants a mistake" in refused.err) == (2, True)

@@ -21,7 +21,7 @@ from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.exact import exact_instance
-from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.instances.sampling import Sampling, Samplings, masked_row
 from draftproof.verifiers import make
 
 
@@ -158,6 +158,81 @@ def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, mode
         assert lines[0]["gain_float"] == pytest.approx(two - one, abs=1e-12)
         assert compared["by_depth"][-1]["reached_float"] == lines[1]["reached_float"]
     assert rows[0]["distance_float"] != rows[2]["distance_float"]
+
+
+MASKS = "eos=t,min_new_tokens=1,no_repeat_ngram_size=2,stop_strings=e·|nn"
+
+
+def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair: Pair, tiny_recipe: Any) -> None:
+    sampling = Samplings.of_options(MASKS, "")
+    masked = pair_problem(Opened(tiny_pair, tiny_recipe.corpus), sampling, count=2)
+    names = tiny_pair.token_names
+    assert [len(name) for name in names] == [1] * 8
+    for root, context in zip(masked.roots(2, FLOAT64), masked.contexts, strict=True):
+        target, draft = pair_tables(tiny_pair, Sampling(), context, 2)
+        masks = sampling.of("target").masks(8, context, names)
+        for tokens in [(), *((a,) for a in range(8)), *((a, b) for a in range(8) for b in range(8))]:
+            expected = masked_row(target.row(tokens), masks, tokens)
+            assert FLOAT64.vector(root.target.row(tokens)) == pytest.approx(expected, abs=1e-12)
+            if len(tokens) < 2:
+                assert FLOAT64.vector(root.draft.row(tokens)) == pytest.approx(draft.row(tokens), abs=1e-12)
+        assert root.target.row((names.index("n"), names.index("n")))[names.index("t")] == 1
+
+
+@pytest.mark.parametrize(
+    "where", [("--sampling",), ("--sampling", MASKS, "--draft-sampling", ""), ("--draft-sampling",)]
+)
+def test_exact_commands_take_masks_of_models(
+    draftproof: Any, models: tuple[object, ...], where: tuple[str, ...]
+) -> None:
+    given = (*models, "--roots", 1, "--K", 2, "--L2", 1, *where, *([MASKS] if len(where) == 1 else []))
+    assert [draftproof("check", name, *given).code for name in ("naive", "traversal", "naive_from_target")] == [0, 0, 1]
+    compared = draftproof("compare", "naive", "traversal", *given, "--optimum", "--by-depth", "--json", "-").json
+    assert [row["lossless"] for row in compared["rows"]] == [True, True]
+    bound = draftproof("bound", *given, "--json", "-").json
+    best = compared["rows"][1]["block_efficiency_float"]
+    assert 1 < best <= bound["upper_float"] + 1e-9  # float64 against rationals
+
+
+def test_a_cut_vocabulary_is_masked_before_it_is_cut(draftproof: Any, models: tuple[object, ...]) -> None:
+    """A mask of the whole vocabulary leaves two tokens, so the cut to two of them loses nothing."""
+    given = (*models, "--roots", 1, "--K", 2, "--L2", 1, "--sampling", "table=00------", "--json", "-")
+    whole = draftproof("check", "traversal", *given).json
+    cut = draftproof("check", "traversal", *given, "--vocab", 6).json
+    assert whole["lossless"]
+    assert cut["block_efficiency_float"] == pytest.approx(whole["block_efficiency_float"], abs=1e-12)
+
+
+def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
+    draftproof: Any, models: tuple[object, ...], tiny_pair: Pair
+) -> None:
+    given = ("check", "naive", *models, "--root", "the ", "--K", 1, "--L2", 1)
+    likeliest = int(tiny_pair.rows("target", [tiny_pair.encode("the ")]).argmax())
+    for closing, code in ((likeliest, 2), ((likeliest + 1) % 8, 0)):
+        moves = "".join("1" if token == closing else "0" for token in range(8))
+        ran = draftproof(*given, "--sampling", f"top_k=1,table={moves}/--------!", "--draft-sampling", "")
+        assert (ran.code, f"no token can follow {closing}: the masks allow none; add eos" in ran.err) == (
+            code,
+            code == 2,
+        )
+
+
+def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, models: tuple[object, ...]) -> None:
+    given = (*models, "--roots", 1, "--K", 1, "--L2", 1, "--draft-sampling", "temperature=.5")
+    wrong = draftproof("check", "naive", *given, "--told", "draft", "--json", "-")
+    assert (wrong.code, wrong.json["lossless"]) == (1, False)
+    assert draftproof("check", "naive", *given, "--told", "sampled").code == 0
+    assert draftproof("check", "naive", "--instance", wrong.json["witness"]["file"]).code == 1
+    rows = draftproof("compare", "naive", "nss", *given, "--told", "draft", "--json", "-").json["rows"]
+    assert [row["lossless"] for row in rows] == [False, True]
+    matrix = draftproof(
+        "matrix", "naive", *models, "--roots", 1, "--vocab", 8, "--draft-sampling", "top_k=2", "--told", "draft",
+        "--scheme", "delayed:K=1,L1=0,L2=1", "--json", "-",
+    )  # fmt: skip
+    assert matrix.json["cells"][0]["status"] != "lossless"
+    cut = draftproof("check", "naive", *given, "--told", "draft", "--vocab", 6)
+    assert (cut.code, cut.err.count("\n")) == (2, 1)
+    assert "--told needs tables of all 8 tokens" in cut.err
 
 
 def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairProblem) -> None:

@@ -175,6 +175,51 @@ def test_wrong_regular_expressions_are_named(regex, words):
         sampled(f"regex={regex}")
 
 
+@pytest.mark.parametrize("regex", ["(0|1)*0(0|1){20}", "0{100000}", "(0|1){0,1000}1(0|1){0,1000}"])
+def test_automata_that_would_be_too_large_are_refused(regex):
+    pytest.importorskip("interegular")
+    with pytest.raises(InvalidInput, match=r"needs an automaton of more than 5,000 states for 3 tokens"):
+        sampled(f"regex={regex}")
+
+
+def test_tokens_of_several_letters_move_an_automaton_letter_by_letter():
+    pytest.importorskip("interegular")
+    names = ("a", "ab", "b", "", "<end>")
+    masks = Sampling.parse("eos=<end>,regex=(ab)+").masks(5, names=names)
+    for context in contexts(3, 3):
+        begun = "".join(names[token] for token in context)
+        texts = ["ab" * count for count in range(1, 5)]
+        if any(text.startswith(begun) for text in texts):
+            longer = [any(text.startswith(begun + name) for text in texts) for name in names[:3]]
+            assert masks.allowed(context) == (*longer, False, begun in texts)
+        else:
+            assert masks.allowed(context) is None
+    stopped = Sampling.parse("eos=<end>,stop_strings=aa|bb").masks(5, names=names)
+    ended, free = (False,) * 4 + (True,), (True,) * 5
+    assert [stopped.allowed(context) for context in ((0, 1), (1, 2), (0, 2, 0), (1, 1, 4))] == [
+        ended,
+        ended,
+        free,
+        ended,
+    ]
+    with pytest.raises(InvalidInput, match="tokens are 'a', 'ab', 'b', '', '<end>'"):
+        Sampling.parse("eos=c").masks(5, names=names)
+
+
+def test_a_long_text_is_known_from_its_last_context_alone():
+    masks, generator, text = (
+        Sampling.parse("table=01-/-10,no_repeat_ngram_size=5").masks(3),
+        np.random.default_rng(0),
+        (),
+    )
+    for _ in range(20):
+        text += (int(generator.choice(np.flatnonzero(masks.allowed(text)))),)
+        masks.forget_before(text)
+        whole = Sampling.parse("table=01-/-10,no_repeat_ngram_size=5").masks(3)
+        assert masks.allowed(text) == whole.allowed(text)
+        assert len(masks._known) == 2
+
+
 def test_tokens_without_mass_are_named_where_the_context_is_drawn():
     given = MarkovProcess([["1", "0", "0"], ["0", "1/2", "1/2"], ["1/3", "1/3", "1/3"]], (0,), "target")
     made = Sampling.parse("table=-00").process(given)
