@@ -236,7 +236,7 @@ def check_store(path: str) -> bool:
         if "no such" in str(error):
             raise foreign from None
         raise InvalidInput(f"cannot read {cut(path)}: {error}; choose another file") from None
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # SQLite's message can quote damaged bytes
         raise foreign from None
     except OSError as error:
         raise InvalidInput(f"cannot read {cut(path)}: {error.strerror}; choose another file") from None
@@ -279,7 +279,7 @@ def _sqlite_errors(path: Path, what: str) -> Iterator[None]:
     """Turns errors of SQLite inside into `InvalidInput`. what: `read` or `write`."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         way = (
             "it is damaged: choose another file"
             if what == "read"
