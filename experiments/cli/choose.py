@@ -244,9 +244,11 @@ def choose(
 
     libraries()
     from draftproof.experiments.models.measure import choose as work
+    from draftproof.experiments.models.measure.writers import sampling_of
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()
+    sampling_of(warp)  # refuses what the baseline cannot do before models are read
     console = console_for(json_target)
     try:
         with work.open_pair(pair.wanted(seed)) as opened:

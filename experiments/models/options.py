@@ -106,9 +106,7 @@ class SamplingOptions:
         """These options as the loop takes them; raises `InvalidInput` for values outside their ranges."""
         from draftproof.simulator.instances.sampling import Samplings
 
-        made = Samplings.of_options(self.sampling, self.draft_sampling, prefix="--")
-        made.refuse_masks()
-        return made
+        return Samplings.of_options(self.sampling, self.draft_sampling, prefix="--")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -116,6 +116,8 @@ class Masks:
     grammar: see `Grammar`. eos: the token that ends a text, of no grammar; after it only it follows. min_new_tokens: so
     many tokens come before it. stop_strings: words after which it follows, in the names of tokens.
     no_repeat_ngram_size: `n`, where no `n` tokens come twice, those of `text` before the root included.
+    new: how many of the last tokens of `text` the other masks have seen; state: of the grammar after them; free:
+    whether one of them was not allowed, so that nothing is masked any more.
     """
 
     vocab_size: int
@@ -126,55 +128,57 @@ class Masks:
     no_repeat_ngram_size: int | None = None
     text: Context = ()
     names: Sequence[str] = LETTERS
+    new: int = 0
+    state: int = 0
+    free: bool = False
     #: By context the state of the grammar and what may follow.
     _known: dict[Context, tuple[int, tuple[bool, ...] | None]] = field(default_factory=dict, compare=False, repr=False)
 
     def allowed(self, context: Context) -> tuple[bool, ...] | None:
         """Whether each token may follow; None after a token that was not allowed: from there on nothing is masked."""
-        at = len(context)
-        while at and context[:at] not in self._known:
-            at -= 1
-        if () not in self._known:
-            self._known[()] = 0, self._after(0, ())
-        for place in range(at, len(context)):
-            (state, before), token = self._known[context[:place]], context[place]
-            if self.grammar is not None and before is not None:
-                state = self.grammar.moves[state][token] or 0
-            now = context[: place + 1]
-            self._known[now] = state, self._after(state, now) if before is not None and before[token] else None
-        return self._known[context][1]
+        return self._at(context)[1]
 
-    def forget_before(self, context: Context) -> None:
-        """Forget all contexts but this one, for texts that only go on from it."""
-        self.allowed(context)
-        self._known.update({(): self._known[()], context: self._known.pop(context)})
-        for known in [each for each in self._known if each not in ((), context)]:
-            del self._known[known]
+    def after(self, context: Context) -> Masks:
+        """The masks with the root behind this context."""
+        state, allowed = self._at(context)
+        new = self.new + len(context)
+        return replace(self, text=self.text + context, new=new, state=state, free=allowed is None, _known={})
+
+    def _at(self, context: Context) -> tuple[int, tuple[bool, ...] | None]:
+        if context not in self._known:
+            state, free = self.state, self.free
+            if context:
+                (state, before), token = self._at(context[:-1]), context[-1]
+                free = before is None or not before[token]
+                if self.grammar is not None and not free:
+                    state = self.grammar.moves[state][token] or 0
+            self._known[context] = state, None if free else self._after(state, context)
+        return self._known[context]
 
     def _after(self, state: int, context: Context) -> tuple[bool, ...]:
-        if context[-1:] == (self.eos,) or self._stopped(context):
+        seen, new = self.text + context, self.new + len(context)
+        if new and (seen[-1] == self.eos or self._stopped(seen[-new:])):
             return tuple(token == self.eos for token in range(self.vocab_size))
         kept = [True] * self.vocab_size
         if self.grammar is not None:
             kept = [to is not None for to in self.grammar.moves[state]]
             if self.eos is not None:
                 kept[self.eos] = state in self.grammar.ends
-        if self.eos is not None and len(context) < self.min_new_tokens:
+        if self.eos is not None and new < self.min_new_tokens:
             kept[self.eos] = False
         if (size := self.no_repeat_ngram_size) is not None:
-            seen = self.text + context
             for place in range(len(seen) - size + 1):
                 if seen[place : place + size - 1] == seen[len(seen) - size + 1 :]:
                     kept[seen[place + size - 1]] = False
         return tuple(kept)
 
-    def _stopped(self, context: Context) -> bool:
+    def _stopped(self, seen: Context) -> bool:
         """Whether a word ends within the last token."""
-        if not self.stop_strings or not context:
+        if not self.stop_strings:
             return False
         longest = max(map(len, self.stop_strings))
-        text = "".join(self.names[token] for token in context[-longest - 1 :])
-        before = len(text) - len(self.names[context[-1]])
+        text = "".join(self.names[token] for token in seen[-longest - 1 :])
+        before = len(text) - len(self.names[seen[-1]])
         return any(word in text[max(before - len(word) + 1, 0) :] for word in self.stop_strings)
 
 

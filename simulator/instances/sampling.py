@@ -246,11 +246,6 @@ class Sampling:
         scores = (scores - scores.amax(dim=-1, keepdim=True)) / self.temperature
         return self._kept(scores.softmax(dim=-1))
 
-    def refuse_masks(self) -> None:
-        """Raises `InvalidInput` for masks, which the loop of generation does not apply."""
-        if any(self.of(role).masked for role in _ROLES):
-            raise InvalidInput(f"masks ({self}) are not applied in the loop of generation; leave them out")
-
     def process(
         self,
         given: TokenProcess,

@@ -16,7 +16,7 @@ import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.reading import FeatureReading, Reading
-from draftproof.experiments.models.loop.vectors import RowsOf, TreeRows
+from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
@@ -213,10 +213,13 @@ class Begun:
         return cls(reading, [{} for _ in waiting])
 
 
-def draft_trees(begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Sequence[Coin]) -> Drafted:
+def draft_trees(
+    begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Sequence[Coin], texts: Sequence[TextSoFar] = ()
+) -> Drafted:
     """Draft one tree a sequence: in each pass the model reads what the drawings have come to miss.
 
-    coins: one for each sequence. A layer that the scheme foresees is one pass. Raises what `drawing` raises.
+    coins: one for each sequence. texts: before the trees, as in `RowsOf.rows`.
+    A layer that the scheme foresees is one pass. Raises what `drawing` raises.
     """
     known, reading = begun.known, begun.reading
     drawings = [drawing(scheme, rows_of.vocab_size, coin, rows) for coin, rows in zip(coins, known, strict=True)]
@@ -226,7 +229,7 @@ def draft_trees(begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Seque
         wanted = advance(drawings, trees)
         passes = [count + bool(contexts) for count, contexts in zip(passes, wanted, strict=True)]
         if any(wanted):
-            vectors = rows_of.vectors(rows_of.rows(reading.read(wanted)))
+            vectors = rows_of.vectors(rows_of.rows(reading.read(wanted), wanted, texts))
             for rows, contexts, portion in zip(known, wanted, vectors, strict=True):
                 rows.update(zip(contexts, portion, strict=False))
     return Drafted(

@@ -76,32 +76,49 @@ def check_ways(config: Any, extra: dict[str, Any]) -> None:
         raise InvalidInput("past_key_values: the loop keeps caches of its own; give the whole text as input_ids")
 
 
-def warp_of(processors: Sequence[Any]) -> Sampling:
+#: What the loop applies, in the order of `generate`: the class, our name, and its attribute.
+_APPLIED = {
+    "RepetitionPenaltyLogitsProcessor": ("repetition_penalty", "penalty"),
+    "NoRepeatNGramLogitsProcessor": ("no_repeat_ngram_size", "ngram_size"),
+    "MinLengthLogitsProcessor": ("min_new_tokens", "min_length"),
+    "MinNewTokensLengthLogitsProcessor": ("min_new_tokens", "min_new_tokens"),
+    "TemperatureLogitsWarper": ("temperature", "temperature"),
+    "TopKLogitsWarper": ("top_k", "top_k"),
+    "TopPLogitsWarper": ("top_p", "top_p"),
+    "MinPLogitsWarper": ("min_p", "min_p"),
+    "TypicalLogitsWarper": ("typical_p", "mass"),
+}
+
+
+def warp_of(processors: Sequence[Any], width: int, names: Sequence[str]) -> Sampling:
     """These processors of logits as a `Sampling` for both models; raises `InvalidInput` for one that is not supported.
 
-    They are those that `generate` made of its settings. Without sampling there are none, and the caller is greedy.
+    They are those that `generate` made of its settings. Without sampling none has a temperature, and the caller is
+    greedy. width: of the prompts with their padding; names: of the tokens, by which masks know them.
     """
-    fields = {
-        "TemperatureLogitsWarper": "temperature",
-        "TopKLogitsWarper": "top_k",
-        "TopPLogitsWarper": "top_p",
-        "MinPLogitsWarper": "min_p",
-        "TypicalLogitsWarper": "typical_p",
-    }
-    order = [*fields, "LogitNormalization"]  # the last one changes no probability
-    names = [type(each).__name__ for each in processors]
-    for name in names:
-        if name not in order:
-            raise InvalidInput(
-                f"generate asks for {name}; the loop applies {', '.join(fields.values())} to both models and no more"
-            )
-    if names != [name for name in order if name in names]:
-        raise InvalidInput(f"generate asks for {', '.join(names)}; the loop applies each once, temperature first")
-    given = {
-        fields[name]: each.mass if name == "TypicalLogitsWarper" else getattr(each, fields[name])
-        for name, each in zip(names, processors, strict=True)
-        if name in fields
-    }
+    order = [*_APPLIED, "LogitNormalization"]  # the last one changes no probability
+    kinds = [type(each).__name__ for each in processors]
+    for kind in kinds:
+        if kind not in order:
+            ours = ", ".join(dict.fromkeys(name for name, _ in _APPLIED.values()))
+            raise InvalidInput(f"generate asks for {kind}; the loop applies {ours} to both models and no more")
+    if kinds != [kind for kind in order if kind in kinds]:
+        raise InvalidInput(
+            f"generate asks for {', '.join(kinds)}; the loop applies each once, in the order of generate"
+        )
+    given: dict[str, Any] = {}
+    for kind, each in zip(kinds, processors, strict=True):
+        name, attribute = _APPLIED.get(kind, ("", ""))
+        if name == "min_new_tokens":
+            ends = each.eos_token_id.tolist()
+            if len(ends) != 1:
+                raise InvalidInput(f"{attribute} with {len(ends)} tokens that end a text; give one eos_token_id")
+            least = getattr(each, attribute) - (width if attribute == "min_length" else 0)
+            given |= {"eos": names[ends[0]], name: max(least, given.get(name, 0))}
+        elif name:
+            given[name] = getattr(each, attribute)
+        if isinstance(getattr(each, "prompt_ignore_length", None), int):
+            raise InvalidInput("prompt_ignore_length: the loop's repetition_penalty is of the whole text; leave it out")
     return Sampling(**given)
 
 
@@ -203,11 +220,11 @@ class Generating:
         stream = _handed("streamer") if streamer is None else streamer
         check_ways(generation_config, extra)
         sampling = bool(generation_config.do_sample)
-        warp = warp_of(logits_processor)
         pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
+        warp = warp_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        target, keep = warp if sampling else Sampling(0), self.monitor is not None
+        target, keep = warp if sampling else replace(warp, temperature=0.0), self.monitor is not None
         used = Samplings(**target.settings, draft=self.draft_sampling)
         loop: Loop | SwitchingLoop
         if self.trials is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
-from draftproof.experiments.models.loop.loop import Block, Loop, State
+from draftproof.experiments.models.loop.loop import Block, Loop, State, text_so_far
 from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, coin_of_each
@@ -175,7 +175,8 @@ def autoregressive(
     """
     check_prompt(pair, prompt, max_new_tokens)
     model = pair.draft if draft else pair.target
-    rows_of, watch = RowsOf(warp.of("draft" if draft else "target"), pair.vocab_size, vectors), Stopwatch(pair.device)
+    role, watch = "draft" if draft else "target", Stopwatch(pair.device)
+    rows_of, text = RowsOf(warp.of(role), pair.vocab_size, vectors, role), text_so_far(pair, warp, prompt)
     started = watch.now()
     tokens: list[int] = []
     with within_memory("generating token by token", pair.device):
@@ -185,11 +186,11 @@ def autoregressive(
                 cache = model(input_ids=unread[:, :-1], use_cache=True).past_key_values
         unread = unread[:, -1:]
         while len(tokens) < max_new_tokens and not (tokens and tokens[-1] in stop):
-            with watch.part("draft" if draft else "target"):
+            with watch.part(role):
                 output = model(input_ids=unread, past_key_values=cache, use_cache=True)
-                cache, rows = output.past_key_values, rows_of.rows(output.logits[:, -1:])
+                cache, rows = output.past_key_values, rows_of.rows(output.logits[:, -1:], [[()]], [text])
             with watch.part("verify"):
                 tokens.append(coin.choose(rows_of.vectors(rows)[0, 0]))
-                unread = torch.tensor([tokens[-1:]], device=pair.device)
+                unread, text = torch.tensor([tokens[-1:]], device=pair.device), text.after((tokens[-1],))
     blocks = tuple(Block((), token) for token in tokens)
     return Generation(cut(tokens, max_new_tokens, stop), blocks, watch.seconds, watch.now() - started)

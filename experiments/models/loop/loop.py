@@ -19,7 +19,7 @@ from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_tr
 from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.supported import check_pair, check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
-from draftproof.experiments.models.loop.vectors import RowsOf, TreeRows, coin_of_each
+from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.hidden import features_of, reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
@@ -61,23 +61,25 @@ class State:
     """`B` sequences between two blocks, with the caches of both models.
 
     waiting: for each sequence the tokens that the draft has not read yet; the target has not read the last of them.
-    features: for each sequence the target's features before these tokens, shape `(w, H)`; empty where the draft reads
-    none.
+    texts: of each sequence. features: for each sequence the target's features before these tokens, shape `(w, H)`;
+    empty where the draft reads none.
     """
 
     target: ModelCache
     draft: ModelCache
     waiting: tuple[Context, ...]
+    texts: tuple[TextSoFar, ...]
     features: tuple[torch.Tensor, ...] = ()
 
     def repeated(self, copies: int) -> State:
         caches = self.target.repeated(copies), self.draft.repeated(copies)
-        return State(*caches, self.waiting * copies, self.features * copies)
+        return State(*caches, self.waiting * copies, self.texts * copies, self.features * copies)
 
     def only(self, places: Sequence[int]) -> State:
         waiting = tuple(self.waiting[place] for place in places)
         features = tuple(self.features[place] for place in places) if self.features else ()
-        return State(self.target.only(places), self.draft.only(places), waiting, features)
+        texts = tuple(self.texts[place] for place in places)
+        return State(self.target.only(places), self.draft.only(places), waiting, texts, features)
 
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
@@ -85,6 +87,7 @@ class State:
             ModelCache.joined([state.target for state in states]),
             ModelCache.joined([state.draft for state in states]),
             tuple(waiting for state in states for waiting in state.waiting),
+            tuple(text for state in states for text in state.texts),
             tuple(features for state in states for features in state.features),
         )
 
@@ -93,13 +96,14 @@ class State:
 class Made:
     """A step before the caches are trimmed. rows: for each sequence `p` at the root and at every drafted node.
 
-    features: those of the target's pass, shape `(B, n, H)`, where the draft reads them.
+    texts: before the block. features: those of the target's pass, shape `(B, n, H)`, where the draft reads them.
     """
 
     drafted: Drafted
     rows: list[TreeRows]
     reading: Reading
     verdicts: list[Verdict]
+    texts: tuple[TextSoFar, ...]
     features: torch.Tensor | None = None
 
 
@@ -131,7 +135,7 @@ class Loop:
         size = self.pair.vocab_size
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
         object.__setattr__(self, "rows_of", RowsOf(self.warp.of("target"), size, self.vectors))
-        object.__setattr__(self, "draft_rows_of", RowsOf(self.warp.of("draft"), size, self.vectors))
+        object.__setattr__(self, "draft_rows_of", RowsOf(self.warp.of("draft"), size, self.vectors, "draft"))
         object.__setattr__(self, "library", is_library(self.verifier))
         check_pair(self.pair)
 
@@ -148,16 +152,17 @@ class Loop:
 
     def _started(self, prompt: Sequence[int]) -> State:
         waiting, device = ((int(prompt[-1]),),), self.pair.device
+        texts = (text_so_far(self.pair, self.warp, prompt),)
         if not reads_features(self.pair.draft):
             target, draft = (prompt_cache(self.pair.model(role), prompt[:-1], device) for role in ROLES)
-            return State(target, draft, waiting)
+            return State(target, draft, waiting, texts)
         with features_of(self.pair.target) as found:
             target = prompt_cache(self.pair.target, prompt[:-1], device)
         width = self.pair.draft.config.hidden_size
         features = found[0] if found else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
         before = pad(features, (0, 0, 1, 0))  # zeros before the first token
         draft = prompt_cache(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
-        return State(target, draft, waiting, (before[0, -1:],))
+        return State(target, draft, waiting, texts, (before[0, -1:],))
 
     @torch.inference_mode()
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
@@ -179,13 +184,13 @@ class Loop:
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
         """One tree of every sequence; begun: a first pass of the draft that was already made."""
         begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
-        return draft_trees(begun, self.scheme, self.draft_rows_of, coin_of_each(coin, len(state.waiting)))
+        return draft_trees(begun, self.scheme, self.draft_rows_of, coin_of_each(coin, len(state.waiting)), state.texts)
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
         reading = Reading(self.pair.target, state.target, [tokens[-1:] for tokens in state.waiting])
         contexts = [[(), *nodes_of(tree)] for tree in drafted.trees]
-        vectors = self.rows_of.vectors(self.rows_of.rows(reading.read(contexts)))
+        vectors = self.rows_of.vectors(self.rows_of.rows(reading.read(contexts), contexts, state.texts))
         size = self.pair.vocab_size
         known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(size, each) for each in known], reading
@@ -206,7 +211,7 @@ class Loop:
             rows, reading, features = self._read(state, drafted)
         with self.watch.part("verify"):
             verdicts = [self._verify(drafted, each, p, coins[each]) for each, p in enumerate(rows)]
-        return Made(drafted, rows, reading, verdicts, features)
+        return Made(drafted, rows, reading, verdicts, state.texts, features)
 
     def after(self, made: Made) -> State:
         """The state after the block: both caches hold the text and the accepted path, not the correction."""
@@ -214,7 +219,12 @@ class Loop:
             accepted = [verdict.accepted for verdict in made.verdicts]
             draft, unread = made.drafted.reading.kept(accepted)
             waiting = [(*before, verdict.correction) for before, verdict in zip(unread, made.verdicts, strict=True)]
-            return State(made.reading.kept(accepted)[0], draft, tuple(waiting), _features_after(made, accepted))
+            texts = tuple(
+                text.after((*verdict.accepted, verdict.correction))
+                for text, verdict in zip(made.texts, made.verdicts, strict=True)
+            )
+            cache, features = made.reading.kept(accepted)[0], _features_after(made, accepted)
+            return State(cache, draft, tuple(waiting), texts, features)
 
     def described(self, made: Made) -> list[Block]:
         return [
@@ -233,6 +243,13 @@ class Loop:
         verdict = guarded(self.verifier, root, self.library)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
+
+
+def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int]) -> TextSoFar:
+    """A prompt, with the masks of what follows."""
+    tokens = tuple(map(int, prompt))
+    masked = [role for role in ROLES if warp.of(role).masked]
+    return TextSoFar(tokens, {role: warp.of(role).masks(pair.vocab_size, tokens, pair.token_names) for role in masked})
 
 
 def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tensor, ...]:

@@ -1,6 +1,8 @@
 """Turns logits into the rows of drafting and verifiers (float64, sampling applied), and makes their coins."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +12,8 @@ import torch
 
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.instances.masks import Masks
+from draftproof.simulator.instances.sampling import Sampling, dead_end
 from draftproof.simulator.protocol import Coin, Context, Vector
 
 VECTORS = ("numpy", "torch")
@@ -34,30 +37,79 @@ class TreeRows:
 
 
 @dataclass(frozen=True)
+class TextSoFar:
+    """A text with its prompt. masks: of each model that has some, by role, as they stand behind it."""
+
+    tokens: Context
+    masks: Mapping[str, Masks] = field(default_factory=dict)
+
+    def after(self, tokens: Context) -> TextSoFar:
+        return TextSoFar(self.tokens + tokens, {role: each.after(tokens) for role, each in self.masks.items()})
+
+
+@dataclass(frozen=True)
 class RowsOf:
     """How logits become rows.
 
     warp: temperature and the rest, of one model. vocab_size: logits beyond it are cut off.
-    kind: "numpy" (on the host) or "torch" (where the models are).
+    kind: "numpy" (on the host) or "torch" (where the models are). role: of the model.
     Raises `InvalidInput` for another kind.
     """
 
     warp: Sampling
     vocab_size: int
     kind: str = "numpy"
+    role: str = "target"
 
     def __post_init__(self) -> None:
         check_vectors(self.kind)
-        self.warp.refuse_masks()
-        if self.warp.repetition_penalty is not None:
-            raise InvalidInput(
-                "repetition_penalty depends on the whole text, which the loop does not keep; leave it out"
-            )
 
-    def rows(self, logits: torch.Tensor) -> torch.Tensor:
-        """The rows of logits of shape `(B, n, V)` or wider, in float64, where the models are."""
-        rows: torch.Tensor = self.warp.of_logits(logits[..., : self.vocab_size])
+    def rows(
+        self, logits: torch.Tensor, contexts: Sequence[Sequence[Context]] = (), texts: Sequence[TextSoFar] = ()
+    ) -> torch.Tensor:
+        """The rows of logits of shape `(B, n, V)` or wider, in float64, where the models are.
+
+        contexts: for each sequence those that the logits come after, at most `n`; texts: those before its tree. They
+        matter for a penalty and for masks. Raises `InvalidInput` where masks leave nothing after a context that is
+        drawn.
+        """
+        logits = logits[..., : self.vocab_size]
+        if not self.warp.depends_on_text:
+            rows: torch.Tensor = self.warp.of_logits(logits)
+            return rows
+        before, allowed = None, None
+        if self.warp.repetition_penalty is not None:
+            whole = [[text.tokens + context for context in each] for text, each in zip(texts, contexts, strict=True)]
+            longest = max(len(tokens) for each in whole for tokens in each)
+            before = torch.zeros(*logits.shape[:2], longest, dtype=torch.long)
+            for sequence, each in enumerate(whole):
+                for place, tokens in enumerate(each):  # to one length, with a token that is in the text anyway
+                    before[sequence, place] = torch.tensor(tokens + tokens[:1] * (longest - len(tokens)))
+            before = before.to(logits.device)
+        if self.warp.masked:
+            allowed = self._allowed(logits, contexts, texts)
+        closed = None if allowed is None else ~allowed.any(-1)
+        rows = self.warp.of_logits(
+            logits, texts=before, allowed=None if allowed is None or closed is None else allowed | closed[..., None]
+        )
+        for sequence, place in [] if closed is None else closed.nonzero().tolist():
+            places = {context: at for at, context in enumerate(contexts[sequence])}
+            context = contexts[sequence][place]
+            steps = [(places.get(context[:at]), token) for at, token in enumerate(context)]
+            if all(at is None or rows[sequence, at, token] > 0 for at, token in steps):
+                raise dead_end(context)
         return rows
+
+    def _allowed(
+        self, logits: torch.Tensor, contexts: Sequence[Sequence[Context]], texts: Sequence[TextSoFar]
+    ) -> torch.Tensor:
+        allowed = torch.ones(logits.shape, dtype=torch.bool)
+        for sequence, (each, text) in enumerate(zip(contexts, texts, strict=True)):
+            for place, context in enumerate(each):
+                following = text.masks[self.role].allowed(context)
+                if following is not None:
+                    allowed[sequence, place] = torch.tensor(following)
+        return allowed.to(logits.device) & (logits > -float("inf"))
 
     def vectors(self, rows: torch.Tensor) -> Any:
         """The same rows as the vectors that coins and verifiers take."""

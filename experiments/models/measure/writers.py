@@ -52,15 +52,18 @@ def ignored_generation_settings(setting: Setting) -> Iterator[None]:
 
 def sampling_of(warp: Sampling) -> dict[str, Any]:
     """The arguments of `generate` for this sampling; none is left to its default."""
-    if warp.bits is not None or warp.ties != "last":
+    others = [name for name in ("bits", "ties", "eos", "table", "regex") if name in warp.settings]
+    if others:
         raise InvalidInput(
-            f"generate of transformers, the baseline, does not sample with {warp}; leave out bits and ties"
+            f"generate of transformers, the baseline, does not sample with {warp}; leave out {', '.join(others)}"
         )
+    of_text = ("repetition_penalty", "no_repeat_ngram_size")
+    kept = {name: value for name in of_text if (value := getattr(warp, name)) is not None}
     if warp.greedy:
-        return {"do_sample": False}
+        return {"do_sample": False, **kept}
     top_p = 1.0 if warp.top_p is None else warp.top_p
-    others = {name: value for name in ("min_p", "typical_p") if (value := getattr(warp, name)) is not None}
-    return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p, **others}
+    kept |= {name: value for name in ("min_p", "typical_p") if (value := getattr(warp, name)) is not None}
+    return {"do_sample": True, "temperature": warp.temperature, "top_k": warp.top_k or 0, "top_p": top_p, **kept}
 
 
 def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number: int) -> Turn:

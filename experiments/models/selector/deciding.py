@@ -148,7 +148,7 @@ class PolicyLoop:
         with within_memory("making a block", pair.device):
             with self._own.part("draft"):
                 begun = Begun.nothing(pair.draft, state.draft, state.waiting)
-                rows = rows_of.vectors(rows_of.rows(begun.reading.read([[()]])))
+                rows = rows_of.vectors(rows_of.rows(begun.reading.read([[()]]), [[()]], state.texts))
                 begun.known[0][()] = rows[0][0]
             with self._own.part("choose"):
                 action = self._chooser(self._input(standing, begun.reading.sight[0][()], rows[0][0]))

@@ -41,12 +41,14 @@ def test_a_regular_expression_is_written_last_with_its_commas(draftproof):
     assert "regex '((' cannot be read: missing )" in refused.err
 
 
-@pytest.mark.parametrize("command", [("validate", "naive"), ("choose",)])
-def test_models_take_no_masks(draftproof, command, tmp_path):
+@pytest.mark.parametrize("name", ["bits", "eos", "table", "regex"])
+def test_choose_takes_what_its_baseline_does(draftproof, name, tmp_path):
     pytest.importorskip("torch", reason="the extra `models` is not installed")
-    refused = draftproof(*command, "--pair", tmp_path, "--sampling", "no_repeat_ngram_size=2")
+    value = {"bits": "4", "eos": "2", "table": "000", "regex": "0*"}[name]
+    refused = draftproof("choose", "--pair", tmp_path, "--sampling", f"{name}={value}")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "masks (no-repeat-ngram-size 2) are not applied in the loop of generation" in refused.err
+    assert f"generate of transformers, the baseline, does not sample with {name}" in refused.err
+    assert f"leave out {name}" in refused.err
 
 
 def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, tmp_path):

@@ -1,10 +1,8 @@
 """A pair whose draft is sampled otherwise than its target: rows, trees and texts."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 from draftproof.experiments.models.expect.tables import pair_tables
@@ -13,7 +11,6 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
@@ -43,8 +40,3 @@ def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair])
     loop = Loop(pair, make("naive"), SCHEME, APART)
     taken = np.mean([block.depth for block in many_blocks(loop, ROOT, runs, coin_for("numpy", 1))])
     assert abs(taken + 1 - float(exact.block_efficiency)) < 5 / np.sqrt(runs) / 2  # five standard errors of a coin
-
-
-def test_a_penalty_is_refused_by_the_loop(random_pair: Callable[..., Any]) -> None:
-    with pytest.raises(InvalidInput, match="repetition_penalty depends on the whole text"):
-        Loop(random_pair(vocab=3), make("naive"), SCHEME, Sampling(repetition_penalty=1.2))

@@ -186,7 +186,8 @@ class Nothing(LogitsProcessor):
     [
         ({"num_beams": 2}, "generate with num_beams=2 is another way"),
         ({"prompt_lookup_num_tokens": 2}, "generate with prompt_lookup_num_tokens=2 is another way"),
-        ({"repetition_penalty": 1.1}, "generate asks for RepetitionPenaltyLogitsProcessor; the loop applies"),
+        ({"bad_words_ids": [[1]]}, "generate asks for NoBadWordsLogitsProcessor; the loop applies"),
+        ({"min_new_tokens": 2, "eos_token_id": [1, 2]}, "min_length with 2 tokens that end a text; give one"),
         ({"do_sample": True, "epsilon_cutoff": 0.1}, "generate asks for EpsilonLogitsWarper"),
         ({"logits_processor": [Nothing()]}, "generate asks for Nothing"),
         (

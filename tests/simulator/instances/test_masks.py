@@ -206,18 +206,14 @@ def test_tokens_of_several_letters_move_an_automaton_letter_by_letter():
         Sampling.parse("eos=c").masks(5, names=names)
 
 
-def test_a_long_text_is_known_from_its_last_context_alone():
-    masks, generator, text = (
-        Sampling.parse("table=01-/-10,no_repeat_ngram_size=5").masks(3),
-        np.random.default_rng(0),
-        (),
-    )
-    for _ in range(20):
-        text += (int(generator.choice(np.flatnonzero(masks.allowed(text)))),)
-        masks.forget_before(text)
-        whole = Sampling.parse("table=01-/-10,no_repeat_ngram_size=5").masks(3)
-        assert masks.allowed(text) == whole.allowed(text)
-        assert len(masks._known) == 2
+@pytest.mark.parametrize(
+    "mask", ["table=01-/-10", "no_repeat_ngram_size=2", "eos=1,stop_strings=20|0,min_new_tokens=3"]
+)
+def test_masks_behind_a_context_are_those_of_the_whole_text(mask):
+    masks = Sampling.parse(mask).masks(3, (2, 0, 1))
+    for before, context in product(contexts(3, 3), contexts(3, 2)):
+        assert masks.after(before).allowed(context) == masks.allowed(before + context)
+        assert masks.after(before).after(context).allowed(()) == masks.allowed(before + context)
 
 
 def test_tokens_without_mass_are_named_where_the_context_is_drawn():

@@ -1,0 +1,134 @@
+"""Penalties and masks, whose rows depend on the text: in the loop, in its predictions, and in transformers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers.generation.logits_process import LogitsProcessorList, RepetitionPenaltyLogitsProcessor
+
+from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.loop.generate_with import generate_with
+from draftproof.experiments.models.loop.generation import autoregressive, generate
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.simulator import Delayed
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling, Samplings
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import make
+
+ROOT, SCHEME = [1, 2, 0, 2], Delayed(2, 1, 1)
+PENALTY = "repetition_penalty=1.7,temperature=.8"
+MASKS = "no_repeat_ngram_size=2,eos=3,min_new_tokens=1,stop_strings=12"
+TEXTS = {
+    "penalty": (PENALTY, None),
+    "masks": (MASKS, None),
+    "masked target": (MASKS, ""),
+    "masked draft": (PENALTY, MASKS),
+    "grammar": ("top_p=.95,table=0012/1--2/2222", "table=0000"),
+}
+
+
+def seen_in_loop(pair: Pair, warp: Samplings, blocks: int = 12) -> list[tuple[list[int], Any, Any]]:
+    """The texts of some blocks, with the rows before each token that the loop has used."""
+    loop, coin = Loop(pair, make("traversal"), SCHEME, warp, keep_rows=True), coin_for("numpy", 5)
+    state, text, found = loop.start(ROOT, 100), list(ROOT), []
+    for _ in range(blocks):
+        [block], state = loop.step(state, coin)
+        for token, (p, q) in zip(block.tokens, block.rows, strict=True):
+            found.append((list(text), p, q))
+            text.append(token)
+        assert state.texts[0].tokens == tuple(text)
+    return found
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_rows_of_the_loop_are_those_of_whole_texts(random_pair: Callable[..., Pair], name: str) -> None:
+    pair, warp = random_pair(vocab=4, dtype=torch.float64, noise=0.5), Samplings.of_options(*TEXTS[name])
+    compared = 0
+    for text, p, q in seen_in_loop(pair, warp):
+        for role, row in (("target", p), ("draft", q)):
+            if row is not None:
+                expected = pair.rows(role, [text], warp, root=len(ROOT))[0].numpy()
+                assert np.allclose(row, expected, atol=1e-12)
+                compared += 1
+    assert compared > 20
+
+
+def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pair]) -> None:
+    pair, warp = random_pair(vocab=8, dtype=torch.float64), Sampling.parse("repetition_penalty=1.7,top_p=.9")
+    steps = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(1.7)])
+    for text, p, _ in seen_in_loop(pair, warp):  # type: ignore[arg-type]
+        scores = steps(torch.tensor([text]), pair.logits("target", [text]))
+        assert np.allclose(p, Sampling(top_p=0.9).of_logits(scores)[0].numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("verifier", ["naive", "traversal"])
+def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair], name: str, verifier: str) -> None:
+    pair, warp, runs = random_pair(vocab=4, dtype=torch.float64), Samplings.of_options(*TEXTS[name]), 1_000
+    target, draft = pair_tables(pair, warp, ROOT, 2)
+    exact = check(make(verifier), target, draft, SCHEME, FLOAT64.name)
+    assert exact.lossless
+    loop = Loop(pair, make(verifier), SCHEME, warp)
+    blocks = many_blocks(loop, ROOT, runs, coin_for("numpy", 1))
+    taken, spread = np.mean([block.depth for block in blocks]), float(exact.metrics.variance) ** 0.5
+    assert abs(taken + 1 - float(exact.block_efficiency)) <= 5 * spread / np.sqrt(runs) + 1e-9
+    first = np.bincount([block.tokens[0] for block in blocks], minlength=4) / runs
+    assert abs(first - target.row(())).max() < 5 * 0.5 / np.sqrt(runs)  # five standard errors of a coin
+    assert not first[target.row(()) == 0].any()
+
+
+def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(random_pair: Callable[..., Pair]) -> None:
+    pair = random_pair(vocab=4, dtype=torch.float64, noise=0.5)
+    for masks in ("no_repeat_ngram_size=3", "table=01-1/-10-"):
+        warp = Sampling.parse(f"temperature=0,{masks}")
+        alone = autoregressive(pair, ROOT, warp, coin_for("numpy", 0), 20).tokens
+        ours = generate(pair, make("traversal"), Delayed(2, 1, 2), ROOT, warp, coin_for("numpy", 0), 20).tokens
+        assert ours == alone
+        state = warp.masks(4, tuple(ROOT))
+        for place, token in enumerate(ours):
+            allowed = state.allowed(ours[:place])
+            assert allowed is not None
+            assert allowed[token]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"repetition_penalty": 1.7},
+        {"no_repeat_ngram_size": 2},
+        {"min_new_tokens": 6, "eos_token_id": 2},
+        {"min_length": 9, "eos_token_id": 2},
+        {"repetition_penalty": 1.3, "no_repeat_ngram_size": 3, "min_new_tokens": 4, "eos_token_id": 1},
+    ],
+    ids="-".join,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_generate_writes_as_without_drafts(random_pair: Callable[..., Any], asked: dict[str, Any]) -> None:
+    pair = random_pair(vocab=40, dtype=torch.float64, noise=0.5)
+    for prompt in ([1, 2, 1], [5, 6, 7, 5, 6]):
+        given = {"do_sample": False, "max_new_tokens": 12, "pad_token_id": 0, **asked}
+        ids = torch.tensor([prompt])
+        expected = pair.target.generate(ids, **given)
+        drafted = {"assistant_model": pair.draft, "custom_generate": generate_with("traversal", Delayed(2, 1, 2))}
+        assert torch.equal(pair.target.generate(ids, **given, **drafted), expected)
+
+
+def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it(
+    random_pair: Callable[..., Pair],
+) -> None:
+    pair = random_pair(vocab=4, dtype=torch.float64)
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 1), Samplings.of_options("table=1111/----!", ""))
+    with pytest.raises(InvalidInput, match=r"no token can follow .: the masks allow none; add eos=TOKEN"):
+        loop.blocks(loop.start(ROOT), coin_for("numpy", 0))
+    likeliest = int(pair.rows("target", [ROOT]).argmax())
+    moves = "".join("0" if token == likeliest else "1" for token in range(4))
+    never = Samplings.of_options(f"top_k=1,table={moves}/----!", "")
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 1), never)
+    blocks = many_blocks(loop, ROOT, 50, coin_for("numpy", 0))
+    assert {block.tokens[0] for block in blocks} == {likeliest}
