@@ -122,7 +122,7 @@ def _digest(row: Row) -> str:
 
 def cells(row: Row) -> dict[str, Any]:
     """One row as cells: for laws and bounds the columns `COLUMNS`, for other kinds every field that is no container."""
-    kind = row.get("kind")
+    kind = str(row.get("kind"))
     if kind not in _QUESTIONS:
         return {name: value for name, value in row.items() if isinstance(value, str | int | float)}
     source, scheme, shape = row["source"], row["scheme"], shape_fields(row)
