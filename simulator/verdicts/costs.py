@@ -19,10 +19,11 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.enumeration import assert_function, estimate_size
 from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_structure_agrees, run
+from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
-from draftproof.simulator.structures import offered
+from draftproof.simulator.structures import Layered, offered
 from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
 
 #: Enumerations of more runs are refused unless the caller allows more.
@@ -156,7 +157,13 @@ class Costing:
         return self.clock() - started
 
     def _trial(self, scheme: Delayed, vocab_size: int, most: float) -> Delayed:
-        """The deepest shape within this one whose evaluation has at most so many steps."""
+        """The deepest shape within this one whose evaluation has at most so many steps.
+
+        Layers of one path take no time, so that of several it is the deepest with all branches from the root on.
+        """
+        if scheme.K > 1 and isinstance(structure_of(self.verifier, scheme), Layered):
+            shapes = [Delayed(scheme.K, 0, length) for length in range(1, scheme.L2 + 1)]
+            return [shapes[0], *(shape for shape in shapes if steps(self.verifier, shape, vocab_size) <= most)][-1]
         return deepest(scheme, lambda shape: steps(self.verifier, shape, vocab_size) <= most) or Delayed(1, 0, 0)
 
 

@@ -16,13 +16,16 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.output import number_fields
-from draftproof.experiments.shared.progress import counted, named_errors
+from draftproof.experiments.shared.progress import counted, duration, named_errors
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Check, Evaluator
+
+#: Before a comparison with a row of more seconds that row is named.
+LONG = 60.0
 
 
 class RowBuilder:
@@ -134,7 +137,11 @@ def _steps(cells: Sequence[Cell]) -> str:
     programs = sum(cell.cost.steps for cell in cells if cell.cost.engine == "bound")
     steps = sum(cell.cost.steps for cell in cells) - runs - programs
     amounts = ((runs, "run", ""), (steps, "step", " of structured engines"), (programs, "program", " for the optimum"))
-    return ", ".join(counted(amount, noun) + of for amount, noun, of in amounts if amount) or "nothing to do"
+    said = [counted(amount, noun) + of for amount, noun, of in amounts if amount]
+    longest = max(cells, key=lambda cell: cell.cost.seconds, default=None)
+    if longest is not None and longest.verifier is not None and longest.cost.seconds > LONG:
+        said.append(f"the longest {longest.verifier.label} on {longest.scheme}, {duration(longest.cost.seconds)}")
+    return ", ".join(said) or "nothing to do"
 
 
 def _root_fields(root: Case, result: Check) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from draftproof.simulator.laws.structured.size import (
     structured_work,
 )
 from draftproof.simulator.verdicts import lossless as lossless_module
+from draftproof.simulator.verdicts.costs import Costing
 from draftproof.simulator.verdicts.lossless import Evaluator, check
 from draftproof.verifiers import make
 
@@ -289,3 +290,15 @@ def test_where_states_collapse_no_law_above_a_mebibyte_is_kept() -> None:
             kept.append(law.bytes)
     assert any(2**20 < size <= 1.5 * 2**20 for size in kept)
     assert any(2**19 < size <= 2**20 for size in kept)
+
+
+@pytest.mark.parametrize("scheme", [Delayed(2, 0, 4), Delayed(3, 1, 3)])
+def test_the_time_of_layers_is_estimated_from_trees_with_as_many_branches(scheme: Delayed) -> None:
+    """The clock counts seconds of 1 for every call, so each trial takes one."""
+    now, known = iter(range(100)), dict[Any, float]()
+    given = FAMILIES["dirichlet"].instance(3, scheme.depth, np.random.default_rng(0), 2**16, FLOAT64)
+    costing = Costing(Evaluator(make("layer_transport"), "float64"), "it", lambda: float(next(now)), False, 1e6, known)
+    cost = costing.cost(scheme, [(given.target, given.draft)])
+    [trial] = [shape for shape in known if isinstance(shape, Delayed)]
+    assert (trial.K, trial.L1) == (scheme.K, 0)
+    assert cost.seconds == cost.steps / steps(make("layer_transport"), trial, 3) + known["call"]
