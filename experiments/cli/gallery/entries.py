@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.cli.gallery import planted
 from draftproof.experiments.cli.gallery.adapters import (
     distill_spec,
     eagle,
@@ -29,7 +30,7 @@ class Entry:
 
     repository: owner/name. commit: of the file that was measured. build: from the folder of a checkout and the path to
     the function. scheme: its drafts, None for the default ones. cases: default instances that the function is made for,
-    None for all. text, witness: for a lossy one.
+    None for all. text, witness: for a lossy one. twin: of a planted bug the entry without it.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     witness: str = ""
+    twin: str = ""
 
     @property
     def folder(self) -> str:
@@ -147,3 +149,27 @@ leaf below the first child, mends it.""",
         witness="traversal_order.txt",
     ),
 )  # fmt: skip
+
+
+def _planted(name: str, function: str, masks: str, twin: str = "", length: int | None = None) -> Entry:
+    """A function of `planted`; length: of the texts of a loop, None for a verifier of two drafts."""
+    interface, scheme = ("chain", Delayed(1, 0, 2)) if length is None else ("loop", SelfDrafted(length))
+    options = {"library": "python", "arithmetic": "rational", "processing": masks}
+    built, what = getattr(planted, function), str(getattr(planted, function).__doc__)
+    place = ("draftproof", "", planted.__name__, what, lambda *_: built, interface, scheme, ("three_tokens",), options)
+    return Entry(name, *place, twin=twin)
+
+
+_GRAMMAR, _SHORTEST = "table=01-/-10", "eos=2,min_new_tokens=2"
+#: Bugs put there on purpose, and what they are without them.
+PLANTED = (
+    _planted("mask-late", "late", _GRAMMAR, "masks"),
+    _planted("mask-of-first", "once", _GRAMMAR, "masks"),
+    _planted("mask-bonus", "bonus", _GRAMMAR, "masks"),
+    _planted("mask-correction", "correction", _GRAMMAR, "masks"),
+    _planted("masks", "right", _GRAMMAR),
+    _planted("mask-kept", "stale_loop", _GRAMMAR, "masks-loop", length=3),
+    _planted("masks-loop", "right_loop", _GRAMMAR, length=3),
+    _planted("mask-counter", "stale_counter", _SHORTEST, "masks-counter", length=2),
+    _planted("masks-counter", "right_counter", _SHORTEST, length=2),
+)

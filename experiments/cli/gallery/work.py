@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli.audit.work import Report, run_audit
-from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
+from draftproof.experiments.cli.gallery import planted
+from draftproof.experiments.cli.gallery.entries import ENTRIES, PLANTED, Entry
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.errors import InvalidInput
@@ -45,9 +46,10 @@ class Outcome:
 
 def entry_named(name: str) -> Entry:
     """The entry of that name; raises `InvalidInput` for any other."""
-    named = next((entry for entry in ENTRIES if entry.name == name), None)
+    named = next((entry for entry in (*ENTRIES, *PLANTED) if entry.name == name), None)
     if named is None:
-        raise InvalidInput(f"the gallery has no {name!r}; choose {', '.join(entry.name for entry in ENTRIES)}")
+        known = ", ".join(entry.name for entry in (*ENTRIES, *PLANTED))
+        raise InvalidInput(f"the gallery has no {name!r}; choose {known}")
     return named
 
 
@@ -59,7 +61,7 @@ def measured() -> dict[str, Outcome]:
 def record(outcomes: Mapping[str, Outcome]) -> None:
     """Write these outcomes, and keep the recorded ones of other entries."""
     kept = {**(measured() if MEASURED.exists() else {}), **outcomes}
-    rows = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
+    rows = [asdict(kept[entry.name]) for entry in (*ENTRIES, *PLANTED) if entry.name in kept]
     MEASURED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
@@ -85,6 +87,8 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
 
 def source_of(entry: Entry, folder: Path) -> str:
     """The hash or the version of the audited code."""
+    if entry in PLANTED:
+        return "sha256 " + hashlib.sha256(Path(str(planted.__file__)).read_bytes()).hexdigest()[:16]
     if entry.is_installed:
         package = entry.path.partition(".")[0]
         return f"{package} {version(package)}"

@@ -76,6 +76,12 @@ CATALOGUE: Sequence[Entry] = (
     Entry("mask of another row", "a mask is put on the row of another position", masked.wrong_row, whole=True),
     Entry("bonus token unmasked", "the token after the last draft has no mask", masked.bonus_unmasked, whole=True),
     Entry(
+        "correction unmasked",
+        "the token after a rejection has no mask",
+        masked.correction_unmasked,
+        whole=True,
+    ),
+    Entry(
         "mask not rolled back",
         "the state of the masks keeps rejected drafts in the next block",
         masked.not_rolled_back,

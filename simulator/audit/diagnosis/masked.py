@@ -46,6 +46,30 @@ class _Moved:
 
 
 @dataclass(frozen=True)
+class RawCorrection:
+    """Token-by-token verification whose correction after a rejection comes from rows before the masks.
+
+    rows: before the masks; names: of "target" and "draft", whose rows the correction has raw.
+    """
+
+    rows: Instance
+    names: tuple[str, ...]
+
+    card: ClassVar[Card] = card_of("token-by-token verification with raw corrections", single_path=True)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        node = root
+        while node.children:
+            p, q, token = node.target, node.draft, node.children[0]
+            if not coin.flip(acceptance(p, q, token)):
+                p = self.rows.target.row(node.context) if "target" in self.names else p
+                q = self.rows.draft.row(node.context) if "draft" in self.names else q
+                return Verdict(node.context, coin.choose(residual(p, q)))
+            node = node.child(token)
+        return Verdict(node.context, coin.choose(node.target))
+
+
+@dataclass(frozen=True)
 class Unreset:
     """A loop of token-by-token verification whose masks have seen rejected drafts.
 
@@ -114,6 +138,25 @@ def bonus_unmasked(evidence: Evidence) -> str | None:
         return law_is_that_of(
             "token-by-token verification that draws the token after the last draft from p without its mask"
         )
+    return None
+
+
+def correction_unmasked(evidence: Evidence) -> str | None:
+    """Token-by-token verification whose correction after a rejection has no mask."""
+    for names in (("target",), ("target", "draft"), ("draft",)):
+
+        def suspect(finding: Finding, names: tuple[str, ...] = names) -> Verifier:
+            raw = evidence.given_rows(finding)
+            masked = evidence.audit.processing.instance(raw)
+            return Reprocessed(RawCorrection(raw, names), masked, ("target", "draft"))
+
+        if _masked(evidence) and evidence.behaves_like(suspect):
+            rows = " and ".join({"target": "p", "draft": "q"}[name] for name in names)
+            return law_is_that_of(
+                f"token-by-token verification that draws the token after a rejection from {rows} without their masks"
+                if len(names) > 1
+                else f"token-by-token verification that draws the token after a rejection from {rows} without its mask"
+            )
     return None
 
 

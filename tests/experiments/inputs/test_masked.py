@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from draftproof.experiments.cli.gallery import planted
 from draftproof.experiments.inputs.given import Given, choose_problem
 from draftproof.simulator.arithmetic import RATIONAL
 
-AUDITED = Path(__file__).parents[2] / "data" / "audited"
+PLANTED = Path(str(planted.__file__))
 TABLE = {3: "table=01-/-10", 4: "table=01-1/-10-"}
 WHERE = [("--sampling", "{}"), ("--sampling", "{}", "--draft-sampling", ""), ("--draft-sampling", "{}")]
 
@@ -69,8 +70,8 @@ def test_an_audit_names_a_wrong_mask_on_a_witness_with_the_same_tokens(draftproo
     if masks.startswith("regex"):
         pytest.importorskip("interegular")
     at = ("--interface", "chain", "--library", "python", "--arithmetic", "rational", "--family", "dirichlet")
-    ran = draftproof("audit", f"{AUDITED}/masked.py:{name}", *at, "--processing", masks)
+    ran = draftproof("audit", f"{PLANTED}:{name}", *at, "--processing", masks)
     assert ran.code == 1
     assert f"hypothesis: {words}" in ran.out
     assert "witness (shrunk): V = 3" in ran.out
-    assert draftproof("audit", f"{AUDITED}/masked.py:right", *at, "--processing", masks).code == 0
+    assert draftproof("audit", f"{PLANTED}:right", *at, "--processing", masks).code == 0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from draftproof.experiments.cli.gallery import planted
 from draftproof.simulator.audit import Evidence, SelfDrafted, diagnose, make_audit
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import family_named
@@ -27,8 +28,8 @@ def judged(function, processing, called):
         ("right_counter", SHORTEST, LOOP),
     ],
 )
-def test_corrected_twins_are_lossless(planted, name, processing, called):
-    assert judged(planted("masked", name), processing, called)[1].lossless
+def test_corrected_twins_are_lossless(name, processing, called):
+    assert judged(getattr(planted, name), processing, called)[1].lossless
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,7 @@ def test_corrected_twins_are_lossless(planted, name, processing, called):
         ("late", GRAMMAR, CHAIN, "mask of another row", "masks of p are those of one position earlier"),
         ("once", GRAMMAR, CHAIN, "mask of another row", "masks of p are those of the first position"),
         ("bonus", GRAMMAR, CHAIN, "bonus token unmasked", "after the last draft from p without its mask"),
+        ("correction", GRAMMAR, CHAIN, "correction unmasked", "after a rejection from p without its mask"),
         ("stale_loop", GRAMMAR, LOOP, "mask not rolled back", "all drafts of a block after a rejection, and then"),
         pytest.param(
             *("stale_blocks", GRAMMAR, LOOP, "mask not rolled back", "blocks of 2 whose masks keep all drafts"),
@@ -55,8 +57,8 @@ def test_corrected_twins_are_lossless(planted, name, processing, called):
         ("stale_counter", SHORTEST, LOOP, "mask not rolled back", "whose counter of tokens keeps all drafts"),
     ],
 )
-def test_a_mask_at_a_wrong_place_is_refuted_and_named(planted, name, processing, called, entry, words):
-    audit, finding = judged(planted("masked", name), processing, called)
+def test_a_mask_at_a_wrong_place_is_refuted_and_named(name, processing, called, entry, words):
+    audit, finding = judged(getattr(planted, name), processing, called)
     assert not finding.lossless
     named = diagnose(Evidence(audit, finding, [finding]))
     assert [each.name for each in named if each.name != "first token exact"] == [entry]
