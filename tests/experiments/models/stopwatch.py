@@ -1,4 +1,7 @@
-"""A stopwatch around `generate`, which knows nothing of how `choose` measures, predicts or weighs."""
+"""A stopwatch around `generate`, which knows nothing of how `choose` measures, predicts or weighs.
+
+It counts processor time, which other programs on the machine hardly change; `choose --clock processor` does so too.
+"""
 
 import math
 import statistics
@@ -9,9 +12,9 @@ import torch
 
 
 def seconds_of(target: Any, prompt: list[int], tokens: int, **how: Any) -> float:
-    ids, began = torch.tensor([prompt]), time.perf_counter()
+    ids, began = torch.tensor([prompt]), time.process_time()
     text = target.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, **how)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     assert text.shape[1] == len(prompt) + tokens
     return seconds
 
