@@ -19,6 +19,7 @@ from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import check_files, csv_cell, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
 from draftproof.simulator.drafts import Delayed, scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
 
 #: Rows of the table, and bars of the picture.
 SHOWN = 12
@@ -248,6 +249,8 @@ def choose(
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()
+    if warp.told is not None:
+        raise InvalidInput("--told makes verifiers lossy, so that there is none to choose; validate and check take it")
     sampling_of(warp)  # refuses what the baseline cannot do before models are read
     console = console_for(json_target)
     try:

@@ -74,7 +74,7 @@ def validate(
         given = {"--replace": replace, "--lossy": lossy, "--law-runs": law_runs, "--quick": quick, **files.given()}
         return _of_policy(
             policy,
-            {**given, "--scheme": shape.scheme},
+            {**given, "--scheme": shape.scheme, "--told": sampling.told},
             chosen or [],
             (sampling, pair, shape, files),
             (roots, blocks),

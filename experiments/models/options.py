@@ -21,6 +21,7 @@ from draftproof.experiments.inputs.options import (
     Resume,
     Sampling,
     Target,
+    Told,
 )
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, text_files
@@ -101,12 +102,13 @@ class SamplingOptions:
 
     sampling: Sampling = None
     draft_sampling: DraftSampling = None
+    told: Told = None
 
     def warp(self) -> Samplings:
         """These options as the loop takes them; raises `InvalidInput` for values outside their ranges."""
         from draftproof.simulator.instances.sampling import Samplings
 
-        return Samplings.of_options(self.sampling, self.draft_sampling, prefix="--")
+        return Samplings.of_options(self.sampling, self.draft_sampling, self.told, "--")
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,11 @@ class Sampling:
         return Masks(vocab_size, grammar, end, self.min_new_tokens, words, self.no_repeat_ngram_size, text, names)
 
     @property
+    def told_apart(self) -> bool:
+        """Whether verifiers are told other rows of the draft than those that tokens are drawn from."""
+        return self.of("told") != self.of("draft")
+
+    @property
     def greedy(self) -> bool:
         """Whether every row has all its mass on one token."""
         return self.temperature == 0

@@ -197,6 +197,8 @@ def expected(
     """
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
+    if warp.told_apart:  # sums are for verifiers that are told what is drawn from
+        return predict(verifier, cases or [root_case(pair, warp, root, scheme.depth) for root in contexts], scheme)
     if budget.exact(verifier, pair.vocab_size, scheme.depth):
         case = root_case if branch_of(verifier) is None else case_without_leaf_rows
         with suppress(TooLarge):  # an enumeration that is too large: the mean comes from sampled trees below
@@ -228,7 +230,7 @@ def predict(verifier: Verifier, cases: Sequence[Case], scheme: DraftScheme) -> E
 
 def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
     target, draft = tables.target, tables.draft
-    if choose_engine(verifier, scheme) != "enumerate":
+    if choose_engine(verifier, scheme, draft=draft) != "enumerate":
         return block_law(verifier, target, draft, scheme, "float64")
     size = estimate_size(verifier, target, draft, scheme, np.random.default_rng(0))
     if size.runs > MOST_RUNS:

@@ -76,7 +76,7 @@ class PairProblem:
                 f"least {REST + 1}, or all {self.full_vocab_size}"
             )
 
-        if self.cut and self.told:
+        if self.cut and self.warp.told_apart:
             raise InvalidInput(
                 f"--told needs tables of all {self.full_vocab_size:,} tokens, as a verifier that is told another q is "
                 f"another one behind a cut of the vocabulary; add --vocab {self.full_vocab_size} where that fits"
@@ -94,11 +94,6 @@ class PairProblem:
     @property
     def cut(self) -> bool:
         return self.full_vocab_size > self.vocab_size
-
-    @property
-    def told(self) -> bool:
-        """Whether verifiers are told other rows than those that drafts come from."""
-        return self.warp.of("told") != self.warp.of("draft")
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for other processes, without the models."""

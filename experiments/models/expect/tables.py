@@ -133,7 +133,7 @@ def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> 
         return TableProcess(rows, which)
 
     target, draft = table("target", depth), table("draft", max(depth - 1, 0))
-    return target, telling(draft, table("told", max(depth - 1, 0)) if warp.of("told") != warp.of("draft") else None)
+    return target, telling(draft, table("told", max(depth - 1, 0)) if warp.told_apart else None)
 
 
 def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:

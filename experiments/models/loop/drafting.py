@@ -177,13 +177,15 @@ def _told(weights: Any, token: Any) -> tuple[int, float] | None:
 class Drafted:
     """The trees of `B` sequences. rows: for each sequence `q` by context, at least where something was drafted.
 
-    reading: what the draft model read on the way. passes: for each sequence how many passes it had a part in.
+    reading: what the draft model read on the way. passes: for each sequence how many passes it had a part in. told:
+    what verifiers get as `q`.
     """
 
     trees: list[DraftTree]
     rows: list[TreeRows]
     reading: Reading
     passes: list[int]
+    told: list[TreeRows]
 
 
 @dataclass(frozen=True)
@@ -214,14 +216,21 @@ class Begun:
 
 
 def draft_trees(
-    begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Sequence[Coin], texts: Sequence[TextSoFar] = ()
+    begun: Begun,
+    scheme: DraftScheme,
+    rows_of: RowsOf,
+    coins: Sequence[Coin],
+    texts: Sequence[TextSoFar] = (),
+    told_of: RowsOf | None = None,
 ) -> Drafted:
     """Draft one tree a sequence: in each pass the model reads what the drawings have come to miss.
 
-    coins: one for each sequence. texts: before the trees, as in `RowsOf.rows`.
+    coins: one for each sequence. texts: before the trees, as in `RowsOf.rows`. told_of: how logits
+    become what verifiers are told, None for the rows that are drawn from.
     A layer that the scheme foresees is one pass. Raises what `drawing` raises.
     """
     known, reading = begun.known, begun.reading
+    told: list[dict[Context, Vector]] = [{} for _ in known] if told_of else known
     drawings = [drawing(scheme, rows_of.vocab_size, coin, rows) for coin, rows in zip(coins, known, strict=True)]
     passes = [begun.passes] * len(known)
     trees: dict[int, DraftTree] = {}
@@ -229,12 +238,15 @@ def draft_trees(
         wanted = advance(drawings, trees)
         passes = [count + bool(contexts) for count, contexts in zip(passes, wanted, strict=True)]
         if any(wanted):
-            vectors = rows_of.vectors(rows_of.rows(reading.read(wanted), wanted, texts))
-            for rows, contexts, portion in zip(known, wanted, vectors, strict=True):
-                rows.update(zip(contexts, portion, strict=False))
+            logits = reading.read(wanted)
+            for how, found in ((rows_of, known), *([(told_of, told)] if told_of else [])):
+                vectors = how.vectors(how.rows(logits, wanted, texts))
+                for rows, contexts, portion in zip(found, wanted, vectors, strict=True):
+                    rows.update(zip(contexts, portion, strict=False))
     return Drafted(
         trees=[trees[sequence] for sequence in range(len(drawings))],
         rows=[TreeRows(rows_of.vocab_size, rows) for rows in known],
         reading=reading,
         passes=passes,
+        told=[TreeRows(rows_of.vocab_size, rows) for rows in told],
     )

@@ -184,7 +184,11 @@ class Loop:
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
         """One tree of every sequence; begun: a first pass of the draft that was already made."""
         begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
-        return draft_trees(begun, self.scheme, self.draft_rows_of, coin_of_each(coin, len(state.waiting)), state.texts)
+        told_of = None
+        if self.warp.told_apart:
+            told_of = RowsOf(self.warp.of("told"), self.pair.vocab_size, self.vectors, "told")
+        coins = coin_of_each(coin, len(state.waiting))
+        return draft_trees(begun, self.scheme, self.draft_rows_of, coins, state.texts, told_of)
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
@@ -239,7 +243,7 @@ class Loop:
         ]
 
     def _verify(self, drafted: Drafted, sequence: int, rows: TreeRows, coin: Coin) -> Verdict:
-        root = drafted.trees[sequence].root(rows, drafted.rows[sequence])
+        root = drafted.trees[sequence].root(rows, drafted.told[sequence])
         verdict = guarded(self.verifier, root, self.library)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
@@ -248,7 +252,7 @@ class Loop:
 def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int]) -> TextSoFar:
     """A prompt, with the masks of what follows."""
     tokens = tuple(map(int, prompt))
-    masked = [role for role in ROLES if warp.of(role).masked]
+    masked = [role for role in (*ROLES, "told") if warp.of(role).masked]
     return TextSoFar(tokens, {role: warp.of(role).masks(pair.vocab_size, tokens, pair.token_names) for role in masked})
 
 

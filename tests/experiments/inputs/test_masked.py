@@ -52,6 +52,18 @@ def test_choose_takes_what_its_baseline_does(draftproof, name, tmp_path):
     assert f"leave out {name}" in refused.err
 
 
+def test_choose_and_policies_tell_no_other_q(draftproof, tmp_path):
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    given = ("--pair", tmp_path, "--draft-sampling", "temperature=.5", "--told", "draft")
+    for command, words in (
+        (("choose",), "--told makes verifiers lossy, so that there is none to choose; validate and check take it"),
+        (("validate", "--policy", "static"), "--policy goes without --told"),
+    ):
+        refused = draftproof(*command, *given)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert words in refused.err
+
+
 def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
     refused = draftproof("check", "naive", "--pair", tmp_path)

@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers.generation.logits_process import LogitsProcessorList, RepetitionPenaltyLogitsProcessor
 
-from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.expect.expected import VALIDATED, expected, max_deviation
+from draftproof.experiments.models.expect.tables import pair_tables, root_case
 from draftproof.experiments.models.loop.generate_with import generate_with
 from draftproof.experiments.models.loop.generation import autoregressive, generate
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
@@ -17,6 +18,7 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
@@ -132,3 +134,35 @@ def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it
     loop = Loop(pair, make("naive"), Delayed(1, 0, 1), never)
     blocks = many_blocks(loop, ROOT, 50, coin_for("numpy", 0))
     assert {block.tokens[0] for block in blocks} == {likeliest}
+
+
+TOLD = {
+    "q before the temperature": ("top_p=.9", "temperature=.5", "draft"),
+    "q before top-k": ("", "top_k=2", "draft"),
+    "q before its masks": ("", "table=01-1/1--1", "draft"),
+    "q with masks": ("", "", "no_repeat_ngram_size=2"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
+    random_pair: Callable[..., Pair], name: str
+) -> None:
+    pair, runs = random_pair(vocab=4, dtype=torch.float64, noise=0.5), 2_000
+    told, right = Samplings.of_options(*TOLD[name]), Samplings.of_options(*TOLD[name][:2])
+    rows = [
+        expected(pair, make("naive"), SCHEME, [tuple(ROOT)], VALIDATED, warp, np.random.default_rng(0))
+        for warp in (told, right)
+    ]
+    cases = [root_case(pair, warp, ROOT, 2) for warp in (told, right)]
+    wrong, fine = (max_deviation(found, [case])[0] for found, case in zip(rows, cases, strict=True))
+    assert wrong > 1e-3
+    assert fine < 1e-12
+    assert exact_instance(cases[0].target, cases[0].draft, 2).draft.told is not None
+    blocks = many_blocks(Loop(pair, make("naive"), SCHEME, told), ROOT, runs, coin_for("numpy", 3))
+    mean, spread = rows[0].mean, rows[0].variance ** 0.5
+    assert abs(np.mean([block.depth + 1 for block in blocks]) - mean) <= 5 * spread / np.sqrt(runs) + 1e-9
+    first = np.bincount([block.tokens[0] for block in blocks], minlength=4) / runs
+    law = rows[0].laws[0]
+    exact = np.asarray(law.correction[0]).reshape(-1) + np.asarray(law.reach[1]).reshape(-1)
+    assert abs(first - exact).max() < 5 * 0.5 / np.sqrt(runs)  # five standard errors of a coin
