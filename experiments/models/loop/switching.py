@@ -64,7 +64,8 @@ class SwitchingLoop:
 
     def start(self, prompt: Sequence[int], more: int = 0) -> State:
         """As `Loop.start`, for the deepest scheme."""
-        return max(self._loops, key=lambda loop: loop.scheme.depth).start(prompt, more)
+        state: State = max(self._loops, key=lambda loop: loop.scheme.depth).start(prompt, more)
+        return state
 
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
         """As `Loop.step`, with the candidate that `Trials.choice` names."""

@@ -81,7 +81,9 @@ def speculative_row(
 
     def plain(number: int) -> Generation:
         root = setting.roots[number]
-        return autoregressive(setting.pair, root, setting.warp, coin, length.tokens, vectors=setting.vectors)
+        given = setting.pair, root, setting.warp, coin, length.tokens
+        text: Generation = autoregressive(*given, vectors=setting.vectors)
+        return text
 
     def speculative(number: int, tokens: int = length.tokens, observe: bool = False) -> Generation:
         given = setting.pair, named.verifier, scheme, setting.roots[number], setting.warp, coin, tokens
