@@ -38,9 +38,9 @@ TRANSPORT = ("nss", "naive_tree", "specinfer", "spectr", "khisti")
 
 
 @cache
-def roots(count: int) -> list[Case]:
-    """The most frequent roots of the text."""
-    pair = TextPair(read_counted(TOPICS), 4, 3, 1, 2**16)
+def roots(count: int, size: int = 4) -> list[Case]:
+    """The most frequent roots of the text in `size` tokens."""
+    pair = TextPair(read_counted(TOPICS), size, 3, 1, 2**16)
     return [
         Case(pair.show(context), *pair.processes(context), weight) for context, weight in pair.frequent_roots(count)
     ]
