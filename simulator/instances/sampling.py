@@ -27,7 +27,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.masks import LETTERS, Grammar, Masks
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate, telling
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate, telling, told_of
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.vectors import is_tensor
 
@@ -212,14 +212,15 @@ class Sampling:
         return ", ".join(said + ["the first of equal tokens kept"] * (self.ties == "first"))
 
     def rows(self, rows: Any, seen: Any = None) -> Any:
-        """The rows that tokens are drawn from, for exact or float64 rows of shape `(n, V)`; masks come before.
+        """The rows that tokens are drawn from, for exact or float64 rows of shape `(n, V)`; masks are not applied.
 
-        seen: which tokens are in the text so far, of the same shape, where there is a repetition penalty.
+        seen: which tokens are in the text so far, of the same shape, where there is a repetition penalty; None where it
+        is applied already.
         """
         if self.is_identity:
             return rows
-        if self.repetition_penalty is not None and seen is not None:
-            rows = np.where(seen, _power(rows, self.repetition_penalty), rows)
+        if seen is not None:
+            rows = self._penalised(rows, seen)
         if self.greedy:
             return _one_hot(rows)
         if self.temperature != 1:
@@ -271,9 +272,9 @@ class Sampling:
             made = _SampledProcess(self, given, text, denominator, letters)
             return made if depth is None else tabulate(made, depth, arithmetic_of(given.row(())), made.name)
         if isinstance(given, MarkovProcess):
-            return MarkovProcess(self._rounded_rows(given.states, None, denominator), given.root, given.name)
+            return MarkovProcess(self._rounded_rows(given.states, denominator), given.root, given.name)
         if isinstance(given, TableProcess):
-            return TableProcess([self._rounded_rows(table, None, denominator) for table in given.tables], given.name)
+            return TableProcess([self._rounded_rows(table, denominator) for table in given.tables], given.name)
         return _SampledProcess(self, given, text, denominator)
 
     def instance(self, raw: Instance) -> Instance:
@@ -285,9 +286,14 @@ class Sampling:
         assert isinstance(draft, TableProcess)
         return Instance(target, draft, raw.scheme)
 
-    def _rounded_rows(self, rows: Any, seen: Any, denominator: int | None) -> Any:
-        made = self.rows(rows, seen)
-        if denominator is None or self.why_irrational is None:
+    def _penalised(self, rows: Any, seen: Any) -> Any:
+        """Rows that do not sum to 1, where there is a penalty; seen: as in `rows`."""
+        penalty = self.repetition_penalty
+        return rows if penalty is None else np.where(seen, _power(rows, penalty), rows)
+
+    def _rounded_rows(self, rows: Any, denominator: int | None) -> Any:
+        made = self.rows(rows)
+        if denominator is None or self.why_irrational is None or self.bits is not None:  # bits round already
             return made
         return rationalise(made, denominator, arithmetic_of(rows))
 
@@ -387,7 +393,8 @@ class Samplings(Sampling):
 
         def sampled(case: Case) -> Case:
             text, above = getattr(case.target, "root", ()), max(depth - 1, 0)
-            told = None if self.told is None else made(self.told, case.draft, text, above)
+            shown = told_of(case.draft) or (None if self.told is None else case.draft)
+            told = None if shown is None else made(self.of("told"), shown, text, above)
             target, draft = (
                 made(self.of("target"), case.target, text, depth),
                 made(self.of("draft"), case.draft, text, above),
@@ -420,10 +427,11 @@ class _SampledProcess:
 
     def row(self, context: Context) -> Vector:
         if context not in self._known:
-            row = self._masked(self._given.row(context), context)[None]
+            row = self._given.row(context)
             seen = np.zeros(row.shape, dtype=bool)
-            seen[0, [*self._text, *context]] = True
-            self._known[context] = self._sampling._rounded_rows(row, seen, self._denominator)[0]
+            seen[[*self._text, *context]] = True
+            row = self._masked(self._sampling._penalised(row[None], seen)[0], context)
+            self._known[context] = self._sampling._rounded_rows(row[None], self._denominator)[0]
         return self._known[context]
 
     def _masked(self, row: Vector, context: Context) -> Vector:
@@ -508,8 +516,11 @@ def _root_of(temperature: float) -> int | None:
 
 
 def _number(value: float, rows: Any) -> Any:
-    """A setting as a number of the rows' kind: exactly the decimal that was written, where they are exact."""
-    return to_fmpq(Fraction(repr(value))) if rows.dtype == object else value
+    """A setting as a number of the rows' kind: exactly what was written, a decimal or a small fraction."""
+    if rows.dtype != object:
+        return value
+    near = Fraction(value).limit_denominator(1000)
+    return to_fmpq(near if float(near) == value else Fraction(repr(value)))
 
 
 def _power(rows: Any, exponent: float) -> Any:

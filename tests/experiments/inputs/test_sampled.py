@@ -137,3 +137,14 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     assert [row["lossless"] for row in rows] == [False, False]
     refused = draftproof("bound", *at, "--told", "draft")
     assert (refused.code, "--told plants a mistake" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("sampling", [("--sampling", "temperature=.5"), ("--draft-sampling", "bits=4")])
+def test_the_told_rows_of_a_file_stay_told_where_it_is_sampled(draftproof, tmp_path, sampling):
+    half = ["1/2", "1/2"]
+    rows = {"vocab_size": 2, "depth": 1, "target": {"": half, "0": half, "1": half}, "draft": {"": ["1/4", "3/4"]}}
+    (tmp_path / "i.json").write_text(json.dumps(rows | {"told": {"": ["3/4", "1/4"]}}))
+    at = ("--instance", tmp_path / "i.json", "--K", 1, "--L2", 1, *sampling)
+    assert draftproof("check", "naive", *at).code == 1
+    (tmp_path / "i.json").write_text(json.dumps(rows))
+    assert draftproof("check", "naive", *at).code == 0

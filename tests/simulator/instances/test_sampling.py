@@ -11,6 +11,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.instances.sampling import Sampling
 
 torch = pytest.importorskip("torch")
@@ -161,6 +162,30 @@ def test_a_penalty_is_a_power_of_what_was_in_the_text():
         [fmpq(1, 6), fmpq(1, 3), fmpq(1, 6), fmpq(1, 3)]
     ]
     assert Sampling(repetition_penalty=2.0, temperature=0).rows(ROW, seen).tolist() == [[0, 1, 0, 0]]
+
+
+def test_a_penalty_comes_before_masks_as_in_transformers():
+    sampling, text = Sampling.parse("repetition_penalty=2,no_repeat_ngram_size=2"), (1, 0, 1)
+    row = sampling.process(TableProcess([ROW]), text).row(())
+    assert row.tolist() == RATIONAL.vector([0, "2/5", "1/5", "2/5"]).tolist()
+    logits, tokens = torch.from_numpy(FLOAT64.vector(ROW)).log(), torch.tensor([text])
+    logits = processors.RepetitionPenaltyLogitsProcessor(2.0)(tokens, logits)
+    theirs = processors.NoRepeatNGramLogitsProcessor(2)(tokens, logits).softmax(-1)[0].numpy()
+    assert FLOAT64.vector(row) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "weights", "row"),
+    [("top_p=5/6", (3, 2, 1), ("3/5", "2/5", 0)), ("min_p=5/6", (6, 5), ("6/11", "5/11"))],
+)
+def test_fractions_are_taken_as_they_are_written(text, weights, row):
+    rows = RATIONAL.vector([[Fraction(weight, sum(weights)) for weight in weights]])
+    assert Sampling.parse(text).rows(rows).tolist() == [RATIONAL.vector(row).tolist()]
+
+
+def test_rows_of_bits_are_not_rounded_to_another_denominator():
+    sampling, process = Sampling.parse("temperature=.7,bits=4"), TableProcess([ROW])
+    assert sampling.process(process, denominator=20).row(()).tolist() == sampling.process(process).row(()).tolist()
 
 
 @pytest.mark.parametrize(
