@@ -27,7 +27,14 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.masks import LETTERS, Grammar, Masks
-from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate, telling, told_of
+from draftproof.simulator.instances.processes import (
+    MarkovProcess,
+    TableProcess,
+    rationalise,
+    tabulate,
+    telling,
+    told_of,
+)
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.vectors import is_tensor
 

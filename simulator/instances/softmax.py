@@ -58,8 +58,9 @@ def from_softmax(
     else:
         made = MarkovProcess(exact[0], _root(tables[0], root, name), name)
     chain = Sampling.parse(sampling) if isinstance(sampling, str) else sampling
-    if isinstance(made, MarkovProcess) and chain.repetition_penalty is not None:
-        raise InvalidInput(f"{name}: a repetition penalty depends on all tokens before; give a list of tables")
+    if isinstance(made, MarkovProcess) and chain.depends_on_text:
+        what = "a repetition penalty depends" if chain.repetition_penalty is not None else "masks depend"
+        raise InvalidInput(f"{name}: {what} on all tokens before; give a list of tables")
     drawn = chain.process(made, denominator=denominator, depth=getattr(made, "depth", None))
     assert isinstance(drawn, (TableProcess, MarkovProcess))
     drawn.correction = max(corrections)

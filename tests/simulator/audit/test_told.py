@@ -97,3 +97,5 @@ def test_from_python_rows_are_sampled_and_told_otherwise():
     assert (found.lossless, found.engine) == (False, "enumerate")
     with pytest.raises(InvalidInput, match="a repetition penalty depends on all tokens before"):
         from_softmax(rows, sampling="repetition_penalty=2")
+    with pytest.raises(InvalidInput, match="masks depend on all tokens before"):
+        from_softmax(rows, sampling="table=01-/-10")
