@@ -33,7 +33,7 @@ class Planted:
     scheme: Any = None
 
 
-TEMPERED = {"interface": "chain", "library": "numpy", "temperature": 0.5}
+TEMPERED = {"interface": "chain", "library": "numpy", "processing": "temperature=.5"}
 PLANTED = [
     Planted("correction_from_target", "correction from p", 0, {"interface": "chain"}),
     Planted("no_coin", "acceptance without a coin", 0, {"interface": "chain"}),
