@@ -106,7 +106,7 @@ def to_fmpq(value: Any) -> fmpq:
         value = parse_fraction(value)
     if isinstance(value, Fraction):
         return fmpq(value.numerator, value.denominator)
-    raise InvalidInput(f"{value!r} is not an exact number; write a fraction such as '1/3'")
+    raise InvalidInput(f"{value!r} is not an exact number; write a fraction such as '1/3', or a decimal as text, '0.2'")
 
 
 def real(value: Any) -> Any:

@@ -143,7 +143,8 @@ def choose_problem(given: Given, small: bool = False, told: bool = False) -> Pro
     """
     if given.told is not None and not told:
         raise InvalidInput(
-            "--told plants a mistake in what verifiers are told; it is for check, compare, depths, audit and matrix"
+            "--told plants a mistake in what verifiers are told; it is for check, compare, depths, "
+            "audit, matrix and validate"
         )
     if given.models:
         return _pair_problem(given, small)

@@ -60,7 +60,7 @@ def _fields(group: Any, annotations: Mapping[str, Any]) -> list[Parameter]:
 
 
 #: How `--sampling` and options like it are written.
-SAMPLING = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2"
+SAMPLING = "temperature=.7, top_k=50, top_p=.9, min_p=.05, typical_p=.95, repetition_penalty=1.2"
 
 _SHAPE = "Scheme"
 _HOW = "How to compute"
@@ -133,7 +133,9 @@ ContextLength = Annotated[
     ),
 ]
 #: How masks are written there.
-_MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=01-!/1-0 or, at the end, regex=(01|2)*"
+_MASKS = (
+    "no_repeat_ngram_size=3, eos=2, min_new_tokens=1, stop_strings=01|11, table=01-!/1-0 or, at the end, regex=(01|2)*"
+)
 _DRAWN = (
     f"How tokens are drawn from both: any of {SAMPLING}; and masks: {_MASKS}, where tokens "
     "are called as in the text, else by their numbers (10 is a, 11 is b, ..)"

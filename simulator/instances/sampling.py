@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
@@ -119,12 +120,21 @@ class Sampling:
             name, _, value = part.partition("=")
             name = name.strip()
             value = value if name in ("eos", "stop_strings") else value.strip()
-            if name not in _KINDS or name in given:
-                raise InvalidInput(f"{flag} {part!r}: write {EXAMPLE}, or masks as {MASKS}, each at most once")
+            if name in given:
+                raise InvalidInput(f"{flag} {text!r} has {name} twice; leave one of them out")
+            if name not in _KINDS:
+                close = get_close_matches(name, _KINDS, n=1)
+                known = f"write {EXAMPLE}, or masks as {MASKS}, each at most once"
+                raise InvalidInput(f"{flag} {part.strip()!r}: {f'did you mean {close[0]}=..?' if close else known}")
             try:
                 given[name] = _KINDS[name](value)
             except (ValueError, InvalidInput):
-                raise InvalidInput(f"{flag} {part!r}: {value!r} is no number of that kind") from None
+                example = re.search(rf"\b{name}=[^,]+", f"{EXAMPLE},{MASKS}")
+                assert example is not None
+                raise InvalidInput(
+                    f"{flag} {part.strip()!r}: {value!r} is no number of that kind; "
+                    f"write {example[0]}, with a comma between two settings"
+                ) from None
         try:
             return cls(**given)
         except InvalidInput as error:
@@ -346,6 +356,10 @@ class Samplings(Sampling):
         target = Sampling.parse(sampling or "", f"{prefix}sampling")
         own = target if draft is None else Sampling.parse(draft, f"{prefix}draft-sampling")
         words = {None: own, "sampled": own, "draft": Sampling(), "target": target}
+        if told not in words and "=" not in (told or ""):
+            raise InvalidInput(
+                f"{prefix}told {told!r}: choose sampled, draft or target, or write it as {prefix}sampling"
+            )
         shown = words[told] if told in words else Sampling.parse(told or "", f"{prefix}told")
         return cls(**target.settings, draft=None if own == target else own, told=None if shown == own else shown)
 
@@ -466,7 +480,10 @@ def _grammar(
     try:
         kept = made.without(eos)
     except InvalidInput as error:
-        raise InvalidInput(f"{said}: {error}, {shown.removeprefix('the letters ')}") from None
+        shown = shown.removeprefix("the letters ")
+        ends = "" if eos is None else f"; none of its texts may have the eos {names[eos]!r}, which follows them"
+        comma = "; what follows regex= is all of the expression: other settings come before it"
+        raise InvalidInput(f"{said}: {error}, {shown}{ends}{comma if ',' in (regex or '') else ''}") from None
     if eos is None and {*kept.moves[0]} == {None}:
         shown = shown.removeprefix("the letters ")
         raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {shown}")

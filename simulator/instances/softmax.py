@@ -60,7 +60,7 @@ def from_softmax(
     chain = Sampling.parse(sampling) if isinstance(sampling, str) else sampling
     if isinstance(made, MarkovProcess) and chain.depends_on_text:
         what = "a repetition penalty depends" if chain.repetition_penalty is not None else "masks depend"
-        raise InvalidInput(f"{name}: {what} on all tokens before; give a list of tables")
+        raise InvalidInput(f"{name}: {what} on all tokens before; give a list of tables, [d] of shape (V**d, V)")
     drawn = chain.process(made, denominator=denominator, depth=getattr(made, "depth", None))
     assert isinstance(drawn, (TableProcess, MarkovProcess))
     drawn.correction = max(corrections)
@@ -85,7 +85,9 @@ def _floats(rows: Any, name: str) -> Any:
     try:
         array = np.asarray(_plain(rows), dtype=np.float64)
     except (ValueError, TypeError):
-        raise InvalidInput(f"{name}: rows must be numbers, V to each row; exact ones go to TableProcess") from None
+        raise InvalidInput(
+            f"{name}: rows must be numbers, V to each row; fractions as text, such as '1/3', go to check as they are"
+        ) from None
     if array.ndim < 1 or array.size == 0:
         raise InvalidInput(f"{name} has shape {array.shape}; give (V,), (V**m, V) or a list of tables")
     return array

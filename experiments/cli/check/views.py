@@ -83,7 +83,11 @@ def show_report(console: Console, report: Report) -> None:
     )
     fields = accepted_length(report.average())
     masses = " ".join(f"{mass:.4f}" for mass in fields["depth_distribution"])
-    over = ", mean over instances" if report.instances > 1 else ""
+    over = (
+        f", mean over {'instances' if report.stream.stop_at_failure else 'roots, by weight'}"
+        if report.instances > 1
+        else ""
+    )
     exact_value = f" = {fields['block_efficiency']}" if len(str(fields["block_efficiency"])) <= 24 and exact else ""
     console.print(
         f"  block efficiency E[tau+1] {fields['block_efficiency_float']:.6f}{exact_value}{over}, "

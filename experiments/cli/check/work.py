@@ -68,7 +68,7 @@ def choose_stream(
         True,
         lambda: (problem.member(seed, depth, arithmetic) for seed in seeds),
         lambda: [problem.member(seed, depth, arithmetic) for seed in seeds[:4]],
-        f"{problem} and the next ones, probabilities in multiples of 1/{problem.denominator}",
+        problem.title(f"seed {problem.seed} and the next ones, probabilities in multiples of 1/{problem.denominator}"),
     )
 
 

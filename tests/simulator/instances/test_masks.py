@@ -167,12 +167,19 @@ def test_what_does_not_fit_the_tokens_is_named(text, words):
 
 
 @pytest.mark.parametrize(
-    ("regex", "words"), [("((", "cannot be read: missing"), ("x+", "accepts no text of these"), (r"(0)\1", "Group")]
+    ("regex", "words"),
+    [
+        ("((", "cannot be read: missing"),
+        ("x+", "accepts no text of these"),
+        ("0,top_k=1", "follows them; what follows regex= is all of the expression"),
+        (r"(0)\1", "Group"),
+        ("(01)*2", "accepts no text of these tokens, '012'; none of its texts may have the eos '2', which follows"),
+    ],
 )
 def test_wrong_regular_expressions_are_named(regex, words):
     pytest.importorskip("interegular")
     with pytest.raises(InvalidInput, match=words):
-        sampled(f"regex={regex}")
+        sampled(f"eos=2,regex={regex}")
 
 
 @pytest.mark.parametrize("regex", ["(0|1)*0(0|1){20}", "0{100000}", "(0|1){0,1000}1(0|1){0,1000}"])

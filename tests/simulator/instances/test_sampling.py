@@ -12,7 +12,7 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import TableProcess
-from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 
 torch = pytest.importorskip("torch")
 processors = pytest.importorskip("transformers.generation.logits_process")
@@ -195,19 +195,27 @@ def test_rows_of_bits_are_not_rounded_to_another_denominator():
         ("top_p=1.5", "top_p 1.5 must be above 0 and at most 1"),
         ("top_k=-1", "top_k -1 must be at least 1"),
         ("temperature=-1", "temperature -1.0 must be a number of at least 0"),
-        ("temperature=nan", "'nan' is no number of that kind"),
+        ("temperature=nan", "'nan' is no number of that kind; write temperature=.7, with a comma between two"),
+        ("top_k=5 top_p=.9", "'5 top_p=.9' is no number of that kind; write top_k=50, with a comma between two"),
+        ("min_new_tokens", "'' is no number of that kind; write min_new_tokens=1, with a comma"),
         ("min_p=2", "min_p 2.0 must be at least 0 and at most 1"),
         ("typical_p=1", "typical_p 1.0 must be above 0 and below 1"),
         ("repetition_penalty=0", "repetition_penalty 0.0 must be a number above 0"),
         ("bits=0", "bits 0 must be 1 to 40"),
         ("ties=both", "ties 'both': choose last"),
-        ("top_q=1", "sampling 'top_q=1': write temperature=.7"),
-        ("top_k=1,top_k=2", "each at most once"),
+        ("warmth=1", "sampling 'warmth=1': write temperature=.7"),
+        ("top_p=.9, topk=5", r"^sampling 'topk=5': did you mean top_k=\.\.\?$"),
+        ("top_k=1,top_k=2", "'top_k=1,top_k=2' has top_k twice"),
     ],
 )
 def test_bad_values_are_refused_by_name(text, words):
     with pytest.raises(InvalidInput, match=words):
         Sampling.parse(text)
+
+
+def test_what_verifiers_are_told_is_a_word_or_a_sampling():
+    with pytest.raises(InvalidInput, match=r"^--told 'before': choose sampled, draft or target, or"):
+        Samplings.of_options("top_p=.9", None, "before", "--")
 
 
 def test_settings_are_written_as_they_are_read():
