@@ -150,7 +150,10 @@ def choose_problem(given: Given, small: bool = False, told: bool = False) -> Pro
         return _pair_problem(given, small)
     of_models = {"--prompts": given.prompts, "--bos": None if given.bos == "auto" else given.bos}
     _refuse({**of_models, "--context": given.context}, "is for models; add --pair, or --target and --draft")
-    return replace(_written_problem(given), samplings=given.samplings)
+    problem = _written_problem(given)
+    if isinstance(problem, FileProblem) and problem.instance.draft.told is not None and not told:
+        raise InvalidInput(f"{given.instance} has the key told, which is for check, compare, depths, audit and matrix")
+    return replace(problem, samplings=given.samplings)
 
 
 def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
@@ -169,7 +172,10 @@ def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
     if given.instance is not None:
         sizes = {"--vocab": given.vocab, "--denominator": given.denominator}
         _refuse(sizes, f"has no effect on --instance {given.instance}; leave it out")
-        return FileProblem(given.instance, Instance.load(given.instance))
+        instance = Instance.load(given.instance)
+        if instance.draft.told is not None:
+            _refuse({"--told": given.told}, f"is for rows without the key told, which {given.instance} has; leave it out")
+        return FileProblem(given.instance, instance)
     size = 3 if given.vocab is None else given.vocab
     grain = 2**16 if given.denominator is None else given.denominator
     if given.text is not None:

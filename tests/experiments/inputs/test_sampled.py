@@ -148,3 +148,14 @@ def test_the_told_rows_of_a_file_stay_told_where_it_is_sampled(draftproof, tmp_p
     assert draftproof("check", "naive", *at).code == 1
     (tmp_path / "i.json").write_text(json.dumps(rows))
     assert draftproof("check", "naive", *at).code == 0
+
+
+def test_told_rows_of_a_file_are_refused_where_they_would_be_dropped(draftproof, tmp_path):
+    rows = {"target": {"": ["1/3", "2/3"], "0": ["1", "0"], "1": ["1", "0"]}, "draft": {"": ["1/2", "1/2"]}}
+    told = tmp_path / "told.json"
+    told.write_text(json.dumps({"vocab_size": 2, "depth": 1, **rows, "told": {"": ["3/4", "1/4"]}}))
+    given = ("naive", "--instance", told, "--K", 1, "--L2", 1)
+    ran = draftproof("check", *given, "--told", "sampled")
+    assert (ran.code, f"--told is for rows without the key told, which {told} has" in ran.err) == (2, True)
+    ran = draftproof("precision", *given)
+    assert (ran.code, f"{told} has the key told, which is for check" in ran.err) == (2, True)
