@@ -8,13 +8,15 @@ from fractions import Fraction
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
+
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
 from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.instances.processes import MarkovProcess, told_of
 
 #: The panels of the picture: field, title, what is on the horizontal axis.
 _PANELS = (
@@ -31,8 +33,8 @@ def mean_distances(roots: Sequence[Case], depth: int, accepted: bool = False) ->
     """The mean of `sum |p - q|` for the tokens of depth `1..depth`, over weighted roots and contexts below them.
 
     roots: with tables to that depth or Markov processes; the means are exact where the rows are. accepted: contexts are
-    those that token-by-token verification of one path accepts, rather than all that the draft draws. None where there
-    are none.
+    those that token-by-token verification of one path accepts, by the rows that it is told, rather than all that the
+    draft draws. None where there are none.
     """
     by_root = [_distances(root, depth, accepted) for root in roots]
     weights = [root.weight for root in roots]
@@ -45,15 +47,20 @@ def mean_distances(roots: Sequence[Case], depth: int, accepted: bool = False) ->
 
 def _distances(case: Case, depth: int, accepted: bool) -> list[tuple[Fraction | float, Fraction | float]]:
     """For each length the probability of the contexts, and the sum of probability times distance over them."""
-    sides = case.target, case.draft
+    told = told_of(case.draft)
+    sides = (case.target, case.draft) if told is None else (case.target, case.draft, told)
     size, order = case.target.vocab_size, max(getattr(each, "order", depth) for each in sides)
     mass, sums = case.draft.row(())[:1] * 0 + 1, []
     for length in range(depth):
         known = min(length, order)  # the rows of Markov processes depend on no more tokens
-        p, q = (each.table(known) if isinstance(each, MarkovProcess) else each.tables[known] for each in sides)  # type: ignore[attr-defined]
+        p, q, *shown = (each.table(known) if isinstance(each, MarkovProcess) else each.tables[known] for each in sides)  # type: ignore[attr-defined]
         gaps = abs(p - q)
+        kept = (p + q - gaps) / 2 if accepted else q
+        if accepted and told is not None:
+            [r] = shown
+            kept = q * (np.minimum(p, r) + (r <= 0)) / (r + (r <= 0))
         sums.append((as_python(mass.sum()), as_python((mass * gaps.sum(axis=1)).sum())))
-        mass = (mass[:, None] * ((p + q - gaps) / 2 if accepted else q)).reshape(-1)
+        mass = (mass[:, None] * kept).reshape(-1)
         if known == order:
             mass = mass.reshape(size, -1).sum(axis=0)
     return sums

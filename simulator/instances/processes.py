@@ -198,7 +198,10 @@ class MarkovProcess:
             self._tables[arithmetic.name] = table
         other = copy(self)
         other.arithmetic = arithmetic
-        other.told = self.told.converted(arithmetic, name) if isinstance(self.told, MarkovProcess) else self.told
+        if isinstance(self.told, MarkovProcess):
+            other.told = self.told.converted(arithmetic, name)
+        elif isinstance(self.told, TableProcess):
+            other.told = tabulate(self.told, self.told.depth, arithmetic, name or self.name)
         return other
 
     def __repr__(self) -> str:

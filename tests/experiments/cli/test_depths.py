@@ -10,9 +10,10 @@ import pytest
 from draftproof.experiments.grid.depths import mean_distances
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, read_counted
-from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY
 
@@ -78,6 +79,23 @@ def test_one_path_accepts_what_half_the_distance_at_accepted_contexts_leaves(dra
     for row in rows:
         assert Fraction(row["accepted_fewer"]) == 1 - Fraction(row["distance_accepted"]) / 2
     assert rows[0]["distance"] == rows[0]["distance_accepted"]
+
+
+@pytest.mark.parametrize("told", ["draft", "repetition_penalty=2", "top_k=1"])
+def test_contexts_are_accepted_by_the_rows_that_verifiers_are_told(draftproof, told):
+    sampled = ("--draft-sampling", "temperature=.5", "--told", told)
+    rows = by_depth(draftproof("depths", "naive", *TEXT, *EXACT, *sampled, "--L", 2, "--json", "-"), "naive")
+    accepted = distance = 0
+    for case in Samplings.of_options(None, *sampled[1::2]).cases(problem().roots(2, RATIONAL), 2, None):
+        for token, drawn in enumerate(map(as_python, case.draft.row(()))):
+            p, q = (as_python(side.row(())[token]) for side in (case.target, case.draft.told))
+            mass = case.weight * drawn * (min(1, p / q) if q else 1)
+            accepted += mass
+            distance += mass * as_python(sum(abs(case.target.row((token,)) - case.draft.row((token,)))))
+    assert Fraction(rows[0]["reached_fewer"]) == accepted
+    assert Fraction(rows[1]["distance_accepted"]) == distance / accepted
+    floats = by_depth(draftproof("depths", "naive", *TEXT, *sampled, "--L", 2, "--jobs", 1, "--json", "-"), "naive")
+    assert floats[1]["distance_accepted_float"] == pytest.approx(float(distance / accepted))
 
 
 def test_every_sampling_has_its_table_its_rows_and_its_line(draftproof, tmp_path):
