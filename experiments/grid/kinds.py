@@ -96,7 +96,7 @@ def scheme(value: Any) -> bool:
 
 
 _SAMPLING = optional(named(lambda value: value is None or number(value) or text(value)))
-_SAMPLINGS = ("sampling", "draft_sampling", "told", "warp")
+_SAMPLINGS = ("sampling", "draft_sampling", "told_sampling", "warp")
 _SIZES = {"vocab_size": count, "denominator": count}
 
 

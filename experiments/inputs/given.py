@@ -174,7 +174,9 @@ def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
         _refuse(sizes, f"has no effect on --instance {given.instance}; leave it out")
         instance = Instance.load(given.instance)
         if instance.draft.told is not None:
-            _refuse({"--told": given.told}, f"is for rows without the key told, which {given.instance} has; leave it out")
+            _refuse(
+                {"--told": given.told}, f"is for rows without the key told, which {given.instance} has; leave it out"
+            )
         return FileProblem(given.instance, instance)
     size = 3 if given.vocab is None else given.vocab
     grain = 2**16 if given.denominator is None else given.denominator

@@ -135,6 +135,9 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     assert (again["lossless"], again["engine"]) == (False, "enumerate")
     rows = draftproof("compare", "naive", "block", *at, "--told", "draft", "--json", "-").json["rows"]
     assert [row["lossless"] for row in rows] == [False, False]
+    for _ in range(2):  # stored, and taken from the store
+        ran = draftproof("compare", "naive", "block", *at, "--told", "draft", "--resume", "r.db", "--json", "-")
+        assert [row["block_efficiency"] for row in ran.json["rows"]] == [row["block_efficiency"] for row in rows]
     refused = draftproof("bound", *at, "--told", "draft")
     assert (refused.code, "--told plants a mistake" in refused.err) == (2, True)
 
