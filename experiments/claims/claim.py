@@ -14,7 +14,7 @@ from draftproof.simulator.verdicts.cases import SizedScheme, case_instances
 
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
 #: Placeholders in commands: the file of the instance, and the folder of this module.
-FILE, HERE = "{file}", "{here}"
+INSTANCE, HERE = "{file}", "{here}"
 #: `--deep` tests this many times the random instances.
 DEEP = 20
 Command: TypeAlias = tuple[str, ...]
@@ -25,7 +25,7 @@ class Outcome:
     """The result of a statement on one instance.
 
     text: the values where it fails. applies: whether the statement is about such an instance. commands: commands that
-    show the failure, with `FILE` for the instance.
+    show the failure, with `INSTANCE` for the instance.
     """
 
     holds: bool
@@ -50,17 +50,17 @@ class Statement(Protocol):
 class Cases:
     """The instances of a claim: for each vocabulary size and scheme the corner cases and `count` random instances.
 
-    deeper: further sizes and schemes for `--deep`. only: names of families, all where it is empty.
+    for_deep: further sizes and schemes for `--deep`. only: names of families, all where it is empty.
     """
 
     shapes: tuple[SizedScheme, ...]
     count: int = 4
-    deeper: tuple[SizedScheme, ...] = ()
+    for_deep: tuple[SizedScheme, ...] = ()
     only: tuple[str, ...] = ()
 
     def all_shapes(self, deep: bool) -> tuple[SizedScheme, ...]:
-        """The shapes, with the deeper ones for `--deep`."""
-        return (*self.shapes, *self.deeper) if deep else self.shapes
+        """The shapes, with those of `--deep`."""
+        return (*self.shapes, *self.for_deep) if deep else self.shapes
 
     def instances(self, case: SizedScheme, deep: bool) -> Iterator[Instance]:
         """The instances of one shape."""

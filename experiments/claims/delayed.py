@@ -9,7 +9,7 @@ from typing import Any
 
 from draftproof.experiments.claims import formulas, growth, measures, rules
 from draftproof.experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP_K, TREES, full_support
-from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Measured, Open, Outcome, Variant
+from draftproof.experiments.claims.claim import HERE, INSTANCE, Cases, Claim, Exact, Measured, Open, Outcome, Variant
 from draftproof.experiments.claims.planted import STEPS
 from draftproof.experiments.claims.statements import (
     Acceptance,
@@ -262,8 +262,8 @@ class OthersAreLossy:
             return Outcome(True)
         check, nss = check_spec(self.spec, instance, scheme), check_spec("nss", instance, scheme)
         text = f"{self.spec} is lossless and brings {check.block_efficiency}, nss {nss.block_efficiency}"
-        compare = ("compare", self.spec, "nss", "--instance", FILE, "--arithmetic", "rational")
-        return Outcome(not check.lossless, text, (("check", self.spec, "--instance", FILE), compare))
+        compare = ("compare", self.spec, "nss", "--instance", INSTANCE, "--arithmetic", "rational")
+        return Outcome(not check.lossless, text, (("check", self.spec, "--instance", INSTANCE), compare))
 
     def refuted_by(self, outputs: list[dict[str, Any]]) -> bool:
         verdict, compared = outputs

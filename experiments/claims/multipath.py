@@ -7,7 +7,7 @@ from typing import Any
 
 from draftproof.experiments.claims import formulas, headlines, rules
 from draftproof.experiments.claims.cases import PATHS, SEARCHED, SMALL, TREES
-from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Measured, Outcome, Variant
+from draftproof.experiments.claims.claim import HERE, INSTANCE, Cases, Claim, Exact, Measured, Outcome, Variant
 from draftproof.experiments.claims.statements import (
     Acceptance,
     Attains,
@@ -25,17 +25,17 @@ from draftproof.simulator.drafts import Delayed, SpecHub
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Source
 
-OTHER_TIES = f"{HERE}/planted.py:LooseTies"
+GBV_OTHER_TIES_SPEC = f"{HERE}/planted.py:LooseTies"
 MULTI_PATH = ("specinfer", "spectr", "khisti", "traversal", "gbv", "layer_transport")
 HARD = Cases(((3, Delayed(3, 0, 3)),), count=1)
-AT_ROOT = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(2, 0, 2)), (3, Delayed(2, 0, 2))), count=12)
+NO_TRUNK = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(2, 0, 2)), (3, Delayed(2, 0, 2))), count=12)
 #: Branches and lengths of a search for large gains; the last take longest.
 GAINS = ((2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2))
 BRANCHES = Cases(
     ((2, Delayed(2, 0, 2)), (2, Delayed(2, 1, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(4, 0, 1))),
-    deeper=((3, Delayed(3, 0, 1)), (2, Delayed(3, 0, 2))),
+    for_deep=((3, Delayed(3, 0, 1)), (2, Delayed(3, 0, 2))),
 )
-HUB = Cases(((2, SpecHub(1)), (3, SpecHub(1)), (4, SpecHub(1))), deeper=((5, SpecHub(1)),))
+HUB = Cases(((2, SpecHub(1)), (3, SpecHub(1)), (4, SpecHub(1))), for_deep=((5, SpecHub(1)),))
 
 
 def claims() -> Iterator[Claim]:
@@ -68,12 +68,12 @@ def _greedy() -> Iterator[Claim]:
     yield Exact(
         "gbv-lossless", Source(key, "greedy multi-path block verification"),
         "Greedy multi-path block verification is lossless, with the same tie-breaking in the selection and its law.",
-        Lossless("gbv"), TREES, Variant("also with ties broken otherwise", Lossless(OTHER_TIES)),
+        Lossless("gbv"), TREES, Variant("also with ties broken otherwise", Lossless(GBV_OTHER_TIES_SPEC)),
     )  # fmt: skip
     yield Exact(
         "gbv-any-ties", Source(key, "ranking by min(1, p/q)"),
         "Greedy multi-path block verification is lossless however ties in min(1, p/q) are broken.",
-        Lossless(OTHER_TIES), SEARCHED,
+        Lossless(GBV_OTHER_TIES_SPEC), SEARCHED,
         Variant("so is one that draws from p after a rejection", Lossless("naive_from_target")),
         true_variant=Variant("with the same tie-breaking it is", Lossless("gbv")),
     )  # fmt: skip
@@ -86,18 +86,18 @@ def _greedy() -> Iterator[Claim]:
     yield Exact(
         "more-paths-never-hurt-gbv", Source(key, "discussion of K"),
         "One more branch never lowers the block efficiency of greedy multi-path block verification.",
-        Efficiency(fewer, "<=", more), AT_ROOT,
+        Efficiency(fewer, "<=", more), NO_TRUNK,
         Variant("nor does one fewer", Efficiency(more, "<=", fewer)),
         true_variant=Variant(
             "one more never lowers what specinfer brings",
             Efficiency(Run("specinfer", _with_fewer), "<=", Run("specinfer", _same)),
-            Cases(AT_ROOT.shapes[:2], count=12),
+            Cases(NO_TRUNK.shapes[:2], count=12),
         ),
     )  # fmt: skip
     yield Exact(
         "gbv-at-least-block", Source(key, "multi-path against single-path"),
         "Greedy multi-path block verification never brings less than block verification of the first path.",
-        Efficiency(Run("block"), "<=", Run("gbv")), AT_ROOT,
+        Efficiency(Run("block"), "<=", Run("gbv")), NO_TRUNK,
         Variant("naive never brings less than block", Efficiency(Run("block"), "<=", Run("naive"))),
         true_variant=Variant("the optimum never brings less", Holds(_optimum_at_least_block)),
     )  # fmt: skip
@@ -188,13 +188,13 @@ def _optimum() -> Iterator[Claim]:
     yield Exact(
         "independent-drafts-optimal", Source("arxiv2026optimal", "optimal length (secondary)"),
         "At one step sum q (1 - (1 - min(1, p/q))^K) accepted tokens are attained.",
-        Reachable(formulas.independent_drafts), AT_ROOT_ONE_STEP,
+        Reachable(formulas.independent_drafts), ONE_STEP,
         Variant("so are sum q K min(1, p/q)", Reachable(_sum_over_drafts)),
         true_variant=Variant("sum min(p, q) are", Reachable(formulas.naive)),
     )  # fmt: skip
 
 
-AT_ROOT_ONE_STEP = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(3, 0, 1))), count=8)
+ONE_STEP = Cases(((2, Delayed(2, 0, 1)), (3, Delayed(2, 0, 1)), (2, Delayed(3, 0, 1))), count=8)
 
 
 def _sum_over_drafts(p: Any, q: Any, k: int) -> Any:
@@ -244,7 +244,7 @@ class NotComputed:
     def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         bounds = optimum(instance.target, instance.draft, scheme)
         text = f"{float(bounds.lower):.7f} is attained, {float(bounds.upper):.7f} is not exceeded"
-        return Outcome(bounds.gap > rules.GAP, text, (("bound", "--instance", FILE),))
+        return Outcome(bounds.gap > rules.GAP, text, (("bound", "--instance", INSTANCE),))
 
     def refuted_by(self, outputs: list[dict[str, Any]]) -> bool:
         return Fraction(outputs[0]["gap"]) <= rules.GAP

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.claims.claim import FILE, HERE, Command, Outcome
+from draftproof.experiments.claims.claim import HERE, INSTANCE, Command, Outcome
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.lp_analysis import optimum
@@ -56,7 +56,7 @@ class Lossless:
         check = check_spec(self.spec, instance, used_scheme)
         option = ("--scheme", scheme_spec(used_scheme)) if self.scheme else ()
         text = f"{self.spec} is lossless" if check.lossless else f"{self.spec}: {check.violation}"
-        return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *option),))
+        return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", INSTANCE, *option),))
 
     def refuted_by(self, outputs: Outputs) -> bool:
         return any(output.get("lossless") is self.lossy for output in outputs)
@@ -101,7 +101,7 @@ class Efficiency:
         return Outcome(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
 
     def _commands(self, scheme: DraftScheme) -> tuple[Command, ...]:
-        exact = ("--instance", FILE, "--arithmetic", "rational")
+        exact = ("--instance", INSTANCE, "--arithmetic", "rational")
         if self.left.scheme is None and self.right.scheme is None:
             return (("compare", self.left.spec, self.right.spec, *exact),)
         return tuple(
@@ -126,7 +126,7 @@ class SameLaw:
         laws = [block_law(verifier(spec), instance.target, instance.draft, scheme) for spec in (self.left, self.right)]
         one, other = ([table.tolist() for table in law.correction] for law in laws)
         text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, different laws"
-        compare = ("compare", self.left, self.right, "--instance", FILE, "--arithmetic", "rational")
+        compare = ("compare", self.left, self.right, "--instance", INSTANCE, "--arithmetic", "rational")
         return Outcome(one == other, text, (compare,))
 
     def refuted_by(self, outputs: Outputs) -> bool:
@@ -148,7 +148,7 @@ class Acceptance:
         k = scheme.as_dict().get("K", 2)
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), k))
         text = f"{self.spec} accepts with probability {rate}, not {claimed}"
-        return Outcome(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
+        return Outcome(rate == claimed, text, (("check", self.spec, "--instance", INSTANCE),))
 
     def refuted_by(self, outputs: Outputs) -> bool:
         """See `Statement`: the command prints the rate, which a reader compares."""
@@ -169,7 +169,7 @@ class Attains:
         efficiency = check_spec(self.spec, instance, scheme).block_efficiency
         upper = optimum(instance.target, instance.draft, scheme).upper
         text = f"{self.spec} {efficiency}, upper bound {float(upper):.6f}"
-        commands = (("check", self.spec, "--instance", FILE), ("bound", "--instance", FILE))
+        commands = (("check", self.spec, "--instance", INSTANCE), ("bound", "--instance", INSTANCE))
         return Outcome(efficiency >= self.least * upper, text, commands)
 
     def refuted_by(self, outputs: Outputs) -> bool:
@@ -187,7 +187,7 @@ class Reachable:
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), scheme.K))
         upper = optimum(instance.target, instance.draft, scheme).upper - 1
         text = f"{claimed} accepted tokens claimed, {upper} possible"
-        return Outcome(claimed <= upper, text, (("bound", "--instance", FILE),))
+        return Outcome(claimed <= upper, text, (("bound", "--instance", INSTANCE),))
 
     def refuted_by(self, outputs: Outputs) -> bool:
         """See `Statement`: the command prints the bound, which a reader compares with the evidence."""

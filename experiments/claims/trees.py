@@ -19,11 +19,11 @@ from draftproof.experiments.claims.statements import Attains, Efficiency, Every,
 from draftproof.simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
 from draftproof.simulator.protocol import DraftScheme, Source
 
-FIXED = Cases(((2, OptTree(3)), (3, OptTree(3))), deeper=((2, OptTree(4)), (4, OptTree(3))))
+FIXED = Cases(((2, OptTree(3)), (3, OptTree(3))), for_deep=((2, OptTree(4)), (4, OptTree(3))))
 PLANNED = Cases(
     tuple((size, Sequoia(nodes, depth, (1,) * depth + (0,))) for size, nodes, depth in ((2, 4, 3), (3, 5, 2)))
 )
-GROWN = Cases(((2, DySpec(2)), (2, DySpec(3)), (3, DySpec(2))), deeper=((3, DySpec(3)),))
+GROWN = Cases(((2, DySpec(2)), (2, DySpec(3)), (3, DySpec(2))), for_deep=((3, DySpec(3)),))
 SLOTS = Cases(((2, DySpec(3)), (2, DySpec(5))), count=30)
 TWO = Cases(((2, DySpec(2)), (3, DySpec(2))), count=12)
 FAILING = Cases(((2, Delayed(3, 0, 2)),), count=40)
@@ -42,7 +42,8 @@ def _traversal() -> Iterator[Claim]:
     yield Exact(
         "traversal-lossless", Source(key, "losslessness on any tree"),
         "Traversal verification is lossless on trees of i.i.d. paths and of children without replacement.",
-        Lossless("traversal"), Cases((*TREES.shapes, *OTHER_TREES.shapes), deeper=TREES.deeper + OTHER_TREES.deeper),
+        Lossless("traversal"),
+        Cases((*TREES.shapes, *OTHER_TREES.shapes), for_deep=TREES.for_deep + OTHER_TREES.for_deep),
         Variant("also if leaves are visited in the order of insertion", Lossless("traversal_insertion_order"), FAILING),
     )  # fmt: skip
     yield Exact(

@@ -31,8 +31,8 @@ class Verdict:
     """The verdict on a claim.
 
     instances: the number of exact instances to which it applies, of these families and shapes. commands: that show a
-    refutation, with `FILE` for the instance and `HERE` for the folder of claims. defects: reasons why its test proves
-    nothing.
+    refutation, with `INSTANCE` for the instance and `HERE` for the folder of claims. defects: reasons why its test
+    proves nothing.
     """
 
     claim: Claim

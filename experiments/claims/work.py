@@ -91,7 +91,7 @@ def _tested(claim: Claim, part: Part) -> dict[str, Any]:
     test: Statement = claim.test if variant is None else variant.test
     cases = claim.cases if variant is None or variant.cases is None else variant.cases
     if part.what.isdecimal():
-        cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), deeper=())
+        cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), for_deep=())
     counts, failed = _first_failure(test, cases, part.deep)
     if failed is None:
         return {**counts, "failed": None}

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.claims.claim import FILE, HERE, Command
+from draftproof.experiments.claims.claim import HERE, INSTANCE, Command
 from draftproof.experiments.claims.verdicts import CLAIMS, INSTANCES, Verdict
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
@@ -61,7 +61,7 @@ def instance_file(judged: Verdict, folder: str | None) -> str | None:
 
 def command_text(command: Command, file: str | None, folder: str) -> str:
     """A command as text for the shell. folder: of the claims."""
-    return "draftproof " + shlex.join(word.replace(FILE, file or "").replace(HERE, folder) for word in command)
+    return "draftproof " + shlex.join(word.replace(INSTANCE, file or "").replace(HERE, folder) for word in command)
 
 
 def command_of(judged: Verdict, file: str | None, folder: str) -> str:

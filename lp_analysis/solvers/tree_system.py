@@ -1,8 +1,8 @@
-"""The normal equations of the price program with levels, factorised along the tree.
+"""The normal equations of the linear program of `level_rows`, factorised along the tree.
 
-The normal matrix `A' W A` of the constraints in `level_rows` is a tree: below each trunk the unknowns of one node are
-eliminated after those of its children, all nodes of a depth at once, with one column for every cell. What is left is
-dense and small: the cells of each trunk, then the nodes of the trunks. Notation as in `level_rows`.
+The normal matrix `A' W A` couples each node with its parent only, and with the unknowns `b` of its trunk's cells (the
+linear pieces of `g`): the unknowns of one node are eliminated after those of its children, all nodes of a depth at
+once. What is left is dense and small: `b` of each trunk, then the nodes of the trunks. Notation as in `level_rows`.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,14 @@ from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Un
 
 @dataclass
 class _Level:
-    """What the elimination of the nodes of depth `d` leaves for the solves; shape `(V**d,)`, `above`: `(V**(d-1),)`."""
+    """What the elimination of the nodes of depth `d` leaves for the solves; shape `(V**d,)`, `above`: `(V**(d-1),)`.
+
+    First `pi` of a node is eliminated, `pivot pi + c1 t - c2 pi(parent) = ..`, then `t`, `A t + B pi(parent) = ..`.
+    """
 
     weight: Any  # of constraint i, after the children
     fold: Any  # sum_y p B / A over the children
-    pivot: Any
+    pivot: Any  # the coefficients of the two equations
     c1: Any
     c2: Any
     A: Any
@@ -32,29 +35,29 @@ class TreeSystem:
     """`factor` for the weights of a step, then `solve` for any right side."""
 
     def __init__(self, rows: LevelRows) -> None:
-        self.of = rows
+        self.rows = rows
 
     def factor(self, weights: Constraints) -> None:
         """Eliminate leaves to trunks; keeps what `solve` needs. Raises `np.linalg.LinAlgError` where float64 cannot."""
         self.weights = weights
         W = weights.cells
         self.total = W.sum(2)
-        self.mean = self.of.law(W).reshape(self.of.T, self.of.N) / self.total
-        centred = self.of.slopes[:, None, :] - self.mean[:, :, None]
+        self.mean = self.rows.law(W).reshape(self.rows.T, self.rows.N) / self.total
+        centred = self.rows.slopes[:, None, :] - self.mean[:, :, None]
         coupling = W * centred
         S = self._laplacian(W)
         spread = (coupling * centred).sum(2).ravel()
-        rest, columns = spread, coupling.reshape(-1, self.of.M)
-        fold: Any = np.zeros(self.of.V**self.of.L)
+        rest, columns = spread, coupling.reshape(-1, self.rows.M)
+        fold: Any = np.zeros(self.rows.V**self.rows.L)
         offset: Any = None
-        weight = weights.i[self.of.at[self.of.L]]
+        weight = weights.i[self.rows.at[self.rows.L]]
         self.levels: dict[int, _Level] = {}
-        for d in range(self.of.L, self.of.L1, -1):
+        for d in range(self.rows.L, self.rows.L1, -1):
             level, rest, columns, offset_next = self._eliminate(d, weight, fold, rest, columns, offset, S)
             self.levels[d], offset = level, offset_next
-            fold = (self.of.target[d - 1].ravel() * level.B / level.A).reshape(-1, self.of.V).sum(1)
-            if d - 1 > self.of.L1:
-                w = weights.i[self.of.at[d - 1]]
+            fold = (self.rows.target[d - 1].ravel() * level.B / level.A).reshape(-1, self.rows.V).sum(1)
+            if d - 1 > self.rows.L1:
+                w = weights.i[self.rows.at[d - 1]]
                 weight = w / (1 + w * level.above)
         self._top(S, rest, fold, columns, offset)
 
@@ -62,112 +65,116 @@ class TreeSystem:
         """`diag(sum_x W) - sum_x W_j W_k / total`, its diagonal summed from the rest so that nothing cancels."""
         R = W / np.sqrt(self.total)[:, :, None]
         S = -np.matmul(R.transpose(0, 2, 1), R)
-        diagonal = np.arange(self.of.M)
+        diagonal = np.arange(self.rows.M)
         S[:, diagonal, diagonal] = 0
         S[:, diagonal, diagonal] = -S.sum(2)
         return S
 
     def _gram(self, columns: Any, weight: Any) -> Any:
-        scaled = (columns * np.sqrt(weight)[:, None]).reshape(self.of.T, -1, self.of.M)
+        scaled = (columns * np.sqrt(weight)[:, None]).reshape(self.rows.T, -1, self.rows.M)
         return np.matmul(scaled.transpose(0, 2, 1), scaled)
 
     def _eliminate(
         self, d: int, weight: Any, fold: Any, rest: Any, columns: Any, offset: Any, S: Any
     ) -> tuple[_Level, Any, Any, Any]:
-        """Eliminate `pi`, then `t`, of the nodes of depth `d`; their contribution to the cells is added to `S`."""
-        we, wm = self.weights.ii[self.of.at[d]], self.weights.iii[self.of.at[d]]
+        """Eliminate `pi`, then `t`, of the nodes of depth `d`; their contribution to the cells is added to `S`.
+
+        rho: the entries of the cells in the equations of `pi`. f: those of `t` after that. k: those of `pi(parent)`,
+        whose own coefficient is `E`.
+        """
+        w2, w3 = self.weights.ii[self.rows.at[d]], self.weights.iii[self.rows.at[d]]
         c1 = weight * (1 + fold)
-        c2 = c1 + wm
-        pivot = c1 * (1 + fold) + wm + rest
+        c2 = c1 + w3
+        pivot = c1 * (1 + fold) + w3 + rest
         rho = columns if offset is None else columns + c1[:, None] * offset
-        free = wm + rest  # what holds `pi` back besides constraint i
-        joint = 1 / (1 / weight + 1 / we + (1 + fold) ** 2 / free)
+        free = w3 + rest  # the weight of `pi` outside constraint i
+        joint = 1 / (1 / weight + 1 / w2 + (1 + fold) ** 2 / free)
         shift = -((1 + fold) / free)[:, None] * columns
         S += self._gram(shift if offset is None else shift + offset, joint) - self._gram(columns, 1 / free)
-        A = weight * free / pivot + we
-        B = weight * (fold * wm - rest) / pivot
-        E = ((weight + wm) * rest + weight * wm * fold * fold) / pivot
+        A = weight * free / pivot + w2
+        B = weight * (fold * w3 - rest) / pivot
+        E = ((weight + w3) * rest + weight * w3 * fold * fold) / pivot
         f, k = -(c1 / pivot)[:, None] * rho, (c2 / pivot)[:, None] * rho
         if offset is not None:
             f += weight[:, None] * offset
             k -= weight[:, None] * offset
-        p = self.of.target[d - 1].ravel()
-        by_parent = (-1, self.of.V)
+        p = self.rows.target[d - 1].ravel()
+        by_parent = (-1, self.rows.V)
         above = (p * p / A).reshape(by_parent).sum(1)
-        rest = ((weight * wm * rest / pivot + we * E) / A).reshape(by_parent).sum(1)
-        columns = (k - (B / A)[:, None] * f).reshape(*by_parent, self.of.M).sum(1)
-        offset = ((p / A)[:, None] * f).reshape(*by_parent, self.of.M).sum(1)
+        rest = ((weight * w3 * rest / pivot + w2 * E) / A).reshape(by_parent).sum(1)
+        columns = (k - (B / A)[:, None] * f).reshape(*by_parent, self.rows.M).sum(1)
+        offset = ((p / A)[:, None] * f).reshape(*by_parent, self.rows.M).sum(1)
         return _Level(weight, fold, pivot, c1, c2, A, B, above), rest, columns, offset
 
     def _top(self, S: Any, rest: Any, fold: Any, columns: Any, offset: Any) -> None:
         """Factorise the cells of each trunk, then the trunk nodes and `sigma = sum_y p(y|trunk) t(y)`."""
         self.fold_top = fold
-        if self.of.L1 == 0:
+        if self.rows.L1 == 0:
             self.inner = [_cholesky(S[0][:-1, :-1])]
             return
-        scale = self.levels[self.of.L1 + 1].above
+        scale = self.levels[self.rows.L1 + 1].above
         S = S + offset[:, :, None] * offset[:, None, :] / scale[:, None, None]
         self.inner = [_cholesky(block[:-1, :-1]) for block in S]
         cross = np.stack([-offset / scale[:, None], -fold[:, None] * offset / scale[:, None] - columns], axis=1)
         self.cross = cross[:, :, :-1]
-        corner = np.empty((self.of.T, 2, 2))
+        corner = np.empty((self.rows.T, 2, 2))
         corner[:, 0, 0] = 1 / scale
         corner[:, 0, 1] = corner[:, 1, 0] = fold / scale
         corner[:, 1, 1] = fold * fold / scale + rest
         self._top_rows()
         weights = np.concatenate([part[: self.m] for part in self.weights[:3]])
-        H = (self.rows.T * weights) @ self.rows
+        H = (self.top_matrix.T * weights) @ self.top_matrix
         for trunk, block in enumerate(self.inner):
             left = corner[trunk] - self.cross[trunk] @ scipy.linalg.cho_solve(block, self.cross[trunk].T)
-            H[np.ix_(self.own[trunk], self.own[trunk])] += left
+            H[np.ix_(self.at_trunk[trunk], self.at_trunk[trunk])] += left
         self.outer = _cholesky(H)
 
     def _top_rows(self) -> None:
         """Constraints i to iii of the trunk nodes over their `t`, `pi` and the trunks' `sigma`, as a dense matrix."""
-        m = self.m = self.of.at[self.of.L1].stop
-        rows = np.zeros((3 * m, 2 * m + self.of.T))
-        for d in range(1, self.of.L1 + 1):
-            for index in range(self.of.V**d):
-                c = self.of.at[d].start + index
+        m = self.m = self.rows.at[self.rows.L1].stop
+        rows = np.zeros((3 * m, 2 * m + self.rows.T))
+        for d in range(1, self.rows.L1 + 1):
+            for index in range(self.rows.V**d):
+                c = self.rows.at[d].start + index
                 rows[c, [c, m + c]] = 1
                 rows[m + c, c] = 1
                 rows[2 * m + c, m + c] = 1
                 if d > 1:
-                    parent = self.of.at[d - 1].start + index // self.of.V
+                    parent = self.rows.at[d - 1].start + index // self.rows.V
                     rows[[c, 2 * m + c], m + parent] = -1
-                if d < self.of.L1:
-                    below = self.of.at[d + 1].start + index * self.of.V
-                    rows[c, below : below + self.of.V] = -self.of.target[d][index]
+                if d < self.rows.L1:
+                    below = self.rows.at[d + 1].start + index * self.rows.V
+                    rows[c, below : below + self.rows.V] = -self.rows.target[d][index]
                 else:
                     rows[c, 2 * m + index] = -1
-        self.rows = rows
-        first = self.of.at[self.of.L1].start
-        self.own = [[2 * m + trunk, m + first + trunk] for trunk in range(self.of.T)]
+        self.top_matrix = rows
+        first = self.rows.at[self.rows.L1].start
+        self.at_trunk = [[2 * m + trunk, m + first + trunk] for trunk in range(self.rows.T)]
 
     def solve(self, right: Unknowns) -> Unknowns:
         """The solution of `A' W A x = right`; the last cell of each trunk has `b = 0` (levels have no origin)."""
-        zero = np.zeros(self.of.T)
-        still = np.zeros((self.of.T, self.of.M))
-        x, eta, slope = self._below(right, still, zero, zero)
-        leaves = x.pi[self.of.at[self.of.L]].reshape(self.of.T, 1, self.of.N)
+        zero = np.zeros(self.rows.T)
+        no_cells = np.zeros((self.rows.T, self.rows.M))
+        x, eta, slope = self._below(right, no_cells, zero, zero)
+        leaves = x.pi[self.rows.at[self.rows.L]].reshape(self.rows.T, 1, self.rows.N)
         W = self.weights.cells
-        flow = np.matmul(x.a[:, None, :], W) - np.matmul(leaves, W) * self.of.slopes[:, None, :]
+        flow = np.matmul(x.a[:, None, :], W) - np.matmul(leaves, W) * self.rows.slopes[:, None, :]
         wanted = (right.b - flow[:, 0, :])[:, :-1]
-        b = np.zeros((self.of.T, self.of.M))
-        if self.of.L1 == 0:
+        b = np.zeros((self.rows.T, self.rows.M))
+        if self.rows.L1 == 0:
             b[0, :-1] = scipy.linalg.cho_solve(self.inner[0], wanted[0])
             return self._below(right, b, zero, zero)[0]
         m = self.m
-        force = np.concatenate([right.t[:m], right.pi[:m], zero])
+        outer_right = np.concatenate([right.t[:m], right.pi[:m], zero])
         for trunk, block in enumerate(self.inner):
-            force[self.own[trunk]] += -np.array([eta[trunk], slope[trunk]]) - self.cross[
+            outer_right[self.at_trunk[trunk]] += -np.array([eta[trunk], slope[trunk]]) - self.cross[
                 trunk
             ] @ scipy.linalg.cho_solve(block, wanted[trunk])
-        y = scipy.linalg.cho_solve(self.outer, force)
+        y = scipy.linalg.cho_solve(self.outer, outer_right)
         for trunk, block in enumerate(self.inner):
-            b[trunk, :-1] = scipy.linalg.cho_solve(block, wanted[trunk] - y[self.own[trunk]] @ self.cross[trunk])
-        first = m + self.of.at[self.of.L1].start
-        x = self._below(right, b, y[2 * m :], y[first : first + self.of.T])[0]
+            b[trunk, :-1] = scipy.linalg.cho_solve(block, wanted[trunk] - y[self.at_trunk[trunk]] @ self.cross[trunk])
+        first = m + self.rows.at[self.rows.L1].start
+        x = self._below(right, b, y[2 * m :], y[first : first + self.rows.T])[0]
         x.t[:m], x.pi[:m] = y[:m], y[m : 2 * m]
         return x
 
@@ -175,39 +182,39 @@ class TreeSystem:
         """Unknowns below the trunks for given cells and trunks, and their derivatives by `sigma` and `trunk_pi`."""
         Wb = self.weights.cells * b[:, None, :]
         a_right = right.a - Wb.sum(2)
-        load = right.pi[self.of.at[self.of.L]] + self.of.law(Wb) + (a_right * self.mean).ravel()
+        pi_right = right.pi[self.rows.at[self.rows.L]] + self.rows.law(Wb) + (a_right * self.mean).ravel()
         offset: Any = 0.0
         kept: dict[int, tuple[Any, Any, Any]] = {}
-        for d in range(self.of.L, self.of.L1, -1):
+        for d in range(self.rows.L, self.rows.L1, -1):
             level = self.levels[d]
-            rho = load + level.c1 * offset
-            f = right.t[self.of.at[d]] - level.c1 / level.pivot * rho + level.weight * offset
+            rho = pi_right + level.c1 * offset
+            f = right.t[self.rows.at[d]] - level.c1 / level.pivot * rho + level.weight * offset
             k = level.c2 / level.pivot * rho - level.weight * offset
             kept[d] = (rho, f, offset)
-            p = self.of.target[d - 1].ravel()
-            offset = (p / level.A * f).reshape(-1, self.of.V).sum(1)
-            load = (k - level.B / level.A * f).reshape(-1, self.of.V).sum(1)
-            if d - 1 > self.of.L1:
-                load = load + right.pi[self.of.at[d - 1]]
-        eta, slope = self._trunk_forces(sigma, trunk_pi, offset, load)
-        t, pi = np.zeros(self.of.n), np.zeros(self.of.n)
-        above_pi, push = trunk_pi, eta
-        for d in range(self.of.L1 + 1, self.of.L + 1):
+            p = self.rows.target[d - 1].ravel()
+            offset = (p / level.A * f).reshape(-1, self.rows.V).sum(1)
+            pi_right = (k - level.B / level.A * f).reshape(-1, self.rows.V).sum(1)
+            if d - 1 > self.rows.L1:
+                pi_right = pi_right + right.pi[self.rows.at[d - 1]]
+        eta, slope = self._trunk_derivatives(sigma, trunk_pi, offset, pi_right)
+        t, pi = np.zeros(self.rows.n), np.zeros(self.rows.n)
+        above_pi, t_shift = trunk_pi, eta
+        for d in range(self.rows.L1 + 1, self.rows.L + 1):
             level, (rho, f, _) = self.levels[d], kept[d]
-            parent = np.repeat(above_pi, self.of.V)
-            p = self.of.target[d - 1].ravel()
-            now_t = t[self.of.at[d]] = (f - level.B * parent + p * np.repeat(push, self.of.V)) / level.A
-            now = pi[self.of.at[d]] = (rho - level.c1 * now_t + level.c2 * parent) / level.pivot
-            push = level.weight * (now_t + now - parent - kept[d][2] + level.fold * now)
+            parent = np.repeat(above_pi, self.rows.V)
+            p = self.rows.target[d - 1].ravel()
+            now_t = t[self.rows.at[d]] = (f - level.B * parent + p * np.repeat(t_shift, self.rows.V)) / level.A
+            now = pi[self.rows.at[d]] = (rho - level.c1 * now_t + level.c2 * parent) / level.pivot
+            t_shift = level.weight * (now_t + now - parent - kept[d][2] + level.fold * now)
             above_pi = now
-        a = a_right / self.total + self.mean * pi[self.of.at[self.of.L]].reshape(self.of.T, self.of.N)
+        a = a_right / self.total + self.mean * pi[self.rows.at[self.rows.L]].reshape(self.rows.T, self.rows.N)
         return Unknowns(t, pi, a, b), eta, slope
 
-    def _trunk_forces(self, sigma: Any, trunk_pi: Any, offset: Any, load: Any) -> tuple[Any, Any]:
-        if self.of.L1 == 0:
+    def _trunk_derivatives(self, sigma: Any, trunk_pi: Any, offset: Any, pi_right: Any) -> tuple[Any, Any]:
+        if self.rows.L1 == 0:
             return np.zeros(1), np.zeros(1)
-        eta = (sigma - offset + self.fold_top * trunk_pi) / self.levels[self.of.L1 + 1].above
-        return eta, self.fold_top * eta - load
+        eta = (sigma - offset + self.fold_top * trunk_pi) / self.levels[self.rows.L1 + 1].above
+        return eta, self.fold_top * eta - pi_right
 
 
 def _cholesky(matrix: Any) -> Any:

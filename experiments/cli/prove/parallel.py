@@ -1,7 +1,8 @@
 """Computes the steps of a proof in several processes and stores each result, so that an interrupted proof resumes.
 
-A step finds the cells of one draft tree, or proves that one balance is zero. Its result does not depend on other steps
-or on its process, so the theorem, its cells and its certificate do not depend on the number of processes.
+A step finds the cells of one draft tree (the regions of rows on which its verdicts have one formula), or proves that
+one balance is zero: the mass of a context less the target's. Its result does not depend on other steps or on its
+process, so the theorem, its cells and its certificate do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ Step = tuple[int, Result]
 
 @dataclass(frozen=True)
 class ProofInputs:
-    """What a process needs to build the subject and the shape: names, where objects cannot be sent to processes."""
+    """What a process needs to build the verifier of the theorem and its `Shape`: names of objects that cannot be sent.
+
+    free: the parameters of the verifier that the theorem leaves free.
+    """
 
     spec: str
     vocab_size: int
@@ -81,7 +85,7 @@ class StepExecutor:
         return self.steps("draft tree", tasks, _start_exploring, ())
 
     def balances(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
-        """The proofs that balances are zero."""
+        """The proofs that balances are zero. wanted: of each the number of its part of the law and its index."""
         digest = hashlib.sha256(json.dumps(law).encode()).hexdigest()
         return self.steps(f"balance of {digest}", wanted, _start_balances, (law,))
 
@@ -176,7 +180,10 @@ def _growth(kind: str) -> float:
 
 
 def _size(task: Any, vocab_size: int) -> int:
-    """Inner nodes of a draft tree; of a balance minus its depth; 0 for a difference of two laws."""
+    """The inner nodes of a draft tree; for a balance minus the depth of its context; 0 for a difference of two laws.
+
+    The index of a balance counts the contexts by depth, with `vocab_size - 1` tokens each.
+    """
     if isinstance(task, Mapping):
         return len(task["children"])
     if not isinstance(task[1], int):
@@ -197,8 +204,8 @@ def _work(number: int, task: Any) -> Step:
 def _start_exploring(inputs: ProofInputs) -> None:
     global _compute_step  # noqa: PLW0603 - a process works on one proof only
     subject, shape = inputs.build()
-    oracle, known = RecordingOracle(shape.ring), starting_points(shape)
-    _compute_step = lambda task: explored(shape, subject.formal, task, oracle, known)  # noqa: E731
+    oracle, known_points = RecordingOracle(shape.ring), starting_points(shape)
+    _compute_step = lambda task: explored(shape, subject.formal, task, oracle, known_points)  # noqa: E731
 
 
 def _start_judging(inputs: ProofInputs, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:

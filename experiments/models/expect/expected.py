@@ -93,11 +93,11 @@ class Budget:
 
 
 #: The budget of a cell of `validate`; `trees` counts those of all roots together.
-VALIDATED = Budget(1_000_000, 2048, sums=5_000_000)
+VALIDATE_BUDGET = Budget(1_000_000, 2048, sums=5_000_000)
 #: The budget of a candidate of `choose`.
-CHOSEN = Budget(10_000, 4, seconds=3.0)
+CHOOSE_BUDGET = Budget(10_000, 4, seconds=3.0)
 #: The budget of a position of a text where a block began.
-PLACES = Budget(10_000, 32)
+POSITION_BUDGET = Budget(10_000, 32)
 #: The budgets of a label of a selector, and of a block of a policy.
 LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
 
@@ -421,7 +421,11 @@ class SharedTrees:
     """
 
     def __init__(
-        self, setting: Setting, contexts: Sequence[Context], schemes: Sequence[DraftScheme], budget: Budget = CHOSEN
+        self,
+        setting: Setting,
+        contexts: Sequence[Context],
+        schemes: Sequence[DraftScheme],
+        budget: Budget = CHOOSE_BUDGET,
     ) -> None:
         self.contexts, self.budget = contexts, budget
         self._setting = setting
@@ -655,7 +659,7 @@ def planned_scheme(
         return scheme, ""
     try:
         where = "the tables"
-        if not VALIDATED.tables(setting.pair.vocab_size, scheme.depth):
+        if not VALIDATE_BUDGET.tables(setting.pair.vocab_size, scheme.depth):
             cuts = truncated_of(setting, scheme.depth)
             if not cuts:
                 raise InvalidInput("not even tables of some tokens are small enough")

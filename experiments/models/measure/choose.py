@@ -24,7 +24,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.depth_by_depth import evaluates_by_depth
-from draftproof.experiments.models.expect.expected import CHOSEN, AlongText, SharedTrees, planned_scheme
+from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, AlongText, SharedTrees, planned_scheme
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
 from draftproof.experiments.models.loop.supported import check_pair
@@ -502,9 +502,9 @@ class Search:
 
     @cached_property
     def _expectations(self) -> SharedTrees:
-        row_seconds = CHOSEN.row_seconds if self.forecast.limit is None else ROWS_SHARE * self.forecast.limit
+        row_seconds = CHOOSE_BUDGET.row_seconds if self.forecast.limit is None else ROWS_SHARE * self.forecast.limit
         contexts = contexts_of(self.setting, self.amount.tokens)
-        return SharedTrees(self.setting, contexts, self._tried_schemes, replace(CHOSEN, row_seconds=row_seconds))
+        return SharedTrees(self.setting, contexts, self._tried_schemes, replace(CHOOSE_BUDGET, row_seconds=row_seconds))
 
     def _pilots(self) -> dict[str, Any]:
         """Seconds of the passes of every scheme and of every verifier on it."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
-from draftproof.experiments.models.expect.expected import PLACES, expected
+from draftproof.experiments.models.expect.expected import POSITION_BUDGET, expected
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.loop import Block
 from draftproof.experiments.models.loop.setting import Setting, seed_of
@@ -195,7 +195,7 @@ def _predicted(
     starts = _starts(setting, timed)
     some = [starts[place * len(starts) // length.starts] for place in range(min(length.starts, len(starts)))]
     generator = np.random.default_rng([seed, 1])
-    found = expected(setting.pair, named.verifier, scheme, some, PLACES, setting.warp, generator)
+    found = expected(setting.pair, named.verifier, scheme, some, POSITION_BUDGET, setting.warp, generator)
     means = found.means.mean(axis=1)
     return float(means.mean()), _standard_error(means)
 

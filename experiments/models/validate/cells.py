@@ -22,7 +22,7 @@ from scipy.special import chdtrc
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.expected import (
-    VALIDATED,
+    VALIDATE_BUDGET,
     Expected,
     behind_cut,
     expected,
@@ -62,11 +62,11 @@ class ChiSquare:
     freedom: int
 
     @property
-    def probability(self) -> float:
+    def p_value(self) -> float:
         return float(chdtrc(self.freedom, self.statistic)) if self.freedom else float(self.statistic < _NEVER)
 
     def fields(self) -> dict[str, float]:
-        return {**asdict(self), "probability": self.probability}
+        return {**asdict(self), "probability": self.p_value}
 
     @classmethod
     def total(cls, parts: Sequence[ChiSquare]) -> ChiSquare:
@@ -94,7 +94,7 @@ class Agreement:
 
     def agrees(self, cells: int) -> bool:
         """Whether mean and outcomes are as predicted, as one of so many cells."""
-        return abs(self.z) <= MOST_ERRORS and self.outcomes.probability >= LEVEL / cells
+        return abs(self.z) <= MOST_ERRORS and self.outcomes.p_value >= LEVEL / cells
 
 
 def compare(prediction: Expected, blocks: Sequence[Sequence[Block]]) -> Agreement:
@@ -113,7 +113,7 @@ def compare(prediction: Expected, blocks: Sequence[Sequence[Block]]) -> Agreemen
     else:
         depths = prediction.depths if prediction.exact else []
         counts = [np.bincount([block.depth for block in root], minlength=prediction.depth + 1) for root in blocks]
-        outcomes = [pearson(came, law * came.sum()) for came, law in zip(counts, depths, strict=prediction.exact)]
+        outcomes = [pearson(count, law * count.sum()) for count, law in zip(counts, depths, strict=prediction.exact)]
     return Agreement(prediction.mean, float(lengths.mean()), error, lengths.size, ChiSquare.total(outcomes))
 
 
@@ -159,7 +159,7 @@ def pearson(counts: Any, means: Any) -> ChiSquare:
     return ChiSquare(float(((groups[0] - groups[1]) ** 2 / wanted).sum()), max(len(wanted) - 1, 0))
 
 
-#: The largest standard error of a cell, with some margin below the promised 0.02.
+#: The largest standard error of a cell, with some margin below 0.02.
 GOAL = 0.015
 #: The fewest blocks of a cell, since its outcomes are compared too.
 LEAST = 1000
@@ -187,7 +187,7 @@ class Effort:
 
 def measure(
     setting: Setting,
-    each: UnderTest,
+    tested: UnderTest,
     scheme: DraftScheme,
     tables: Sequence[Case],
     effort: Effort,
@@ -195,44 +195,46 @@ def measure(
 ) -> dict[str, Any]:
     """The row of one cell: exact where tables are given and the law can be had, else from sampled trees.
 
-    cuts: tables of the most probable tokens, for the exact block efficiency shown next to a sampled prediction.
+    cuts: tables of the most probable tokens, for the exact block efficiency shown next to a sampled prediction. In the
+    row, `saved` is the share of the variance that comes from the coin.
     """
     started = time.perf_counter()
-    key = cell_key(setting, each, scheme, effort)
+    key = cell_key(setting, tested, scheme, effort)
     seed = seed_of(key)
     first, second = np.random.SeedSequence(seed).spawn(2)
-    trees = max(2, ceil((VALIDATED.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
-    allowed = replace(VALIDATED, trees=trees, entries=VALIDATED.entries if tables else 0)
-    with named_errors(each.predicted.label):
+    trees = max(2, ceil((VALIDATE_BUDGET.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
+    allowed = replace(VALIDATE_BUDGET, trees=trees, entries=VALIDATE_BUDGET.entries if tables else 0)
+    with named_errors(tested.predicted.label):
         found = expected(
-            *(setting.pair, each.predicted.verifier, scheme, setting.roots, allowed, setting.warp),
+            *(setting.pair, tested.predicted.verifier, scheme, setting.roots, allowed, setting.warp),
             *(np.random.default_rng(first), tables),
         )
     runs = effort.runs(found.variance, len(setting.roots))
-    blocks = _blocks(setting, each, scheme, runs, seed if found.exact else int(second.generate_state(1)[0]))
+    blocks = _blocks(setting, tested, scheme, runs, seed if found.exact else int(second.generate_state(1)[0]))
     agreement = compare(found, blocks)
-    own = _own_law(each, tables, scheme) if found.laws else None
+    own = _own_law(tested, tables, scheme) if found.laws else None
+    ran = found if tested.executed is tested.predicted else own
     return {
-        **_shared(setting, each, scheme, agreement, key),
+        **_shared(setting, tested, scheme, agreement, key),
         "by_root": {"predicted": found.means.mean(axis=1).tolist(), "measured": _by_root(blocks)},
         "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
         "prediction": found.how,
         "predicted_error": found.error,
         "predicted_interval": list(found.interval()),
         "saved": None if found.exact else found.saved,
-        "truncated": None if found.exact else _beside(each, scheme, cuts),
+        "truncated": None if found.exact else _on_probable_tokens(tested, scheme, cuts),
         "depths_predicted": found.depth_distribution if found.exact else None,
         "depths_measured": _depths(blocks, scheme.depth),
         "outcomes": agreement.outcomes.fields() if found.exact else None,
         "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
-        **_verdict(each, (found if each.executed is each.predicted else own) if found.laws else None, tables, scheme),
+        **_verdict(tested, ran if found.laws else None, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
 
-def cell_key(setting: Setting, each: UnderTest, scheme: DraftScheme, effort: Effort) -> str:
+def cell_key(setting: Setting, tested: UnderTest, scheme: DraftScheme, effort: Effort) -> str:
     """Hash of everything that defines the cell."""
-    return setting.key(kind="cell", verifier=each.identity, scheme=scheme.as_dict(), budget=asdict(effort))
+    return setting.key(kind="cell", verifier=tested.identity, scheme=scheme.as_dict(), budget=asdict(effort))
 
 
 def agreement_of(row: Mapping[str, Any]) -> Agreement:
@@ -247,38 +249,38 @@ def agreement_of(row: Mapping[str, Any]) -> Agreement:
     )
 
 
-def _blocks(setting: Setting, each: UnderTest, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
-    loop = Loop(setting.pair, each.executed.verifier, scheme, setting.warp, setting.vectors)
+def _blocks(setting: Setting, tested: UnderTest, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
+    loop = Loop(setting.pair, tested.executed.verifier, scheme, setting.warp, setting.vectors)
     coin = setting.coin(seed)
-    with named_errors(each.executed.label):
+    with named_errors(tested.executed.label):
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 
 
-def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
+def _own_law(tested: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
     """The law of the verifier that runs, where it replaces the predicted one and its law can be computed."""
-    if each.executed is each.predicted:
+    if tested.executed is tested.predicted:
         return None
-    with suppress(TooLarge), named_errors(each.executed.label):
-        return predict(each.executed.verifier, tables, scheme)
+    with suppress(TooLarge), named_errors(tested.executed.label):
+        return predict(tested.executed.verifier, tables, scheme)
     return None
 
 
-def _verdict(each: UnderTest, ran: Expected | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
+def _verdict(tested: UnderTest, ran: Expected | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
     """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
 
-    verdict: `declared` where its card says that it is lossy and its law is not known; `exact` where it was asked in
-    rational arithmetic, of the tables in multiples of 2**-52, on every root; `to rounding` where that would take too
-    long and float64 has to do. max_deviation: the larger one of both.
+    verdict: `declared` where its card says that it is lossy and its law is not known; `exact` where its law was also
+    computed in rational arithmetic, on every root, with the tables rounded to multiples of 2**-52; `to rounding` where
+    that would take too long. max_deviation: the larger one of both arithmetics.
     """
     if ran is None:
-        declared = declared_lossy(each)
+        declared = declared_lossy(tested)
         return {
             "max_deviation": None,
             "lossless": False if declared else None,
             "verdict": "declared" if declared else None,
         }
     deviations = max_deviation(ran, tables)
-    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.executed, tables, scheme)
+    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(tested.executed, tables, scheme)
     return {
         "max_deviation": max([*deviations, *map(float, exact or [])]),
         "lossless": lossless and not any(exact or []),
@@ -286,9 +288,9 @@ def _verdict(each: UnderTest, ran: Expected | None, tables: Sequence[Case], sche
     }
 
 
-def declared_lossy(each: UnderTest) -> bool:
+def declared_lossy(tested: UnderTest) -> bool:
     """Whether the card of the verifier that runs says that it is lossless on no drafts."""
-    return not lossless_for(each.executed.verifier.card)
+    return not lossless_for(tested.executed.verifier.card)
 
 
 def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) -> list[Fraction] | None:
@@ -304,14 +306,14 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
     return found
 
 
-def _beside(each: UnderTest, scheme: DraftScheme, cuts: Sequence[Truncated]) -> dict[str, Any] | None:
+def _on_probable_tokens(tested: UnderTest, scheme: DraftScheme, cuts: Sequence[Truncated]) -> dict[str, Any] | None:
     """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
 
-    It is exact for the verifier behind the cut; with all rows the verifier may do better or worse: what is lost can
-    change a block with such a path by up to `L` tokens, and others as far as a verifier sums up over tokens that were
-    not drafted. None where there are no such tables or no engine for them.
+    It is exact for the verifier on these tables; with the full rows it may do better or worse. A block with a path that
+    leaves them can differ by up to `L` tokens, any other one only where the verifier sums over tokens that were not
+    drafted. None where there are no such tables or no engine for them.
     """
-    found = behind_cut(each.predicted.verifier, scheme, cuts)
+    found = behind_cut(tested.predicted.verifier, scheme, cuts)
     if found is None:
         return None
     return {
@@ -322,11 +324,11 @@ def _beside(each: UnderTest, scheme: DraftScheme, cuts: Sequence[Truncated]) -> 
     }
 
 
-def _shared(setting: Setting, each: UnderTest, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
+def _shared(setting: Setting, tested: UnderTest, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
     return {
         "strong_id": key,
         "kind": "cell",
-        "verifier": each.label,
+        "verifier": tested.label,
         "shape": shape_name(scheme),
         "scheme": scheme.as_dict(),
         "predicted": found.predicted,

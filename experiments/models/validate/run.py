@@ -18,7 +18,7 @@ from draftproof.experiments.grid.run import computed_rows
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
-from draftproof.experiments.models.expect.expected import VALIDATED, planned_scheme
+from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
 from draftproof.experiments.models.loop.loop import Loop
@@ -95,7 +95,7 @@ class Validation:
 
     def exact(self, scheme: DraftScheme) -> bool:
         """Whether the tables for trees of a scheme are small enough."""
-        return VALIDATED.tables(self.setting.pair.vocab_size, scheme.depth)
+        return VALIDATE_BUDGET.tables(self.setting.pair.vocab_size, scheme.depth)
 
     @property
     def law_level(self) -> float:
@@ -247,7 +247,7 @@ def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) ->
             for row in rows
             if row["lossless"] is False or (row["lossless"] is None and row["verifier"] in lossy)
         ],
-        "passed": not failed and means.probability >= LEVEL and outcomes.probability >= LEVEL,
+        "passed": not failed and means.p_value >= LEVEL and outcomes.p_value >= LEVEL,
     }
 
 

@@ -46,7 +46,7 @@ def drawn(law: BlockLaw, count: int, generator: np.random.Generator) -> list[Blo
 def test_pearson_by_hand() -> None:
     found = pearson(np.array([30.0, 50.0, 20.0]), np.array([25.0, 50.0, 25.0]))
     assert found == ChiSquare(1 + 0 + 1, 2)
-    assert found.probability == pytest.approx(exp(-1))  # the tail of two degrees of freedom is exp(-x/2)
+    assert found.p_value == pytest.approx(exp(-1))  # the tail of two degrees of freedom is exp(-x/2)
 
 
 def test_rare_outcomes_count_together() -> None:
@@ -58,7 +58,7 @@ def test_rare_outcomes_count_together() -> None:
 
 def test_what_cannot_happen_and_does_is_refuted() -> None:
     assert pearson(np.array([100.0, 0.0]), np.array([100.0, 0.0])) == ChiSquare(0, 0)
-    assert pearson(np.array([99.0, 1.0]), np.array([100.0, 0.0])).probability < 1e-100
+    assert pearson(np.array([99.0, 1.0]), np.array([100.0, 0.0])).p_value < 1e-100
 
 
 def test_a_sum_of_squares_leaves_out_what_cannot_vary() -> None:
@@ -90,7 +90,7 @@ def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None
     assert lie.mean == pytest.approx(claim.mean, abs=1e-12)
     found = compare(claim, [drawn(lie.laws[0], 4000, np.random.default_rng(0))])
     assert abs(found.z) < 4
-    assert found.outcomes.probability < 1e-6
+    assert found.outcomes.p_value < 1e-6
     assert not found.agrees(1)
 
 
