@@ -171,8 +171,8 @@ def train_selector(
     named = find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)
     warps = list(dict.fromkeys(map(Sampling.parse, sampling or [""])))
-    if any(warp.top_k is not None for warp in warps):
-        raise InvalidInput("--sampling: networks know temperature and top_p; leave out top_k")
+    if others := sorted({name for warp in warps for name in warp.settings} - {"temperature", "top_p"}):
+        raise InvalidInput(f"--sampling: networks know temperature and top_p; leave out {', '.join(others)}")
     times = None if cost is None else time_model(cost)
     if times is not None:
         times.check(actions)

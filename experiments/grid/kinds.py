@@ -96,7 +96,8 @@ def scheme(value: Any) -> bool:
 
 
 _SAMPLING = optional(named(lambda value: value is None or number(value) or text(value)))
-_SAMPLINGS = ("sampling", "draft_sampling", "told_sampling", "warp")
+#: Fields of a source that say how tokens are drawn; `warp` is that of models.
+SAMPLINGS = ("sampling", "draft_sampling", "told_sampling", "warp")
 _SIZES = {"vocab_size": count, "denominator": count}
 
 
@@ -104,9 +105,9 @@ def source(value: Any) -> bool:
     """The source of instances, as in `Problem.source`."""
     if not isinstance(value, dict):
         return False
-    sampled = all(_SAMPLING(value.get(key)) for key in _SAMPLINGS)
+    sampled = all(_SAMPLING(value.get(key)) for key in SAMPLINGS)
     if "family" in value:
-        parameters = {key: each for key, each in value.items() if key not in _SAMPLINGS}
+        parameters = {key: each for key, each in value.items() if key not in SAMPLINGS}
         return fields({**_SIZES, "family": text, "seed": count}, number)(parameters) and sampled
     orders = {"target_order": count, "draft_order": count, "text": text, "root": text}
     tokens = {"vocab_size": count, "roots": many(many(count)), "warp": _SAMPLING}

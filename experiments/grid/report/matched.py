@@ -12,13 +12,14 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any, TypeAlias
 
+from draftproof.experiments.grid.kinds import SAMPLINGS
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 
 #: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
 CLOSE = 1e-9
 #: Fields of a source of a family that are no parameters of the family.
-_COMMON = ("family", "vocab_size", "seed", "denominator", "sampling")
+_COMMON = ("family", "vocab_size", "seed", "denominator", *SAMPLINGS)
 
 
 @dataclass
@@ -26,7 +27,7 @@ class WorldOnScheme:
     """One world on one scheme: the upper bound, and the row of each verifier.
 
     Its properties are cached, so they are used only when all rows are in it. lossy: negative controls, and the
-    verifiers that some row refutes on a scheme of this kind.
+    verifiers that some row refutes on a scheme of this kind where they are told the same of q.
     """
 
     row: Row
@@ -76,14 +77,21 @@ def kind(source: Mapping[str, Any]) -> str:
     return str(source.get("text", "instance"))
 
 
+def told_otherwise(source: Mapping[str, Any]) -> str:
+    """What verifiers are told instead of q, so that all are lossy, as text; "" where they are told q."""
+    told = source.get("told_sampling", (source.get("warp") or {}).get("told_sampling"))
+    return "" if told is None else repr(told)
+
+
 def worlds_on_schemes(rows: Sequence[Row]) -> list[WorldOnScheme]:
     """The rows grouped by world and scheme."""
-    lossy = defaultdict[str, set[str]](set)
+    lossy = defaultdict[tuple[str, str], set[str]](set)
     pairs: dict[tuple[str, str], WorldOnScheme] = {}
     for row in rows:
+        alike = row["scheme"]["name"], told_otherwise(row["source"])
         if row["kind"] == "law" and (row["control"] or not row["lossless"]):
-            lossy[row["scheme"]["name"]].add(row["verifier"])
-        pair = WorldOnScheme(row, lossy=lossy[row["scheme"]["name"]])
+            lossy[alike].add(row["verifier"])
+        pair = WorldOnScheme(row, lossy=lossy[alike])
         pair = pairs.setdefault((pair.world, row["shape"]), pair)
         if row["kind"] == "bound":
             pair.upper = row["upper_float"]

@@ -28,6 +28,7 @@ from draftproof.experiments.grid.report.matched import (
     comparisons,
     kind,
     matched,
+    told_otherwise,
     worlds_on_schemes,
 )
 from draftproof.experiments.grid.store import Row, stored_rows
@@ -220,6 +221,7 @@ def _refuted(pairs: Sequence[WorldOnScheme]) -> Iterator[dict[str, Any]]:
         yield {
             "verifier": name, "control": any(pair.rows[name]["control"] for pair in there), "rows": len(there),
             "refuted": refuted, "deviation": worst.rows[name]["max_deviation_float"],
+            "told_otherwise": all(told_otherwise(pair.row["source"]) for pair in there),
             "scheme": worst.row["shape"].removeprefix("delayed:") if refuted else "",
             "command": worst.command(name) if refuted else f"draftproof check {shlex.quote(worst.rows[name]['spec'])}",
         }  # fmt: skip
@@ -337,6 +339,7 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
     caught: dict[str, list[str]] = {}
     for row in refuted:
         share = "every row" if row["refuted"] == row["rows"] else f"{row['refuted']:,} of {row['rows']:,} rows"
+        share += " with --told" * row["told_otherwise"]
         caught.setdefault(share if row["refuted"] else "", []).append(row["verifier"])
     unrefuted = caught.pop("", [])
     listed = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())

@@ -277,6 +277,18 @@ def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
     assert [set(each.values) for each in worlds_on_schemes(rows)] == [{"block", "gbv"}, {"block"}]
 
 
+def test_who_is_refuted_where_it_is_told_another_q_is_compared_where_it_is_told_q(draftproof):
+    given = ("compare", "naive", "--vocab", 2, "--K", 1, "--L2", 1, "--no-optimum", "--resume", "r.db")
+    for options in ((), ("--draft-sampling", "bits=2"), ("--told", "temperature=.5")):
+        assert draftproof(*given, *options).code == 0
+    again = draftproof(*given, "--told", "temperature=.5")
+    assert "kept from before" in again.err
+    ran = draftproof("report", "r.db", "--json", "-")
+    [row] = ran.json["verifiers"]
+    assert (row["verifier"], row["rows"]) == ("naive", 2)
+    assert "Refuted: naive (every row with --told)." in ran.json["findings"]
+
+
 @pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
 def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     names = [*list(REGISTRY)[:20], "<script>evil</script>"]

@@ -64,6 +64,14 @@ def test_choose_and_policies_tell_no_other_q(draftproof, tmp_path):
         assert words in refused.err
 
 
+@pytest.mark.parametrize("setting", ["min_p=.1", "ties=first", "table=000"])
+def test_selectors_are_trained_for_what_they_know_of_the_sampling(draftproof, setting, tmp_path):
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    refused = draftproof("train-selector", "--pair", tmp_path, "--sampling", f"top_p=.9,{setting}")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert f"networks know temperature and top_p; leave out {setting.partition('=')[0]}" in refused.err
+
+
 def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
     refused = draftproof("check", "naive", "--pair", tmp_path)
