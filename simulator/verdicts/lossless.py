@@ -234,6 +234,10 @@ class Evaluator:
         """Tokens a target pass in the long run, on Markov processes; see `simulator.laws.structured.steady`."""
         if not (isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess)):
             raise InvalidInput("a steady state needs Markov processes, such as those of a text")
+        if told_of(draft) is not None:
+            raise InvalidInput(
+                "no steady state is computed where verifiers are told another q than tokens are drawn from"
+            )
         numbers = arithmetic_named(self.arithmetic)
         choose_engine(self.verifier, scheme, "structured")
         pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")

@@ -156,6 +156,8 @@ def compare(
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady or long_run)
     costs = _costs(cost, schemes)
     wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
+    if policy and given.told is not None:
+        raise InvalidInput("--policy goes without --told, which makes verifiers lossy; leave one of them out")
     if steady and given.text is None:
         raise InvalidInput("--steady-state needs n-gram processes; add --text FILE")
     cells = planning.all_cells(problem, named, schemes, settings, best)

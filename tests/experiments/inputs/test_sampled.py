@@ -138,6 +138,11 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     for _ in range(2):  # stored, and taken from the store
         ran = draftproof("compare", "naive", "block", *at, "--told", "draft", "--resume", "r.db", "--json", "-")
         assert [row["block_efficiency"] for row in ran.json["rows"]] == [row["block_efficiency"] for row in rows]
+    text = ("--text", "topics", *at[2:], "--steady-state")
+    refused = draftproof("compare", "naive", *text, "--told", "draft")
+    assert (refused.code, "no steady state is computed where verifiers are told another q" in refused.err) == (2, True)
+    refused = draftproof("compare", "naive", *text[:2], "--policy", "static", "--told", "top_k=2")
+    assert (refused.code, "--policy goes without --told" in refused.err) == (2, True)
     refused = draftproof("bound", *at, "--told", "draft")
     assert (refused.code, "--told plants a mistake" in refused.err) == (2, True)
 
