@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, as_python
+from draftproof.simulator.audit.instances import remade
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
@@ -28,11 +29,7 @@ VerifyAll = Callable[[tuple[DraftNode, ...], Coin], Sequence[Verdict]]
 
 def mirrored(instance: Instance) -> Instance:
     """The instance with token `t` renamed to `V - 1 - t`."""
-    target, draft = (
-        TableProcess([np.ascontiguousarray(table[::-1, ::-1]) for table in process.tables], process.name)
-        for process in (instance.target, instance.draft)
-    )
-    return replace(instance, target=target, draft=draft)
+    return remade(instance, lambda tables: [np.ascontiguousarray(table[::-1, ::-1]) for table in tables])
 
 
 def requests_of(

@@ -5,8 +5,10 @@ every context.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.instances.processes import TableProcess, tabulate, telling
 from draftproof.simulator.protocol import DraftScheme
 
 DENOMINATOR = 16
@@ -148,13 +150,21 @@ def _rotating(depth: int) -> Instance:
     return Instance(TableProcess(target, "target"), TableProcess(draft[: max(depth, 1)], "draft"))
 
 
+def remade(instance: Instance, tables: Callable[[Sequence[Any]], list[Any]]) -> Instance:
+    """The instance with other tables for `p`, for `q`, and for what verifiers are told of `q`."""
+
+    def process(given: TableProcess) -> TableProcess:
+        return TableProcess(tables(given.tables), given.name)
+
+    told, draft = instance.draft.told, process(instance.draft)
+    if told is not None:
+        draft = telling(draft, process(tabulate(told, instance.draft.depth, instance.draft.arithmetic)))
+    return replace(instance, target=process(instance.target), draft=draft)
+
+
 def context_free(instance: Instance) -> Instance:
     """The instance with the rows of the root after every context."""
-    target, draft = (
-        TableProcess([np.repeat(process.tables[0], len(table), axis=0) for table in process.tables], process.name)
-        for process in (instance.target, instance.draft)
-    )
-    return Instance(target, draft, instance.scheme)
+    return remade(instance, lambda tables: [np.repeat(tables[0], len(table), axis=0) for table in tables])
 
 
 def with_equal_rows(instance: Instance) -> Instance:

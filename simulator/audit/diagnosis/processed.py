@@ -149,10 +149,7 @@ def processed_target(evidence: Evidence) -> str | None:
 def told_otherwise(evidence: Evidence) -> str | None:
     """The function is handed another `q` than the drafts come from, and is lossless once it is handed that one."""
     instance = evidence.finding.instance
-    if instance.draft.told is None or evidence.audit.batch > 1:
-        return None
-
-    if not evidence.mended(evidence.with_true_q):
+    if instance.draft.told is None or not evidence.mended(evidence.with_true_q):
         return None
     told = tabulate(instance.draft.told, instance.draft.depth, instance.draft.arithmetic)
     after, before = _relation(instance.draft, told), _relation(told, instance.draft)

@@ -62,6 +62,21 @@ def test_a_function_that_is_told_another_q_is_refuted_and_the_mistake_named(opti
     assert twin.lossless
 
 
+def test_requests_of_a_batch_are_told_alike_and_the_mistake_is_named():
+    def verify_all(tokens, q, p, lengths):
+        return [verify(x[:n], b, a[: n + 1]) for x, b, a, n in zip(tokens, q, p, lengths, strict=True)]
+
+    audit = make_audit(verify_all, interface="chain", library="numpy", batch=2)
+    options, words = MISTAKES["q before top-k"]
+    scheme, told = Delayed(1, 0, 1), case_of(*options).rows(1)
+    (first, _), (second, _) = audit.request(told, scheme, 0), audit.request(told, scheme, 1)
+    assert second.draft.told.row(()).tolist() == first.draft.told.row(()).tolist()[::-1]
+    finding = audit.judge(told, scheme)
+    assert not finding.lossless
+    named = diagnose(Evidence(audit, finding, [finding]))
+    assert (named[0].name, words in named[0].reason) == ("told q", True)
+
+
 @pytest.mark.parametrize("name", ["naive", "block", "traversal"])
 @pytest.mark.parametrize(("options", "_words"), MISTAKES.values(), ids=MISTAKES)
 def test_verifiers_that_are_told_another_q_are_lossy_and_their_twins_proved(name, options, _words):
