@@ -128,7 +128,7 @@ class Sampling:
                 raise InvalidInput(f"{flag} {part.strip()!r}: {f'did you mean {close[0]}=..?' if close else known}")
             try:
                 given[name] = _KINDS[name](value)
-            except (ValueError, InvalidInput):
+            except (ValueError, OverflowError, InvalidInput):
                 example = re.search(rf"\b{name}=[^,]+", f"{EXAMPLE},{MASKS}")
                 assert example is not None
                 raise InvalidInput(

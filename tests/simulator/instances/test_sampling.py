@@ -196,6 +196,7 @@ def test_rows_of_bits_are_not_rounded_to_another_denominator():
         ("top_k=-1", "top_k -1 must be at least 1"),
         ("temperature=-1", "temperature -1.0 must be a number of at least 0"),
         ("temperature=nan", "'nan' is no number of that kind; write temperature=.7, with a comma between two"),
+        ("temperature=1e400", "'1e400' is no number of that kind"),
         ("top_k=5 top_p=.9", "'5 top_p=.9' is no number of that kind; write top_k=50, with a comma between two"),
         ("min_new_tokens", "'' is no number of that kind; write min_new_tokens=1, with a comma"),
         ("min_p=2", "min_p 2.0 must be at least 0 and at most 1"),
