@@ -98,7 +98,7 @@ def _function_process(function: Callable[[Context], Any], name: str) -> Callable
     except DraftproofError:
         raise
     except Exception as error:
-        raise InvalidInput(f"{name} row (): the function raised {user_lines(error)}") from error
+        raise InvalidInput(f"{name} row after the empty context: the function raised {user_lines(error)}") from error
     return CallableProcess(len(_rows(row, name)), function, name)
 
 

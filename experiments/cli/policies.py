@@ -13,7 +13,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import UserPolicy, shapes_of, user_policy, world_of
+from draftproof.experiments.inputs.policies import UserPolicy, markov_pair_of, shapes_of, user_policy
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES, Baseline
@@ -140,7 +140,7 @@ def policies(
         return _at_roots(named, wanted, given, shapes_of(K, L1, L2, max_nodes), cost, arithmetic, json_target)
     baselines = _baselines(wanted, arithmetic)
     problem = choose_problem(given)
-    world = world_of(problem, arithmetic_named(arithmetic))
+    world = markov_pair_of(problem, arithmetic_named(arithmetic))
     schemes = shapes_of(K, L1, L2, max_nodes)
     times = time_model(cost)
     times.check(schemes)
@@ -181,7 +181,7 @@ def _at_roots(
     policies = wanted_policies(wanted or list(AT_ROOTS), problem, given.pair, named, schemes, arithmetic, times)
     assert policies is not None
     settings = Settings(arithmetic, "auto", jobs=os.cpu_count() or 1)
-    cells = planning.all_cells(problem, policies.named, policies.schemes, settings, False)
+    cells = planning.all_cells(problem, policies.verifiers, policies.schemes, settings, False)
     store = Store(None, ("law",))
     if not work.compute_all(problem, cells, settings, store, given.options):
         return INTERRUPTED

@@ -15,10 +15,13 @@ def train(
     *,
     out: Annotated[str, typer.Option("--out", help="Folder for the pair: target, draft, pair.json.")],
     recipe: Annotated[
-        str, typer.Option(help="small, or deep: a target of 64 layers (letters: V = 64) and a draft of one.")
+        str, typer.Option(help="small, or deep: a target of 64 layers and a draft of one (with letters V = 64).")
     ] = "small",
     tokenizer: Annotated[
-        str, typer.Option(help="letters (frequent symbols and a rest token), digits (of bytes) or bpe (byte pairs).")
+        str,
+        typer.Option(
+            help="letters (frequent symbols and a rest token), digits (of bytes in base V) or bpe (byte pairs)."
+        ),
     ] = "letters",
     vocab: Annotated[
         int | None, typer.Option("--vocab", "--vocab-size", help="Vocabulary size V (default 8, bpe 2048).")
@@ -62,7 +65,7 @@ def _show(console: Console, out: str, record: dict[str, Any]) -> None:
     console.print(f"  text {record['text']} (sha256 {record['text_hash']}), trained on {record['device']}")
     console.print(
         f"  bits per character on the last {record['characters']['held_out']:,} characters, held out"
-        + (", of the reduced text" if configuration["tokenizer"] == "letters" else "")
+        + (", rare symbols as one token" if configuration["tokenizer"] == "letters" else "")
     )
     sizes = record["parameters"]
     for name, value, what in (

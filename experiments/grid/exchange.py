@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.grid.kinds import check_depth, check_row
-from draftproof.experiments.grid.store import CODE, Row, Store, stored_rows
+from draftproof.experiments.grid.kinds import check_nesting, check_row
+from draftproof.experiments.grid.store import COMPUTED_BY, Row, Store, stored_rows
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.output import csv_cell, latex_text, write_whole
@@ -22,8 +22,8 @@ from draftproof.simulator.files import cut, parse_json, printable, read_bytes
 #: The format in the header of a file of JSON lines.
 FORMAT = "draftproof rows 1"
 #: Damaged lines that are reported one by one; the others are counted.
-NAMED = 3
-#: The columns of laws and bounds, with their types; exact numbers are text such as 91/36, with a float in a column.
+MOST_REPORTED = 3
+#: The columns of laws and bounds, with their types; exact numbers are text such as 91/36, with a column for the float.
 COLUMNS: Mapping[str, type] = {
     "question": str, "world": str, "family": str, "vocab_size": int, "seed": int, "verifier": str, "scheme": str,
     "K": int, "L1": int, "L2": int, "nodes": int, "arithmetic": str, "lossless": bool,
@@ -89,10 +89,10 @@ def import_lines(path: str, store: Store) -> int:
             rows[row["strong_id"]] = row
         elif line and FORMAT.encode() not in line:  # two runs that begin at the same time both write the header
             bad += 1
-            if bad <= NAMED:
+            if bad <= MOST_REPORTED:
                 remark(f"{cut(path)} line {number} is cut short or was changed: its digest does not match; left out")
-    if bad > NAMED:
-        remark(f"{cut(path)}: {bad - NAMED:,} more lines like that")
+    if bad > MOST_REPORTED:
+        remark(f"{cut(path)}: {bad - MOST_REPORTED:,} more lines like that")
     new = [row for name, row in rows.items() if name not in store]
     store.add(*new)
     return len(new)
@@ -104,10 +104,10 @@ def _row(line: bytes, where: str) -> Row | None:
         row = parse_json(line.decode("utf-8"), "row")
         if not isinstance(row, dict) or "digest" not in row:
             return None
-        check_depth(row)
+        check_nesting(row)
         if row.pop("digest") != _digest(row):
             return None
-        return check_row({CODE: {}, **row})
+        return check_row({COMPUTED_BY: {}, **row})
     except UnicodeDecodeError:
         return None
     except InvalidInput as error:

@@ -199,7 +199,7 @@ def check_row(row: Any) -> dict[str, Any]:
     return row
 
 
-def check_depth(value: Any) -> None:
+def check_nesting(value: Any) -> None:
     """Raises `InvalidInput` for a value that is nested too deeply to be written as JSON again."""
     level = [value]
     for _ in range(DEPTH):

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.grid.kinds import check_depth, check_row
+from draftproof.experiments.grid.kinds import check_nesting, check_row
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
@@ -33,7 +33,7 @@ except ImportError:  # a system without record locks: runs cannot share a store 
 
 #: The field with the digests of the code that computed a row, for rows in other files than a store; and the key of
 #: draftproof's own code in it.
-CODE, OURS = "computed_by", "draftproof"
+COMPUTED_BY, OURS = "computed_by", "draftproof"
 FORMAT = "draftproof rows 2"
 _TABLES = """
 create table if not exists meta (key text primary key, value text not null) without rowid;
@@ -45,7 +45,7 @@ _SELECT = "select strong_id, kind, row, code, digest from rows"
 #: Seconds that a writer waits for another one, and that a reader waits for a lock on the file.
 WRITER_WAIT, READER_WAIT = 60.0, 1.0
 #: Damaged rows that are reported one by one; the others are counted.
-NAMED = 3
+MOST_REPORTED = 3
 #: The byte of the lock file that is locked while a store is opened; smaller positions are for claims of rows.
 _OPENING = 2**40
 Row = dict[str, Any]
@@ -98,7 +98,7 @@ class Store(Mapping[str, Row]):
         """Add rows, all or none; afterwards a kill loses none of them, a power cut may lose the last ones.
 
         from_library: ids of rows that do not depend on user-defined code, even where some is loaded. A row with the
-        field `CODE` keeps that. Raises `InvalidInput` where the file cannot be written.
+        field `COMPUTED_BY` keeps that. Raises `InvalidInput` where the file cannot be written.
         """
         if self._path is None:
             self._rows.update((row["strong_id"], row) for row in rows)
@@ -115,7 +115,7 @@ class Store(Mapping[str, Row]):
                 if file.in_transaction:
                     file.execute("rollback")
                 raise
-        self._rows.update((row["strong_id"], None) for row in rows if CODE not in row)
+        self._rows.update((row["strong_id"], None) for row in rows if COMPUTED_BY not in row)
 
     def claim(self, *names: str) -> str:
         """`there` if the store has these rows, `theirs` if another run computes them now, else `ours`: claimed by this.
@@ -169,14 +169,14 @@ class Store(Mapping[str, Row]):
         for name, kind, text, code, digest in file.execute(_SELECT):
             if not _is_whole(name, kind, text, code, digest):
                 damaged += 1
-                if damaged <= NAMED:
+                if damaged <= MOST_REPORTED:
                     remark(f"{cut(self._path)}: row {cut(name)} does not match its digest; it is computed again")
             elif self._is_wanted(kind, code, loaded):
                 self._rows[name] = None
             else:
                 other += not self._kinds or kind in self._kinds
-        if damaged > NAMED:
-            remark(f"{cut(self._path)}: {damaged - NAMED:,} more rows like that")
+        if damaged > MOST_REPORTED:
+            remark(f"{cut(self._path)}: {damaged - MOST_REPORTED:,} more rows like that")
         if other:
             remark(f"{cut(self._path)}: {counted(other, 'row')} of other code or libraries are not taken")
 
@@ -192,7 +192,7 @@ class Store(Mapping[str, Row]):
 def stored_rows(path: str, kinds: Collection[str] = (), code: bool = False) -> Iterator[Row]:
     """Every row of a store, in the order of ids, whatever code computed it; nothing is written. Raises `InvalidInput`.
 
-    code: whether each row gets the field `CODE`.
+    code: whether each row gets the field `COMPUTED_BY`.
     """
     if not os.path.lexists(path):
         raise InvalidInput(f"there is no store {cut(path)}; give one that --resume or sweep --store made")
@@ -204,7 +204,7 @@ def stored_rows(path: str, kinds: Collection[str] = (), code: bool = False) -> I
             if not _is_whole(name, kind, text, by, digest):  # an index may be damaged where the table is not
                 damaged += 1
             elif not kinds or kind in kinds:
-                yield _checked(Path(path), name, kind, text) | ({CODE: parse_json(by, "code")} if code else {})
+                yield _checked(Path(path), name, kind, text) | ({COMPUTED_BY: parse_json(by, "code")} if code else {})
     if damaged:
         remark(
             f"{cut(path)}: {counted(damaged, 'row')} left out: the digest does not match; the command that made the "
@@ -289,8 +289,8 @@ def _sqlite_errors(path: Path, what: str) -> Iterator[None]:
 
 
 def _stored(row: Row, by: Mapping[str, str]) -> tuple[str, ...]:
-    code = json.dumps(row.get(CODE, by), sort_keys=True)
-    text = json.dumps({key: value for key, value in row.items() if key != CODE})
+    code = json.dumps(row.get(COMPUTED_BY, by), sort_keys=True)
+    text = json.dumps({key: value for key, value in row.items() if key != COMPUTED_BY})
     values = row["strong_id"], str(row.get("kind", "")), text, code
     return *values, _digest(*values)
 
@@ -311,7 +311,7 @@ def _checked(path: Path, name: str, kind: str, text: str) -> Row:
     check_size(len(text), f"row {cut(name)} of", path)
     try:
         row = parse_json(text, "row")
-        check_depth(row)
+        check_nesting(row)
         row = check_row(row)
         if (name, kind) != (row["strong_id"], str(row.get("kind", ""))):
             raise InvalidInput("its id or kind is not that of its record")

@@ -69,7 +69,7 @@ def distinct(schemes: Iterable[Delayed]) -> list[Delayed]:
 MOST_STATES = 1_024
 
 
-def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
+def markov_pair_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
     """The Markov pair of a source of instances, in this arithmetic.
 
     A text gives its n-gram chains. A member of a family becomes a chain of order 1, an instance file of depth `d` one

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 #: The folders whose pages are published, and the single ones.
-ROOMS, SINGLE = (
+FOLDERS, SINGLE = (
     ("simulator", "verifiers", "lp_analysis", "experiments"),
     ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
@@ -41,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from mkdocs.structure.files import File
     from nbconvert import MarkdownExporter
 
-    pages = [*(ROOT / name for name in SINGLE), *(page for room in ROOMS for page in (ROOT / room).rglob("*.md"))]
+    pages = [*(ROOT / name for name in SINGLE), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
     linked = (file for page in [*pages, *DOCS.rglob("*.md")] for file in linked_files(page))
     for path in sorted({*pages, *(file for file in linked if DOCS not in file.parents)}):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))

@@ -1,4 +1,4 @@
-"""The schemes of the map of trees for a budget of tokens and draft passes, with optima and block efficiencies."""
+"""The schemes that `map_of_trees` compares at a budget of tokens and draft passes: optima and block efficiencies."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ KINDS = {
     "partly fixed": ("greedy", "spechub"),
     "deterministic": ("eagle2", "ddd", "top_k"),
 }
-#: Verifiers of each scheme; those of `_COINS` have no closed form and run on few trees only.
+#: Verifiers of each scheme; those of `_ENUMERATED` have no closed form and run on few trees only.
 VERIFIERS = {
     "delayed": ("layer_transport", "path_transport", "traversal"),
     "specinfer_config": ("traversal", "specinfer", "layer_transport"),
@@ -71,7 +71,7 @@ VERIFIERS = {
     "ddd": ("nss",),
     "top_k": ("nss",),
 }
-_COINS = ("layer_transport", "layer_without_replacement", "layer_greedy", "spechub")
+_ENUMERATED = ("layer_transport", "layer_without_replacement", "layer_greedy", "spechub")
 
 
 @dataclass(frozen=True)
@@ -169,18 +169,18 @@ def evaluated(candidate: Candidate, exact: Instance, floats: Instance, seed: int
     if listed:
         best = solve_cuts(floats.target.tables, _listed(trees, scheme, floats)).value
         fields |= {"lower": best, "upper": best}
-    pairs, errors = {}, {}
+    efficiencies, errors = {}, {}
     for name in VERIFIERS[scheme.name]:
-        if name in _COINS and len(trees) > MOST_ENUMERATED:
+        if name in _ENUMERATED and len(trees) > MOST_ENUMERATED:
             continue
-        pairs[name], errors[name] = _mean(name, trees, floats, listed)
-    return fields | {"pairs": pairs, "errors": {} if listed else errors}
+        efficiencies[name], errors[name] = _mean(name, trees, floats, listed)
+    return fields | {"pairs": efficiencies, "errors": {} if listed else errors}
 
 
 def _on_delayed(scheme: Delayed, floats: Instance) -> Iterator[tuple[str, float]]:
-    layers = floats.target.vocab_size**scheme.depth * (scheme.K - 1)
+    size = floats.target.vocab_size**scheme.depth * (scheme.K - 1)
     for name in VERIFIERS["delayed"]:
-        if name != ("path_transport" if layers <= MOST_LAYERS else "layer_transport"):
+        if name != ("path_transport" if size <= MOST_LAYERS else "layer_transport"):
             check = Evaluator(verifiers.make(name), "float64").check(floats.target, floats.draft, scheme)
             yield name, float(check.block_efficiency)
 

@@ -18,7 +18,7 @@ from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Executor, Task
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.options import grouped
-from draftproof.experiments.inputs.policies import shapes, world_of
+from draftproof.experiments.inputs.policies import markov_pair_of, shapes
 from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, topics_table
 from draftproof.experiments.models.policies.baselines import BASELINES, choices
@@ -166,7 +166,7 @@ class Place:
     def world(self) -> MarkovPair:
         """Its chains, in float64."""
         pair = TextPair(topics_table(), self.vocab_size, self.target_order, self.draft_order)
-        return world_of(TextProblem(TOPICS, pair, samplings=Samplings(self.temperature)), FLOAT64)
+        return markov_pair_of(TextProblem(TOPICS, pair, samplings=Samplings(self.temperature)), FLOAT64)
 
     def __str__(self) -> str:
         orders = f"orders {self.target_order} and {self.draft_order}"

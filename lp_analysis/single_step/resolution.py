@@ -1,8 +1,9 @@
 """Global resolution: a rule that chooses among the drafts with a prescribed law, by convex minimisation.
 
 A rule that chooses draft `y` among the set `A` with probability `e^w(y) / sum_{z in A} e^w(z)` has one number for every
-token instead of one for every pair. Its law is the gradient of the convex `sum_A P(A) log sum_{y in A} e^w(y)`, so the
-`w` with the law `r` minimises `sum_A P(A) log sum_{y in A} e^w(y) - sum_y r(y) w(y)` (Newton's method).
+token instead of one for every pair of a set and a token. Its law is the gradient of the convex
+`sum_A P(A) log sum_{y in A} e^w(y)`, so the `w` with the law `r` minimises
+`sum_A P(A) log sum_{y in A} e^w(y) - sum_y r(y) w(y)` (Newton's method).
 Where a set `S` is tight, `r(S) = P(drafts meet S)`, a draft in `S` must always be preferred; the tokens then fall into
 blocks, each with its own potentials, and the first block that was drafted decides.
 """

@@ -103,7 +103,7 @@ def _lossless(verifier: Verifier, case: SizedScheme, instances: Callable[[], Ite
 
 
 def _sample_cases(case: SizedScheme) -> Iterator[tuple[Instance, AttachedTree]]:
-    """Three instances with every draft tree on them."""
+    """Three instances of a size and a scheme with every draft tree on them."""
     for instance in conformance_instances(shape_of(case), 3):
         for tree, _ in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
             yield instance, tree
@@ -153,7 +153,7 @@ def _structure_agrees(laws: _Laws, case: SizedScheme) -> None:
     for instance in case_instances(case, 4):
         exact, structured = laws.exact(instance, case[1]), laws.law(instance, case[1], "rational", "structured")
         for ours, theirs in zip(exact.correction, structured.correction, strict=True):
-            assert (ours == theirs).all(), f"{laws.name} does not do what it offers to structured engines"
+            assert (ours == theirs).all(), f"the declared structure of {laws.name} has another law than its source"
 
 
 def _order_ignored(branch: Branch, case: SizedScheme) -> None:

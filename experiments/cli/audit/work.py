@@ -42,10 +42,10 @@ class Comparison:
 
 @dataclass
 class Report(Record):
-    """A record with what the command adds to it.
+    """The findings of an audit with what the command adds: comparisons, the witness, and hypotheses about the bug.
 
-    comparisons: one for each finding. witness: the smallest one of a refuted balance. first: the first case with its
-    comparison, if that was computed for the estimate of the duration.
+    comparisons: one for each finding. witness: the smallest instance found on which the function is not lossless.
+    first: the first case with its comparison, if that was computed for the estimate of the duration.
     """
 
     comparisons: list[Comparison | None] = field(default_factory=list)
@@ -91,7 +91,7 @@ def run_audit(request: Request) -> Report:
             judge(report, cases, partial(_optimum, report), tick)
             conclude(report)
         except KeyboardInterrupt:
-            explain(report)
+            explain(report)  # whether rounding explains the deviations found so far; `conclude` has not run
     refuted = report.verdict.refuted
     if refuted is not None and report.rounding is None and report.complete:
         report.witness = find_witness(report)

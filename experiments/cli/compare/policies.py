@@ -1,7 +1,8 @@
 """Rows of policies in a comparison: a policy chooses the shape of each block, a static action has one for all.
 
 On texts the value of a policy is that of the steady state, each block starting where the last one ended; on models it
-is the mean over the roots, computed from the rows of the comparison. It is exact where those rows are.
+is the mean over the roots (the contexts after which blocks start), computed from the rows of the comparison. It is
+exact where those rows are.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import distinct, user_policy, world_of
+from draftproof.experiments.inputs.policies import distinct, markov_pair_of, user_policy
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES
@@ -34,12 +35,12 @@ UNIT_TIME = TimeModel({1: 0.0, 2: 0.0}, {0: 1.0, 1: 1.0}, open_ended=True)
 
 @dataclass(frozen=True)
 class PolicyRequest:
-    """The policies to value. folder: of the pair of models, with its selectors. named: the verifiers."""
+    """The policies to value. folder: of the pair of models, with its selectors."""
 
     specs: tuple[str, ...]
     problem: Problem
     folder: str | None
-    named: tuple[NamedVerifier, ...]
+    verifiers: tuple[NamedVerifier, ...]
     schemes: tuple[Delayed, ...]
     arithmetic: str
     costs: TimeModel | None
@@ -47,10 +48,10 @@ class PolicyRequest:
     @property
     def times(self) -> TimeModel:
         """The times in the arithmetic of the rows."""
-        return self.model.exact() if arithmetic_named(self.arithmetic).exact else self.model
+        return self.time_model.exact() if arithmetic_named(self.arithmetic).exact else self.time_model
 
     @property
-    def model(self) -> TimeModel:
+    def time_model(self) -> TimeModel:
         """The given times, or one unit for every block."""
         return self.costs or UNIT_TIME
 
@@ -131,14 +132,14 @@ def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[
 def _long_run(request: PolicyRequest) -> list[dict[str, Any]]:
     """Rows on texts: exact values of the states where blocks start."""
     numbers = arithmetic_named(request.arithmetic)
-    world = world_of(request.problem, numbers)
+    pair = markov_pair_of(request.problem, numbers)
     policies = [user_policy(spec) if from_file(spec) else BASELINES[spec] for spec in request.specs]
-    remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(request.schemes)} shapes")
+    remark(f"policies: {pair.histories:,} states of {pair.order} tokens, {len(request.schemes)} shapes")
     result = []
-    with bar("tables of policies", len(request.named) * len(request.schemes)) as tick:
-        for named in request.named:
+    with bar("tables of policies", len(request.verifiers) * len(request.schemes)) as tick:
+        for named in request.verifiers:
             with named_errors(f"{named.label}, --policy"):
-                tables = tables_of(world, [named], request.schemes, request.model, tick)
+                tables = tables_of(pair, [named], request.schemes, request.time_model, tick)
                 shapes = {
                     str(action): _shape(scheme) for action, scheme in zip(tables.actions, request.schemes, strict=True)
                 }
@@ -160,7 +161,7 @@ def _long_run(request: PolicyRequest) -> list[dict[str, Any]]:
 def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     by_shape = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
     result = []
-    for named in request.named:
+    for named in request.verifiers:
         shapes = [by_shape.get((named.label, s.K, s.L1, s.L2)) for s in request.schemes]
         if any(row is None for row in shapes):  # refused on some tree, which a message has said
             remark(f"{named.label} has no row for some shape, so no policy is valued for it")
@@ -177,10 +178,10 @@ def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[di
                 result.append(_row_at_roots(request, spec, named, table, choice, shape_rows))
     if not result:
         if SELECTOR not in request.specs:
-            raise InvalidInput(f"{request.named[0].label} has no row for each shape; choose another verifier")
+            raise InvalidInput(f"{request.verifiers[0].label} has no row for each shape; choose another verifier")
         raise InvalidInput(
-            f"{request.folder} has no selector for {request.named[0].label}; make one: "
-            f"draftproof train-selector {request.named[0].label} --pair {request.folder}"
+            f"{request.folder} has no selector for {request.verifiers[0].label}; make one: "
+            f"draftproof train-selector {request.verifiers[0].label} --pair {request.folder}"
         )
     return result
 
@@ -189,19 +190,19 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
-    from draftproof.experiments.models.selector import deciding as at_roots
+    from draftproof.experiments.models.selector import deciding
     from draftproof.experiments.models.selector.saved import selector_path
 
     problem: Any = request.problem
     setting = (problem.pair, problem.warp, problem.contexts, request.schemes)
     if from_file(spec):
-        return at_roots.own_choices(user_policy(spec), named, *setting, request.costs)
+        return deciding.own_choices(user_policy(spec), named, *setting, request.costs)
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
         remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {request.folder}")
         return None
     remark(f"{path} was trained on the first 80 % of its text; train-selector prints its gain on the rest")
-    choices: Sequence[int] = at_roots.selector_choices(path, named.label, *setting)
+    choices: Sequence[int] = deciding.selector_choices(path, named.label, *setting)
     return choices
 
 
@@ -280,7 +281,7 @@ def _number(value: Any) -> Any:
 
 
 def _weight(value: Any, tokens: Sequence[Sequence[Any]]) -> Any:
-    """Exact where the tokens are."""
+    """The weight of a root, exact where the block efficiencies are."""
     return _number(value) if isinstance(tokens[0][0], Fraction) else float(_number(value))
 
 

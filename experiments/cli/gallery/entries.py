@@ -103,7 +103,7 @@ ENTRIES = (
           sequoia.spec_tree, "paths", WithoutReplacement(2, 0, 2), None, _ROWS),
     Entry("sequoia-specinfer", *_SEQUOIA, "Tree/SpecInferTree.py", "SpecInferTree.accept_step, independent drafts",
           sequoia.specinfer_tree, "paths", None, None, _ROWS),
-    Entry("vllm-kernels", *_VLLM, "rejection_sample: its Triton kernels", vllm.kernels, "chain", None, None, _ROWS),
+    Entry("vllm-kernels", *_VLLM, "rejection_sample: its Triton kernels", vllm.of_kernels, "chain", None, None, _ROWS),
     Entry("sglang-chain", *_SGLANG, "chain_speculative_sampling_triton", sglang.chain, "chain", None, None, _ROWS),
     Entry("vllm-ascend-tokens", *_ASCEND, "rejection_random_sample_pytorch", vllm_ascend.token_wise, "chain",
           None, None, _ROWS),

@@ -21,15 +21,16 @@ and every lossless verifier on `below` gives a lossless verifier on the whole vo
 Proof, below. Label each drafted token `y` of `R` path by path: `twice` in `G`; elsewhere `shared` with probability
 `min(p, q)(y) / q(y)`, else `excess`. A labelled path has the law of a path of `below`, and i.i.d. paths stay i.i.d.
 Given the labels, a token `shared` has a law proportional to `min(p, q)`, one `twice` to `q` on `G`. Run the verifier
-of `below` on the labelled tree. A node that it accepts is kept, or ends in one of these two (the target has no other
-way there): then accept the first drafted token with that label, which the verifier has not seen, and let the target
-say what comes next. A correction `shared` or `twice` is drawn from the same laws, `surplus` from `p` less `min(p,
-q)`, or less `2 q` on `G`. Given that a kept context is reached, `y` comes with probability `min(p, q)(y) + (p -
-q)+(y)`, or `2 q(y) + (p - 2 q)(y)` on `G`, which is `p(y)`: lossless.
+of `below` on the labelled tree. A node that it accepts is kept, or ends in one of these two (the target gives `excess`
+no mass, and after the four tokens nothing is accepted): then accept the first drafted token with that label, which the
+verifier has not seen, and let the target say what comes next. A correction `shared` or `twice` is drawn from the same
+laws, `surplus` from `p` less `min(p, q)`, or less `2 q` on `G`. Given that a kept context is reached, `y` comes with
+probability `min(p, q)(y) + (p - q)+(y)`, or `2 q(y) + (p - 2 q)(y)` on `G`, which is `p(y)`: lossless.
 Proof, above. Map every token of `R` to its group and what follows it to token 0. The law of a tree of `above` is that
 of the mapped tree of the whole, so a verifier of `above` may draw a tree of the whole given what it maps to, run any
-lossless verifier on it and map what comes back. Sums over groups of `D(c) p(y) = D(c, y) + e(c, y)` are the same
-equation for the groups, so that is lossless, and depths are not changed.
+lossless verifier on it and map what comes back. Let the accepted path go through `c`, or end there, with probability
+`D(c)`, and end there with the correction `y` with `e(c, y)`. Sums over groups of `D(c) p(y) = D(c, y) + e(c, y)` are
+the same equation for the groups, so that is lossless, and depths are not changed.
 
 Where `R` has no mass the three instances are the same. Keeping more tokens never widens the interval, and on a tree of
 one token it is a point. Numbers of a verifier on `below` are exact for that verifier behind the cut; the verifier with
@@ -106,10 +107,10 @@ def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, batch: in
     parts, tokens = [], []
     contexts = np.zeros((1, 0), dtype=np.int64)
     for length in range(depth + 1):
-        some = np.split(contexts, range(batch, len(contexts), batch))
-        levels = [_level(rows, portion, kept) for portion in some]
-        parts.append(np.concatenate([cut for cut, _ in levels], axis=1))
-        tokens.append(np.concatenate([chosen for _, chosen in levels]))
+        batches = np.split(contexts, range(batch, len(contexts), batch))
+        cut_batches = [_level(rows, portion, kept) for portion in batches]
+        parts.append(np.concatenate([cut for cut, _ in cut_batches], axis=1))
+        tokens.append(np.concatenate([chosen for _, chosen in cut_batches]))
         if length < depth:
             contexts = np.column_stack([np.repeat(contexts, kept, axis=0), tokens[-1].reshape(-1)])
     below = _placed(parts, kept, REST, 0), _placed(parts, kept, REST, 1)
@@ -153,8 +154,8 @@ def _placed(parts: Sequence[Any], kept: int, rest: int, which: int) -> list[Any]
     for length, part in enumerate(parts):
         rows = _merged(part, kept, rest)[which]
         table = np.zeros((size**length, size), dtype=rows.dtype) + rows[0, 0] * 0
-        alone = rest == REST and which == 1  # after a token of the rest, where nothing must be accepted
-        table[:, size - 1 if alone else 0] += 1
+        draft_below = rest == REST and which == 1  # after a token of the rest, where nothing must be accepted
+        table[:, size - 1 if draft_below else 0] += 1
         table[places] = rows / rows.sum(axis=1, keepdims=True)
         tables.append(table)
         places = (places[:, None] * size + np.arange(kept)).reshape(-1)

@@ -36,7 +36,7 @@ def check_supported(model: Any, name: str) -> None:
     logits that they get alone. A model is tested once.
     """
     attention = getattr(model.config, "_attn_implementation", None) or "eager"
-    model = getattr(model, "narrowed", model)
+    model = getattr(model, "wrapped_model", model)
     tried = attention, model.dtype, model.device, model.training
     if _TRIED.get(model) == tried:
         return
@@ -45,7 +45,7 @@ def check_supported(model: Any, name: str) -> None:
     kinds = _odd_caches(model)
     if kinds:
         raise InvalidInput(
-            f"{name} ({type(model).__name__}) has {' and '.join(kinds)}, where no paths can stand side by side; "
+            f"{name} ({type(model).__name__}) has {' and '.join(kinds)}, which cannot read several paths in one pass; "
             "use a model with full or sliding-window attention in every layer"
         )
     try:

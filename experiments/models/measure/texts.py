@@ -1,8 +1,8 @@
 """Speed and acceptance of one verifier on one shape over longer texts, beside what is predicted for them.
 
 Predicted block efficiency is the mean of exact block efficiencies at some of the places where blocks of the very run
-began; predicted seconds are those of the fitted passes `T(x, a)`. Drafts leave the target's ways as they get longer: p
-and q differ more at deeper nodes. That is why a delayed tree puts its branches late.
+began; predicted seconds are those of the fitted passes, `T(x, a)` for `a` tokens after a context of `x`. p and q differ
+more at deeper nodes, which is why a delayed tree branches late.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def speculative_row(
     seconds = _seconds(timed)
     context = len(setting.roots[0]) + length.tokens // 2
     passes = latency.block(scheme, context)
-    around = (seconds["verify"] + seconds["cache"]) / len(blocks)
+    overhead = (seconds["verify"] + seconds["cache"]) / len(blocks)
     return {
         **_shared(setting, key, started),
         "kind": "speculative",
@@ -114,7 +114,7 @@ def speculative_row(
         "tokens_per_second": len(timed) * length.tokens / seconds["all"],
         "speedup": _seconds(alone)["all"] / seconds["all"],
         "predicted_passes": passes,
-        "predicted_tokens_per_second": predicted / (passes + around),
+        "predicted_tokens_per_second": predicted / (passes + overhead),
         "seconds_by_part": seconds,
         "depths": [
             row.fields() for row in by_depth([*blocks, *(b for each in watched for b in each.blocks)], scheme.depth)
@@ -135,13 +135,13 @@ def plain_row(setting: Setting, length: Length, latency: Latency) -> dict[str, A
     ]
     seconds = _seconds(timed)
     one = latency.target.at(len(setting.roots[0]) + length.tokens // 2, 1)
-    around = (seconds["verify"] + seconds["cache"]) / (len(timed) * length.tokens)
+    overhead = (seconds["verify"] + seconds["cache"]) / (len(timed) * length.tokens)
     return {
         **_shared(setting, key, started),
         "kind": "plain",
         "tokens_per_second": len(timed) * length.tokens / seconds["all"],
         "predicted_passes": one,
-        "predicted_tokens_per_second": 1 / (one + around),
+        "predicted_tokens_per_second": 1 / (one + overhead),
         "seconds_by_part": seconds,
     }
 

@@ -108,7 +108,7 @@ def _timed_generate(setting: Setting, root: Context, tokens: int, seed: int, **m
 
 def _assistant(setting: Setting) -> Any:
     draft = setting.pair.draft
-    return draft.narrowed if isinstance(draft, Narrow) else draft
+    return draft.wrapped_model if isinstance(draft, Narrow) else draft
 
 
 def plain_ways(setting: Setting, tokens: int) -> tuple[dict[str, float], str]:

@@ -77,7 +77,7 @@ class Passes:
         self.logits.clear()
 
     def at(self, place: int, sequence: int = 0) -> TokenState:
-        """The state at the token that was read as number `place` since then; negative numbers count from the last."""
+        """The state at token number `place` since the last `forget`; negative numbers count from the last token."""
         if place < 0:
             place += sum(part.shape[1] for part in self.hidden)
         for hidden, logits in zip(self.hidden, self.logits, strict=True):

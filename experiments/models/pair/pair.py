@@ -36,21 +36,21 @@ def alike(first: int, second: int) -> bool:
 
 
 class Narrow:
-    """Wraps the model `narrowed` so that it has `size` tokens; other attributes are those of the model."""
+    """Wraps the model `wrapped_model` so that it has `size` tokens; other attributes are those of the model."""
 
-    def __init__(self, narrowed: Any, own: int, size: int) -> None:
-        self.narrowed, self._own, self._size = narrowed, own, size
+    def __init__(self, wrapped_model: Any, own: int, size: int) -> None:
+        self.wrapped_model, self._own, self._size = wrapped_model, own, size
 
     def __call__(self, input_ids: Any, **given: Any) -> Any:
         """The output of the model, with logits for `size` tokens."""
         from torch.nn.functional import pad
 
-        output = self.narrowed(input_ids=input_ids.clamp(max=self._own - 1), **given)
+        output = self.wrapped_model(input_ids=input_ids.clamp(max=self._own - 1), **given)
         output.logits = pad(output.logits[..., : self._own], (0, self._size - self._own), value=float("-inf"))
         return output
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.narrowed, name)
+        return getattr(self.wrapped_model, name)
 
 
 #: The most logits of one pass; more contexts are split into batches.

@@ -1,6 +1,7 @@
 """Policies that see only a few numbers of the state, fitted by approximate policy iteration.
 
-A step of policy iteration computes the value of every action in every state under the present policy. A learner is then
+A step of policy iteration (`outlook`) computes for every action and state the value of one block of that action, then
+the present policy (`worth`), and how often blocks start in each state (`starts`, the weights). A learner is then
 fitted to these values, and the next policy takes the action with the largest prediction. `X` has shape `(S, F)`: the
 features of every state.
 """
@@ -23,9 +24,9 @@ ROUNDS = 4
 FOLDS = 5
 
 
-def state_scalars(world: MarkovPair) -> Any:
+def state_scalars(pair: MarkovPair) -> Any:
     """`X`: the features `draftproof.simulator.policies.policy.SCALARS` of every state."""
-    return np.array([scalars(world.known(state)) for state in range(world.states)])
+    return np.array([scalars(pair.known(state)) for state in range(pair.states)])
 
 
 def fitted_choice(tables: Tables, X: Any, learner: Learner) -> Any:

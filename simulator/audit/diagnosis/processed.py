@@ -28,7 +28,10 @@ COLDEST, HOTTEST, STEPS = 0.05, 20.0, 200
 
 @dataclass(frozen=True)
 class Reprocessed:
-    """A verifier that is shown other rows than those that the drafts come from. names: of "target" and "draft"."""
+    """A verifier that is shown other rows than those that the drafts come from.
+
+    names: which of "target" and "draft" it is shown from `rows`.
+    """
 
     verifier: Verifier
     rows: Instance
@@ -48,7 +51,7 @@ class Reprocessed:
         return target, self.rows.draft.row(node.context) if drafts else node.draft
 
 
-def meets(finding: Finding, processing: Sampling) -> bool:
+def has_law_of(finding: Finding, processing: Sampling) -> bool:
     """Whether the block has the law of `p` processed like this, up to `FITTED`."""
     target = processing.instance(finding.instance).target
     for depth, correction in enumerate(finding.law.correction):
@@ -100,12 +103,12 @@ def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
             return
 
 
-def _solutions(q: Any, token: int, judged: float) -> Iterator[float]:
+def _solutions(q: Any, token: int, wanted_mass: float) -> Iterator[float]:
     """Temperatures at which `q` has that mass on a token, each to some twelve digits."""
 
     def off(temperature: float) -> float:
         powers = np.where(q > 0, q, 0) ** (1 / temperature)
-        return float(powers[token] / powers.sum() - judged)
+        return float(powers[token] / powers.sum() - wanted_mass)
 
     edges = np.geomspace(COLDEST, HOTTEST, STEPS)
     for low, high in pairwise(edges):
@@ -141,7 +144,7 @@ def processed_target(evidence: Evidence) -> str | None:
     if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
         return None
     for processing in processings(evidence.finding):
-        if all(meets(item, processing) for item in evidence.compared):
+        if all(has_law_of(item, processing) for item in evidence.compared):
             return f"the whole block has the law of p with {processing}"
     return None
 
@@ -155,9 +158,9 @@ def told_otherwise(evidence: Evidence) -> str | None:
     after, before = _relation(instance.draft, told), _relation(told, instance.draft)
     what = "other rows are handed over than those that drafts come from"
     if before is not None:
-        what = f"drafts come from q at {before}, and q before that is handed over"
+        what = f"drafts come from q at {before}, but q without it is handed over"
     elif after is not None:
-        what = f"q at {after} is handed over, and drafts come from q before that"
+        what = f"q at {after} is handed over, but drafts come from q without it"
     return f"{what}; handed the q that drafts come from, it is lossless"
 
 

@@ -1,8 +1,8 @@
 """The loop interface: FUNCTION gets a target and a draft model and a prompt, and returns a text of so many new tokens.
 
-A text of `N` new tokens is `N - 1` accepted ones and a last one, so the balance at every context is that its law is the
-target's own. Models come anew with every call. Where rows are asked for that lie deeper than the instance, its last
-tokens decide: they change no token that is judged.
+A text of `N` new tokens is read as `N - 1` accepted ones and a correction, so it is lossless where every new token has
+the law of the target's row. Models are made anew for every call. After a text that is longer than the instance is deep
+a model answers with the row of the text's last tokens; no token that is judged depends on it.
 """
 
 from __future__ import annotations
@@ -191,14 +191,14 @@ def _remembered(torch: Any, held: Any, ids: Any, position_ids: Any) -> tuple[Any
     return keys[:, 0, :, 0].to(torch.int64).tolist(), values[:, 0, :, 0].to(torch.int64).tolist()
 
 
-def _texts(tokens: Any, positions: Any, count: int, mask: Any, placed: bool) -> list[list[tuple[int, ...]]]:
+def _texts(tokens: Any, positions: Any, count: int, mask: Any, has_positions: bool) -> list[list[tuple[int, ...]]]:
     """What every one of the last `count` tokens of every request sees, itself last."""
     mask = next(iter(mask.values())) if isinstance(mask, dict) else mask
     texts = []
     for request, (line, places) in enumerate(zip(tokens, positions, strict=True)):
         first = len(line) - count
         seen = [_visible(mask, request, query, first, len(line)) for query in range(count)]
-        texts.append([_text(line, places, item, placed) for item in seen])
+        texts.append([_text(line, places, item, has_positions) for item in seen])
     return texts
 
 
@@ -216,10 +216,10 @@ def _visible(mask: Any, request: int, query: int, first: int, total: int) -> lis
     return [place for place in range(total) if row[place]]
 
 
-def _text(line: list[int], places: list[int], seen: list[int], placed: bool) -> tuple[int, ...]:
+def _text(line: list[int], places: list[int], seen: list[int], has_positions: bool) -> tuple[int, ...]:
     """The visible tokens in the order of their positions, which must follow each other."""
-    ordered = sorted(seen, key=lambda place: places[place]) if placed else seen
+    ordered = sorted(seen, key=lambda place: places[place]) if has_positions else seen
     numbers = [places[place] for place in ordered]
-    if placed and any(later != earlier + 1 for earlier, later in pairwise(numbers)):
+    if has_positions and any(later != earlier + 1 for earlier, later in pairwise(numbers)):
         raise InvalidVerifier(f"the model is shown the tokens {[line[n] for n in ordered]} at the positions {numbers}")
     return tuple(line[place] for place in ordered)

@@ -79,7 +79,7 @@ def test_wrong_verifiers_and_schemes(verifier: Any, scheme: Any, message: str) -
         (lambda context: 3, "target: int is no row; a row holds V probabilities"),
         (lambda context: P if not context else 3, "target row (0,): int is no row"),
         (lambda context: P[len(context) :], "target row (0,) has shape (1,); it must be (2,)"),
-        (lambda context: 1 / 0, "target row (): the function raised ZeroDivisionError: division by zero (test_wrong"),
+        (lambda context: 1 / 0, "target row after the empty context: the function raised ZeroDivisionError: division"),
         (lambda context: P if not context else {}["row"], "target row (0,): the function raised KeyError: 'row' (test"),
     ],
 )

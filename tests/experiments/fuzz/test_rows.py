@@ -47,10 +47,10 @@ class Kept:
         with closing(sqlite3.connect(self.path, isolation_level=None)) as file:
             file.execute("delete from rows")
             for row in rows:
-                fields = {key: value for key, value in row.items() if key != stores.CODE}
+                fields = {key: value for key, value in row.items() if key != stores.COMPUTED_BY}
                 values = (
                     *(_text(row.get(name, "")) for name in ("strong_id", "kind")),
-                    json.dumps(fields), json.dumps(row.get(stores.CODE, {}), sort_keys=True),
+                    json.dumps(fields), json.dumps(row.get(stores.COMPUTED_BY, {}), sort_keys=True),
                 )  # fmt: skip
                 file.execute("insert or replace into rows values (?, ?, ?, ?, ?)", (*values, stores._digest(*values)))
 

@@ -35,7 +35,7 @@ def test_json_lines_come_back_as_they_were_and_are_believed(draftproof, compared
 
 
 def test_imported_rows_of_other_code_are_shown_and_not_resumed(draftproof, compared):
-    rows = [{**row, stores.CODE: {"draftproof": "other"}} for row in stored_rows("r.db")]
+    rows = [{**row, stores.COMPUTED_BY: {"draftproof": "other"}} for row in stored_rows("r.db")]
     Path("old.jsonl").write_text("".join(lines(rows)))
     assert draftproof("rows", "old.db", "--import", "old.jsonl").code == 0
     assert "3 rows: " in draftproof(*COMPARE[:-1], "old.db").err

@@ -9,7 +9,7 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import shapes, world_of
+from draftproof.experiments.inputs.policies import markov_pair_of, shapes
 from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, TextProblem
 from draftproof.experiments.inputs.text import topics_table
 from draftproof.experiments.models.policies.baselines import BASELINES, choices
@@ -45,7 +45,7 @@ LEARNERS = [name for name, baseline in BASELINES.items() if baseline.learner]
 def tables() -> Tables:
     """A small text, in floats: 9 histories, 27 states."""
     pair = TextPair(topics_table(), 3, 2, 1)
-    world = world_of(TextProblem("topics", pair), FLOAT64)
+    world = markov_pair_of(TextProblem("topics", pair), FLOAT64)
     actions = [
         Action(each, verifiers.make("specinfer")) for each in shapes({"K": [1, 2], "L1": [0], "L2": [0, 1, 3]}, 9)
     ]
@@ -128,23 +128,23 @@ def test_ranges_of_entropy_are_equally_likely():
 
 
 def test_worlds_of_texts_files_and_families(tmp_path):
-    family = world_of(FamilyProblem("dirichlet", 3, 0, 20), RATIONAL)
+    family = markov_pair_of(FamilyProblem("dirichlet", 3, 0, 20), RATIONAL)
     assert (family.order, family.window, family.histories) == (1, 2, 3)
     made = FamilyProblem("dirichlet", 3, 0, 20).roots(2, RATIONAL)[0]
     assert (family.target.states == made.target.tables[1]).all()
     assert (family.draft.states == made.draft.tables[1]).all()
     (tmp_path / "chain.json").write_text(json.dumps(CHAIN), encoding="utf-8")
-    chain = world_of(FileProblem("chain.json", Instance.load(tmp_path / "chain.json")), RATIONAL)
+    chain = markov_pair_of(FileProblem("chain.json", Instance.load(tmp_path / "chain.json")), RATIONAL)
     assert chain.order == 1
     assert chain.target.states.tolist() == [[0, 1], [1, 0]]
     assert chain.draft.states.tolist() == [[RATIONAL.number("1/2")] * 2, [1, 0]]
     large = TextPair(topics_table(), 12, 2, 1)
-    assert world_of(TextProblem("topics", large), FLOAT64).window == 2  # 1,728 states would tell one token more
+    assert markov_pair_of(TextProblem("topics", large), FLOAT64).window == 2  # 1,728 states would tell one token more
     assert tables().pair.window == 3
 
 
 def family_chain():
-    return world_of(FamilyProblem("dirichlet", 3, 1, 2**16), RATIONAL).target
+    return markov_pair_of(FamilyProblem("dirichlet", 3, 1, 2**16), RATIONAL).target
 
 
 def test_shapes_have_every_path_once():
@@ -168,4 +168,4 @@ def test_a_problem_without_states_is_refused():
             return "a pair"
 
     with pytest.raises(InvalidInput, match="a pair has no recurring states; use --text or --family"):
-        world_of(Elsewhere(), FLOAT64)
+        markov_pair_of(Elsewhere(), FLOAT64)

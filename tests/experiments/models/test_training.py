@@ -269,7 +269,7 @@ def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -
     arguments = ("train", "--out", "pair", "--text", text, "--vocab", 4, "--steps", 1, "--device", "cpu")
     first = draftproof(*arguments)
     assert first.code == 0, first.err
-    assert "bits per character on the last 150 characters, held out, of the reduced text" in first.out
+    assert "bits per character on the last 150 characters, held out, rare symbols as one token" in first.out
     assert [line.split()[0] for line in first.out.splitlines()[3:7]] == ["target", "draft", "n-gram", "n-gram"]
     assert "sample of the target after" in first.out
     assert "target: 1 steps" in first.err

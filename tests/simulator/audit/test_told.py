@@ -37,14 +37,14 @@ def case_of(*options):
 
 
 MISTAKES = {
-    "q before top-k": (("", "top_k=2", "draft"), "drafts come from q at top-k 2, and q before that is handed over"),
+    "q before top-k": (("", "top_k=2", "draft"), "drafts come from q at top-k 2, but q without it is handed over"),
     "q before the temperature": (
         ("temperature=.5", "temperature=.5", "draft"),
-        "drafts come from q at temperature 0.5, and q before that is handed over",
+        "drafts come from q at temperature 0.5, but q without it is handed over",
     ),
-    "q before bits": (("", "bits=2", "draft"), "drafts come from q at bits 2, and q before that is handed over"),
+    "q before bits": (("", "bits=2", "draft"), "drafts come from q at bits 2, but q without it is handed over"),
     "greedy drafts": (("top_p=.8", "temperature=0", "draft"), "drafts come from q at temperature 0"),
-    "q after top-k": (("", "", "top_k=2"), "q at top-k 2 is handed over, and drafts come from q before that"),
+    "q after top-k": (("", "", "top_k=2"), "q at top-k 2 is handed over, but drafts come from q without it"),
 }
 
 

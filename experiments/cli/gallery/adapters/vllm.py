@@ -8,7 +8,7 @@ from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.symbolic import locate_function
 
 
-def kernels(checkout: Path, path: str) -> Any:
+def of_kernels(checkout: Path, path: str) -> Any:
     """`rejection_sample`, with a bonus token that is drawn first."""
     sample = locate_function(checkout / path, "rejection_sample").function
     torch = torch_module("the gallery")
