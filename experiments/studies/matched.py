@@ -7,8 +7,10 @@ them too. An interrupted run goes on where it stopped.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
@@ -16,8 +18,18 @@ import typer
 
 from draftproof.experiments.cli.sweep import sweep_file, work
 from draftproof.experiments.grid.report import equal_terms
-from draftproof.experiments.grid.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
+from draftproof.experiments.grid.report.matched import (
+    ACCEPTANCE,
+    CLOSE,
+    DEPTH,
+    OPTIMUM,
+    TOKENS,
+    WorldOnScheme,
+    kind,
+    worlds_on_schemes,
+)
 from draftproof.experiments.grid.report.section import Section, percent, text
+from draftproof.experiments.grid.report.summary import REPORTED, by_kind, ordering, summarise
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
@@ -25,8 +37,9 @@ from draftproof.experiments.shared.progress import console_for, cut_short
 
 #: The folder of the grids.
 HERE = Path(__file__).with_suffix("")
-#: Files of grids: the usual one; the same with more worlds; all shapes to depth 8 on one world of each kind.
-CELLS, LARGE, DEEP = "cells.toml", "large.toml", "deep.toml"
+#: Files of grids: the usual one; the same with more worlds; all shapes to depth 8 on one world of each kind; the
+#: temperatures and nuclei of papers.
+CELLS, LARGE, DEEP, NUCLEUS = "cells.toml", "large.toml", "deep.toml", "nucleus.toml"
 _PAIR = """
 [[worlds]]
 pair = {folder!r}
@@ -41,25 +54,29 @@ def main(
     large: Annotated[bool, typer.Option("--large", help="A hundred worlds of each family and temperature.")] = False,
     pair: Annotated[str | None, typer.Option(help="Folder that train made: four cells more.")] = None,
     deep: Annotated[bool, typer.Option("--deep/--no-deep", help="Shapes to depth 8, too.")] = True,
+    nucleus: Annotated[
+        bool, typer.Option("--nucleus", help="Instead: nucleus.toml, on text and two pairs that train made.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     markdown: Annotated[str | None, typer.Option(help="The tables, as Markdown.")] = None,
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
-    from draftproof.experiments.grid.report.summary import by_kind, summarise
-
     check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
-    grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())]
+    grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())] if not nucleus else [grid(NUCLEUS)]
     tasks, kept = [task for each in grids for task in work.plan(each).tasks], Store(store)
     names = sorted({name for task in tasks for name in task.ids})
     if not run(tasks, kept, Executor(work.compute, jobs)):
         return cut_short(sum(name in kept for name in names), len(names), "rows", store)
-    summary = summarise(by_kind(kept[name] for name in names))
+    rows = by_kind(kept[name] for name in names)
     kept.close()
-    text = markdown_of(summary)
-    console_for(json_target).print(text, soft_wrap=True, markup=False, highlight=False)
+    summary = summarise(rows)
+    folders = {str(world.source.get("pair")): world.given.pair for each in grids for world in each.worlds}
+    sections = by_sampling(worlds_on_schemes([*rows["law"], *rows["bound"]]), folders) if nucleus else ()
+    shown = markdown_of(summary) + "".join(f"{line}\n" for section in sections for line in _section(section))
+    console_for(json_target).print(shown, soft_wrap=True, markup=False, highlight=False)
     if markdown is not None:
-        write_whole(markdown, text)
+        write_whole(markdown, shown)
     write_json(json_target, summary)
     return 0
 
@@ -102,6 +119,75 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
 def _is_choice(row: Row) -> bool:
     """Whether a term has enough schemes to choose from, or is about several branches of one step."""
     return bool(row["schemes"] >= CHOICE or (row["term"] == ACCEPTANCE and row["value"] > 1))
+
+
+#: Marks for the verdicts on a reported order, by their first words.
+MARKS = {
+    "holds on all drafts": "+", "holds on average": "~", "equal here": "=", "the other way round on average": "-",
+    "the other way round on all drafts": "x", "impossible": "x",
+}  # fmt: skip
+
+
+def by_sampling(pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None]) -> Iterator[Section]:
+    """The reported order by source, nucleus and temperature: the pairs that have it, and each pair on its own.
+
+    folders: of the pairs of models, by their digest.
+    """
+    groups: dict[tuple[str, float], dict[float, list[WorldOnScheme]]] = {}
+    for pair in pairs:
+        source = pair.row["source"]
+        warp = source.get("sampling") or source.get("warp") or {}
+        name = Path(folders[source["pair"]] or "").name if "pair" in source else kind(source)
+        warmths = groups.setdefault((name, float(warp.get("top_p") or 1)), {})
+        warmths.setdefault(float(warp.get("temperature", 1.0)), []).append(pair)
+    marked: dict[tuple[str, str], list[str]] = {}
+    counts = []
+    columns = sorted(groups, key=lambda group: (group[0], -group[1]))
+    for name, top_p in columns:
+        warmths = groups[name, top_p]
+        orders = {warmth: ordering(warmths[warmth]) for warmth in sorted(warmths)}
+        for rows in zip(*orders.values(), strict=True):
+            marks = "".join(_mark(row) for row in rows)
+            marked.setdefault((rows[0]["lower"], rows[0]["higher"]), []).append(marks)
+        for warmth, order in orders.items():
+            met = Counter(map(_mark, order))
+            cells = (name, f"{top_p:g}", f"{warmth:g}", *(str(met[mark]) for mark in "+~=-x"))
+            counts.append([*map(text, cells), text(_ranked(warmths[warmth]))])
+    headings = (
+        "source",
+        "top-p",
+        "T",
+        "on all drafts",
+        "on average",
+        "equal",
+        "reversed on average",
+        "reversed on all",
+    )
+    yield Section("counts", "Pairs of the reported order by sampling", (*headings, "means on the same drafts"), counts)
+    note = (
+        "A mark for each temperature from the lowest to the highest: + the reported order on all drafts, ~ on average, "
+        "= equal, - reversed on average, x reversed on all drafts or impossible by the card."
+    )
+    paired = ("lower", "higher", *(f"{name}, {top_p:g}" for name, top_p in columns))
+    lines = [[text(low), text(high), *map(text, marks)] for (low, high), marks in marked.items()]
+    yield Section("marks", "The reported order, pair by pair", paired, lines, note)
+
+
+def _mark(row: Row) -> str:
+    return MARKS[row["verdict"].partition(":")[0]]
+
+
+def _ranked(pairs: Sequence[WorldOnScheme]) -> str:
+    """The means of the reported verifiers over the trees of several paths that all of them have, lowest first."""
+    there = [
+        pair.values for pair in pairs if (pair.row["scheme"].get("K") or 1) > 1 and set(REPORTED) <= {*pair.values}
+    ]
+    means = {name: fmean(values[name] for values in there) for name in REPORTED} if there else {}
+    shown, before = "", 0.0
+    for name, mean in sorted(means.items(), key=lambda item: item[1]):
+        sign = "" if not shown else " = " if mean - before <= CLOSE else " < "
+        shown, before = f"{shown}{sign}{name} {mean:.3f}", mean
+    return shown
 
 
 def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:

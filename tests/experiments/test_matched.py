@@ -1,12 +1,16 @@
 """The matched comparison: its grids, that it resumes, that its tables are those of its rows and of the report."""
 
 import json
+import re
+import tomllib
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from draftproof.experiments.cli.sweep import sweep_file
+from draftproof.experiments.grid.report.matched import WorldOnScheme
+from draftproof.experiments.grid.report.summary import REPORTED
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies import matched
 
@@ -82,6 +86,75 @@ def test_tables_are_those_of_the_rows_and_of_the_report(matched_study, draftproo
     assert {line[0]: line[3] for line in lines[2:]} == {name: f"{mean:.4f}" for name, mean in means.items()}
     assert "block_by_weights" not in means  # a control
     assert "impossible: never so on the same drafts" in text
+
+
+NUCLEUS = """
+[sweep]
+verifiers = ["nss", "naive", "naive_tree", "specinfer", "spectr", "khisti", "block", "traversal"]
+
+[[worlds]]
+text = "topics"
+vocab = 3
+roots = 1
+sampling = ["temperature=.5", "temperature=1", "temperature=1,top_p=.6"]
+
+[[schemes]]
+K = 2
+L2 = "1..2"
+"""
+
+
+def test_the_reported_order_stands_by_temperature_and_nucleus(matched_study):
+    Path(matched.NUCLEUS).write_text(NUCLEUS)
+    assert matched_study("--nucleus", "--store", "n.db", "--markdown", "n.md", "--json", "n.json")[0] == 0
+    text, ordering = Path("n.md").read_text(), json.loads(Path("n.json").read_text())["ordering"]
+    tables = {}
+    for title in ("Pairs of the reported order by sampling", "The reported order, pair by pair"):
+        lines = text.partition(f"### {title}\n")[2].partition("\n###")[0].splitlines()
+        tables[title] = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][2:]
+    counts, marks = tables.values()
+    assert [line[:3] for line in counts] == [["topics", "1", "0.5"], ["topics", "1", "1"], ["topics", "0.6", "1"]]
+    assert {sum(map(int, line[3:8])) for line in counts} == {28} == {len(marks)}
+    assert [len(mark) for mark in marks[0][2:]] == [2, 1]
+    for line, row in zip(marks, ordering, strict=True):  # what holds on all drafts holds at every temperature
+        assert (line[0], line[1]) == (row["lower"], row["higher"])
+        if row["verdict"] == "holds on all drafts":
+            assert set(line[2] + line[3]) <= {"+", "="}
+        if row["verdict"].startswith("impossible"):
+            assert set(line[2] + line[3]) == {"x"}
+    for line in counts:
+        means = [float(part.rpartition(" ")[2]) for part in re.split(" [<=] ", line[8])]
+        assert len(means) == 8
+        assert means == sorted(means)
+
+
+def test_pairs_of_models_have_the_names_of_their_folders_and_equal_means_an_equals_sign():
+    def world(digest, top_p, nss):
+        source = {"pair": digest, "warp": {"temperature": 1.0, "top_p": top_p}}
+        values = dict.fromkeys(REPORTED, 2.0) | {"nss": nss}
+        rows = {
+            name: {"block_efficiency_float": value, "spec": name, "options": [], "arithmetic": "float64", "shape": "s"}
+            for name, value in values.items()
+        }
+        return WorldOnScheme({"source": source, "scheme": {"K": 2}}, rows=rows)
+
+    pairs = [world("b", None, 1.0), world("a", 0.9, 2.5), world("a", None, 1.5)]
+    counts, marks = matched.by_sampling(pairs, {"a": "runs/first", "b": "runs/second"})
+    assert [[cell.text for cell in line[:3]] for line in counts.rows] == [
+        ["first", "1", "1"], ["first", "0.9", "1"], ["second", "1", "1"],
+    ]  # fmt: skip
+    assert counts.rows[0][-1].text.startswith("nss 1.500 < block 2.000 = khisti 2.000")
+    assert marks.headings == ("lower", "higher", "first, 1", "first, 0.9", "second, 1")
+    assert [cell.text for cell in marks.rows[0]] == ["nss", "block", "+", "x", "+"]
+    assert [cell.text for cell in marks.rows[-1]] == ["spectr", "traversal", "=", "=", "="]
+
+
+def test_the_grid_of_nuclei_has_the_temperatures_and_nuclei_of_papers():
+    fields = tomllib.loads((Path(matched.__file__).with_suffix("") / matched.NUCLEUS).read_text())
+    settings = {
+        f"temperature={T:g}{p}" for T in (0.2, 0.4, 0.6, 0.8, 1, 1.2) for p in ("", ",top_p=0.99", ",top_p=0.9")
+    }
+    assert [set(world["sampling"]) for world in fields["worlds"]] == [settings] * 3
 
 
 def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(matched_study, interrupted):
