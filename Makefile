@@ -56,6 +56,7 @@ tests: $(VENV)/.dev
 # The site is built with every link and reference checked.
 check: test docs
 	$(BIN)/pytest -n 2 --dist worksteal -m heavy
+	$(BIN)/pytest -s -m alone
 
 # Processor time, beside what each replaces or cannot beat; pytest-benchmark's own options save runs and compare with them.
 speed: $(VENV)/.dev

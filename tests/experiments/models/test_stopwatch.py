@@ -58,7 +58,7 @@ def pair_named(name: str, tiny_pair: Pair, random_pair: Callable[..., Pair]) -> 
     return deep(random_pair, tiny_pair.tokenizer) if name == "deep" else with_beginning(random_pair)
 
 
-@pytest.mark.heavy
+@pytest.mark.alone
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     name: str, tiny_pair: Pair, random_pair: Callable[..., Pair]
