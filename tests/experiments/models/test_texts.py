@@ -1,6 +1,7 @@
 """Texts of a batch: each is what it is alone, ends where it should and leaves; what mixes them up is noticed."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,8 +94,11 @@ def taking_the_first_caches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def taking_the_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = State.only
+
     def mixed(self: State, places: Sequence[int]) -> State:
-        return State(self.target.only(places), self.draft.only(places), self.waiting[: len(places)])
+        kept = only(self, places)
+        return replace(kept, waiting=self.waiting[: len(places)])
 
     monkeypatch.setattr(State, "only", mixed)
 
