@@ -44,6 +44,21 @@ class TokenProcess(Protocol):
         ...
 
 
+class Piece(Protocol):
+    """The part of the draft's paths that a branch is drawn from, as it stands at one node of the branch."""
+
+    def law(self, row: Vector) -> Vector:
+        """The law of the branch's next token where the draft has this row, in its arithmetic; the row itself if equal.
+
+        Positive only where the row is.
+        """
+        ...
+
+    def below(self, row: Vector, token: int) -> Piece:
+        """The piece at the node after a `token` that the law can draw."""
+        ...
+
+
 class DraftNode(Protocol):
     """What a verifier may see of one node of a draft tree."""
 
@@ -65,6 +80,14 @@ class DraftNode(Protocol):
         """Drafted tokens in draft order, duplicates kept: one entry for every path through them."""
         ...
 
+    @property
+    def laws(self) -> tuple[Vector, ...]:
+        """For each entry of `children` the law it was drawn from, given the earlier tokens of its path and its piece.
+
+        `draft`, the same object, wherever a path has the whole draft to be drawn from: always, for most schemes.
+        """
+        ...
+
     def child(self, token: int) -> DraftNode: ...
 
 
@@ -84,17 +107,23 @@ class Draws(Flag):
     lossless on every tree needs `Draws(0)`, no fact.
     """
 
-    #: The first child of a node is drawn from `q`.
-    FIRST_CHILD_FROM_Q = auto()
+    #: The first path is drawn from `q`, token by token, for whoever does not look at `DraftNode.laws`.
+    FIRST_PATH_FROM_Q = auto()
+    #: The first child of every node is drawn from `q`.
+    _EVERY_NODE = auto()
+    FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q
     #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.
     _IN_TURN = auto()
     SIBLINGS_IN_TURN = _IN_TURN | FIRST_CHILD_FROM_Q
     #: The same, never uniformly.
     _NEVER_UNIFORM = auto()
     SIBLINGS_FROM_Q = _NEVER_UNIFORM | SIBLINGS_IN_TURN
+    #: Given what trees tell of pieces, siblings are independent, each from its entry of `DraftNode.laws`, repetitions
+    #: kept: whatever was drafted above them, beside them and on other paths.
+    INDEPENDENT_BRANCHES = auto()
     #: Siblings are i.i.d. from `q`, repetitions kept.
     _REPEATED = auto()
-    INDEPENDENT_SIBLINGS = _REPEATED | SIBLINGS_FROM_Q
+    INDEPENDENT_SIBLINGS = _REPEATED | SIBLINGS_FROM_Q | INDEPENDENT_BRANCHES
     #: From the node where a tree branches on, whole paths are i.i.d.
     _PATHS = auto()
     INDEPENDENT_PATHS = _PATHS | INDEPENDENT_SIBLINGS

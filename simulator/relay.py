@@ -286,17 +286,33 @@ def _verdict(fields: Any) -> Verdict:
 
 
 def _tree_fields(root: DraftNode) -> list[list[Any]]:
-    """Every node: context, drafted tokens, rows."""
+    """Every node: context, drafted tokens, rows, and the laws of the drafts where not all are `q`."""
     nodes, waiting = [], [root]
     while waiting:
         node = waiting.pop()
-        nodes.append([list(node.context), list(node.children), _row_fields(node.target), _row_fields(node.draft)])
+        laws = node.laws
+        own = None if all(law is node.draft for law in laws) else list(map(_row_fields, laws))
+        nodes.append([list(node.context), list(node.children), _row_fields(node.target), _row_fields(node.draft), own])
         waiting += [node.child(token) for token in dict.fromkeys(node.children)]
     return nodes
 
 
 def _row_fields(row: Vector) -> list[Any] | None:
     return None if row is None else [value if isinstance(value, float) else str(value) for value in row.tolist()]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A piece whose law at one node was sent."""
+
+    sent: Vector
+
+    def law(self, row: Vector) -> Vector:
+        """The law that was sent, the row itself where it is that."""
+        return row if (self.sent == row).all() else self.sent
+
+    def below(self, row: Vector, token: int) -> _Given:
+        raise NotImplementedError("every node is sent with laws of its own")
 
 
 @dataclass(frozen=True)
@@ -312,12 +328,17 @@ class _Rows:
 
 
 def _root(fields: list[list[Any]], arithmetic: Arithmetic) -> DraftNode:
+    def vector(numbers: Any) -> Vector:
+        return None if numbers is None else arithmetic.vector(_numbers(numbers, arithmetic))
+
     def process(place: int) -> _Rows:
-        rows = {
-            tuple(field[0]): None if field[place] is None else arithmetic.vector(_numbers(field[place], arithmetic))
-            for field in fields
-        }
-        return _Rows(rows, len(fields[0][2]))
+        return _Rows({tuple(field[0]): vector(field[place]) for field in fields}, len(fields[0][2]))
 
     children = {tuple(field[0]): tuple(field[1]) for field in fields if field[1]}
-    return DraftTree(children).root(process(2), process(3))
+    told = any(field[4] for field in fields)
+    pieces = {
+        tuple(field[0]): tuple(_Given(vector(law)) for law in field[4] or [field[3]] * len(field[1]))
+        for field in fields
+        if told and field[1]
+    }
+    return DraftTree(children, pieces).root(process(2), process(3))

@@ -230,20 +230,35 @@ class UserRows:
 
 
 class NodeView:
-    """A node of a draft tree with other rows; see `DraftNode`. rows: gives `p` and `q` of a node."""
+    """A node of a draft tree with other rows; see `DraftNode`. rows: gives `p` and `q` of a node.
 
-    __slots__ = ("_below", "_node", "_rows", "children", "context", "draft", "target")
+    law: makes an entry of the node's `laws` that is not `q` itself the one that is shown; None where all are its `q`.
+    """
 
-    def __init__(self, node: DraftNode, rows: Callable[[DraftNode], tuple[Vector, Vector]]) -> None:
-        self._node, self._rows = node, rows
+    __slots__ = ("_below", "_law", "_node", "_rows", "children", "context", "draft", "target")
+
+    def __init__(
+        self,
+        node: DraftNode,
+        rows: Callable[[DraftNode], tuple[Vector, Vector]],
+        law: Callable[[Vector], Vector] | None = None,
+    ) -> None:
+        self._node, self._rows, self._law = node, rows, law
         self._below: dict[int, NodeView] = {}
         self.context, self.children = node.context, node.children
         self.target, self.draft = rows(node)
 
+    @property
+    def laws(self) -> tuple[Vector, ...]:
+        """See `DraftNode.laws`."""
+        if self._law is None:
+            return (self.draft,) * len(self.children)
+        return tuple(self.draft if law is self._node.draft else self._law(law) for law in self._node.laws)
+
     def child(self, token: int) -> NodeView:
         """The node after a drafted token."""
         if token not in self._below:
-            self._below[token] = type(self)(self._node.child(token), self._rows)
+            self._below[token] = type(self)(self._node.child(token), self._rows, self._law)
         return self._below[token]
 
     def __repr__(self) -> str:
@@ -261,6 +276,11 @@ def user_rows() -> Callable[[DraftNode], tuple[Vector, Vector]]:
         return _copied(target), _copied(draft)
 
     return rows
+
+
+def user_law(law: Vector) -> Vector:
+    """An entry of `DraftNode.laws` as `user_rows` makes rows."""
+    return _copied(to_user(law))
 
 
 def _copied(row: Vector) -> Vector:

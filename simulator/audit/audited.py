@@ -59,6 +59,15 @@ class _ShownNode:
         self.target: Vector = how.raw.target.row(node.context) if how.raw else node.target
         self.draft: Vector = how.raw.draft.row(node.context) if how.raw and node.children else node.draft
 
+    @property
+    def laws(self) -> tuple[Vector, ...]:
+        """See `DraftNode.laws`."""
+        if self._how.raw:
+            return (self.draft,) * len(self.children)
+        given, drafted = self._node.laws, self._node.children
+        places = sorted(range(len(drafted)), key=lambda place: drafted.index(drafted[place]))
+        return tuple(given[place] for place in places) if self._how.grouped else given
+
     def child(self, token: int) -> DraftNode:
         """The node after a drafted token."""
         return _ShownNode(self._node.child(token), self._how)

@@ -5,32 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from draftproof.simulator.drafts._prefetch import prefetch
-from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.protocol import Context, DraftNode, Piece, TokenProcess, Vector
 from draftproof.simulator.shown import tree_svg
 
 
 class DraftTree:
     """Drafted tokens by context, in draft order, duplicates kept (one entry for every path).
 
-    children: for each context with drafts, the tuple of drafted tokens.
+    children: for each context with drafts, the tuple of drafted tokens. pieces: for contexts where branches are drawn
+    from pieces of the draft, one for each entry of `children`; an entry below without pieces of its own has what
+    `Piece.below` makes of that of its path. Without any, all of the draft is meant.
     """
 
-    __slots__ = ("children",)
+    __slots__ = ("children", "pieces")
 
-    def __init__(self, children: Mapping[Context, tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        children: Mapping[Context, tuple[int, ...]],
+        pieces: Mapping[Context, tuple[Piece, ...]] | None = None,
+    ) -> None:
         self.children = children
+        self.pieces = pieces or {}
 
     @classmethod
-    def from_paths(cls, trunk: Sequence[int], branches: Iterable[Sequence[int]]) -> DraftTree:
-        """A trunk followed by branches; two paths through one context share its node."""
+    def from_paths(
+        cls, trunk: Sequence[int], branches: Iterable[Sequence[int]], pieces: Sequence[Piece] = ()
+    ) -> DraftTree:
+        """A trunk followed by branches; two paths through one context share its node. pieces: one for each branch."""
         children: dict[Context, tuple[int, ...]] = {tuple(trunk[:depth]): (token,) for depth, token in enumerate(trunk)}
         for branch in branches:
             context = tuple(trunk)
             for token in branch:
                 children[context] = (*children.get(context, ()), token)
                 context = (*context, token)
-        return cls(children)
+        return cls(children, {tuple(trunk): tuple(pieces)} if pieces else {})
 
     @classmethod
     def grown(cls, depth: int, draft: TokenProcess, children: Callable[[Context], tuple[int, ...]]) -> DraftTree:
@@ -63,28 +72,53 @@ class DraftTree:
 
     def root(self, target: TokenProcess, draft: TokenProcess) -> TreeNode:
         """The root node with the rows of both processes attached; of a draft that is told otherwise the told ones."""
-        return TreeNode((), self.children, target, getattr(draft, "told", None) or draft)
+        return TreeNode((), self, target, getattr(draft, "told", None) or draft, dict(self.pieces))
 
 
 class TreeNode:
-    """One node of a draft tree as a verifier sees it; see `draftproof.simulator.protocol.DraftNode`."""
+    """One node of a draft tree as a verifier sees it; see `draftproof.simulator.protocol.DraftNode`.
 
-    __slots__ = ("_by_context", "_nodes", "_processes", "children", "context", "draft", "target")
+    pieces: by context, of the tree and, shared by its nodes, of those that were asked for.
+    """
+
+    __slots__ = ("_laws", "_nodes", "_pieces", "_processes", "_tree", "children", "context", "draft", "target")
 
     def __init__(
         self,
         context: Context,
-        by_context: Mapping[Context, tuple[int, ...]],
+        tree: DraftTree,
         target: TokenProcess,
         draft: TokenProcess,
+        pieces: dict[Context, tuple[Piece, ...]],
     ) -> None:
         self.context = context
         self.target: Vector = target.row(context)
-        self.children: tuple[int, ...] = by_context.get(context, ())
+        self.children: tuple[int, ...] = tree.children.get(context, ())
         self.draft: Vector = draft.row(context) if self.children else None
-        self._by_context = by_context
+        self._tree = tree
         self._processes = (target, draft)
+        self._pieces = pieces
         self._nodes: dict[int, TreeNode] = {}
+        self._laws: tuple[Vector, ...] | None = None
+
+    @property
+    def laws(self) -> tuple[Vector, ...]:
+        """See `DraftNode.laws`; computed at the first call."""
+        if self._laws is None:
+            pieces = self._pieces_at(self.context) if self._pieces and self.children else ()
+            if pieces and len(pieces) != len(self.children):
+                raise InvalidInput(f"{len(pieces)} pieces for the {len(self.children)} drafts after {self.context}")
+            self._laws = tuple(piece.law(self.draft) for piece in pieces) or (self.draft,) * len(self.children)
+        return self._laws
+
+    def _pieces_at(self, context: Context) -> tuple[Piece, ...]:
+        """The piece of each draft after `context`, a node of the tree; none where all have the whole draft."""
+        if context and context not in self._pieces:
+            *above, token = context
+            row, drafted = self._processes[1].row(tuple(above)), self._tree.children[tuple(above)]
+            drafts = zip(drafted, self._pieces_at(tuple(above)), strict=False)
+            self._pieces[context] = tuple(piece.below(row, token) for child, piece in drafts if child == token)
+        return self._pieces.get(context, ())
 
     def __repr__(self) -> str:
         draft = "" if self.draft is None else f", q = {_row_text(self.draft)}"
@@ -98,7 +132,7 @@ class TreeNode:
                 raise InvalidVerifier(
                     f"child({token}) was asked at {self.context}, where only {self.children} is drafted"
                 )
-            node = TreeNode((*self.context, int(token)), self._by_context, *self._processes)
+            node = TreeNode((*self.context, int(token)), self._tree, *self._processes, self._pieces)
             self._nodes[token] = node
         return node
 

@@ -25,9 +25,9 @@ from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.files import printable
-from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess, Vector
 from draftproof.simulator.raised import short_repr, user_lines
-from draftproof.simulator.user_code import UserCoin, UserRows
+from draftproof.simulator.user_code import UserCoin, UserRows, from_user, to_user
 
 #: Counting stops with `TooLarge` above so many draft outcomes.
 MOST_OUTCOMES = 1_000_000
@@ -153,7 +153,8 @@ class UserScheme:
 
     def _tree(self, drawn: Any) -> DraftTree:
         if isinstance(drawn, DraftTree):
-            return drawn
+            told = {context: tuple(map(_UserPiece, pieces)) for context, pieces in drawn.pieces.items()}
+            return DraftTree(drawn.children, told)
         if isinstance(drawn, Mapping):
             return DraftTree({context: tuple(tokens) for context, tokens in drawn.items()})
         if isinstance(drawn, Iterable) and not isinstance(drawn, str):
@@ -190,9 +191,27 @@ class UserScheme:
                 raise InvalidInput(f"scheme {self.name} drafted {tokens} after {context}, which was not drafted itself")
             if tokens and len(context) >= self.depth:
                 raise InvalidInput(f"scheme {self.name} drafted after {context}, beyond its depth {self.depth}")
+        for context, pieces in tree.pieces.items():
+            if len(pieces) != len(tree.children.get(context, ())):
+                raise InvalidInput(f"scheme {self.name} gives {len(pieces)} pieces for the drafts after {context}")
         drafted = sum(len(tokens) for tokens in tree.children.values())
         if hasattr(self.scheme, "nodes") and drafted > self.nodes:
             raise InvalidInput(f"scheme {self.name} drafted {drafted} tokens, more than its nodes {self.nodes}")
+
+
+@dataclass(frozen=True)
+class _UserPiece:
+    """A piece of a user-defined scheme, which gets rows as the scheme does; see `Piece`."""
+
+    piece: Any
+
+    def law(self, row: Vector) -> Vector:
+        shown = to_user(row)
+        law = self.piece.law(shown)
+        return row if law is shown else from_user(law)
+
+    def below(self, row: Vector, token: int) -> _UserPiece:
+        return _UserPiece(self.piece.below(to_user(row), token))
 
 
 def _are_tokens(tokens: Any, size: int) -> bool:

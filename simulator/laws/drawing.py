@@ -47,8 +47,12 @@ def _watched(scheme: UserScheme, draft: TokenProcess, arithmetic: Arithmetic) ->
 
 
 def _compare(scheme: UserScheme, drawn: tuple[DraftTree, Any], again: tuple[DraftTree, Any] | None) -> None:
-    if again is None or (drawn[0].children, drawn[1]) != (again[0].children, again[1]):
+    if again is None or _told(*drawn) != _told(*again):
         raise InvalidInput(
             f"scheme {scheme.name} drew two trees from the same answers of the coin; "
             "draw must be a function of the draft and the coin, without state or other randomness"
         )
+
+
+def _told(tree: DraftTree, weight: Any) -> tuple[Any, ...]:
+    return tree.children, tree.pieces, weight

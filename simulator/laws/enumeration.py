@@ -31,7 +31,7 @@ from draftproof.simulator.protocol import (
 )
 from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.relay import OtherProcessVerifier
-from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupported_operations, user_rows
+from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupported_operations, user_law, user_rows
 
 #: Draft trees that are sent together to a verifier in another process.
 TREES_A_REQUEST = 64
@@ -118,7 +118,7 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
     generators = _generators if user_defined else tuple
 
     def run(coin: Coin) -> Verdict:
-        node = NodeView(root, rows) if user_defined else root
+        node = NodeView(root, rows, user_law) if user_defined else root
         before = generators()
         try:
             with raising_unsupported_operations():

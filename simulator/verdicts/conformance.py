@@ -207,6 +207,7 @@ class _HiddenNode:
         self.target: Vector = node.target
         self.draft: Vector = None
         self.children = node.children
+        self.laws: tuple[Vector, ...] = (None,) * len(node.children)
 
     def child(self, token: int) -> DraftNode:
         return _HiddenNode(self._node.child(token))

@@ -1,13 +1,15 @@
 """A function that is asked for its runs has the law of its runs here; a change between two requests is seen."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import outcomes
+from draftproof.simulator.coins import EnumeratingCoin, outcomes
+from draftproof.simulator.drafts._intervals import Interval
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import NoFunction
 from draftproof.simulator.instances.families import FAMILIES
@@ -50,3 +52,23 @@ def test_the_law_is_that_of_all_runs() -> None:
 def test_what_changes_between_two_requests_is_no_function() -> None:
     with pytest.raises(NoFunction, match="two runs with the same answers"):
         law(lambda requests: fmpq(1, 2 + requests))
+
+
+def test_the_other_process_sees_the_laws_of_branches() -> None:
+    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 20)
+    half = Fraction(1, 2)
+    halves = Interval(Fraction(0), half), Interval(half)
+    for pieces in ((), halves):
+        root = DraftTree.from_paths((), [(0, 1), (0, 2)], pieces).root(instance.target, instance.draft)
+        seen = []
+
+        def verify(roots, coin, told, seen=seen):
+            seen.append(roots[0])
+            return [Verdict((), 0)]
+
+        runner = Runner(lambda settings, verify=verify: verify)
+        relay = Relay(lambda request, runner=runner: json.loads(json.dumps(runner.reply(request))))
+        relay.run((root,), EnumeratingCoin(RATIONAL), {}, (root,), {})
+        for ours, theirs in ((root, seen[0]), (root.child(0), seen[0].child(0))):
+            assert [law.tolist() for law in theirs.laws] == [law.tolist() for law in ours.laws]
+            assert [law is theirs.draft for law in theirs.laws] == [law is ours.draft for law in ours.laws]

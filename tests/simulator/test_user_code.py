@@ -17,6 +17,7 @@ import draftproof
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.drafts import Delayed, UserScheme
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.origins import is_library
@@ -548,3 +549,72 @@ def test_what_somebody_put_into_a_class_of_the_library_or_its_module_is_enumerat
     found = draftproof.check("naive", P, Q, DELAYED)
     assert found.engine == "enumerate"
     assert found.lossless == (name in ("structure", "child_law"))
+
+
+@dataclass(frozen=True)
+class Half:
+    """The first or the second half of the mass, where the first of two tokens has half of it or more."""
+
+    first: bool
+
+    def law(self, row):
+        assert row[0] > 0.5
+        return np.array([fmpq(1), fmpq(0)] if self.first else [2 * row[0] - 1, 2 * row[1]], dtype=object)
+
+    def below(self, row, token):
+        return Everything()
+
+
+class Everything:
+    def law(self, row):
+        return row
+
+    def below(self, row, token):
+        return self
+
+
+class Halves:
+    """One branch from each half; the second tokens are drawn from the whole draft."""
+
+    depth = 2
+
+    def draw(self, draft, coin):
+        pieces = [Half(True), Half(False)]
+        first = [coin.choose(piece.law(draft.row(()))) for piece in pieces]
+        return DraftTree.from_paths((), [(token, coin.choose(draft.row((token,)))) for token in first], pieces)
+
+
+@dataclass
+class InTurn:
+    """Recursive rejection with the law of each draft, or wrongly with the draft row."""
+
+    own: bool
+    card = Card(name="in_turn", title="Recursive rejection", source=None, needs=None)
+
+    def verify(self, root, coin):
+        node = root
+        while node.children:
+            p = node.target
+            for token, law in zip(node.children, node.laws if self.own else [node.draft] * 2, strict=False):
+                if law[token] == 0 or coin.flip(min(1, p[token] / law[token])):
+                    break
+                p = residual(p, law)
+            else:
+                return Verdict(node.context, coin.choose(p))
+            node = node.child(token)
+        return Verdict(node.context, coin.choose(node.target))
+
+
+def test_user_code_draws_from_its_own_pieces_and_reads_the_laws() -> None:
+    p, q = ["1/3", "2/3"], ["5/8", "3/8"]
+    assert draftproof.check(InTurn(own=True), p, q, Halves()).lossless
+    assert not draftproof.check(InTurn(own=False), p, q, Halves()).lossless
+    assert draftproof.check(InTurn(own=False), p, q, Delayed()).lossless
+    with pytest.raises(draftproof.InvalidInput, match=r"gives 1 pieces for the drafts after \(\)"):
+        draftproof.check("naive", p, q, Short())
+
+
+class Short(Halves):
+    def draw(self, draft, coin):
+        tree = super().draw(draft, coin)
+        return DraftTree(tree.children, {(): tree.pieces[()][:1]})

@@ -81,6 +81,7 @@ class ContextNode:
         self.children: tuple[int, ...] = tuple(range(target.vocab_size)) if len(context) < depth else ()
         self.target: Vector = target.row(context)
         self.draft: Vector = draft.row(context) if self.children else None
+        self.laws: tuple[Vector, ...] = (self.draft,) * len(self.children)
 
     def child(self, token: int) -> DraftNode:
         """The node after any token."""

@@ -19,7 +19,7 @@ def _call(call: Call) -> list[Verdict]:
     def rows(node: DraftNode) -> tuple[Any, Any]:
         return call.rows.array(node.target), call.rows.array(node.draft) if node.children else None
 
-    result: Any = call(_Node(call.nodes[0], rows))
+    result: Any = call(_Node(call.nodes[0], rows, call.rows.array))
     if isinstance(result, Verdict):
         result = (result.accepted, result.correction)
     if not (isinstance(result, tuple) and len(result) == 2):
@@ -29,7 +29,7 @@ def _call(call: Call) -> list[Verdict]:
 
 TREE = Interface(
     name="tree",
-    takes="(root): the root node with context, target, draft, children, child(token)",
+    takes="(root): the root node with context, target, draft, children, laws, child(token)",
     returns="(accepted tokens, correction token) or a Verdict",
     call=_call,
     multi_path=True,

@@ -21,6 +21,7 @@ from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.certificate.formulas import condition_text
 from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.laws import plain_pieces
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, Subject, follow
 
@@ -97,6 +98,7 @@ def law_as_text(proof: Proof) -> list[dict[str, Any]]:
     return [
         {
             "tree": {",".join(map(str, context)): list(tokens) for context, tokens in sorted(tree.children.items())},
+            **({"pieces": plain_pieces(tree)} if tree.pieces else {}),
             "cells": [
                 {
                     "where": [

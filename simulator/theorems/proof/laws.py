@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._intervals import Interval
 from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.laws.law import BlockLaw
@@ -75,7 +78,7 @@ def draftings(shape: Shape, explorer: Explorer) -> list[Drafting]:
         draft = SideRows(shape, run, "q")
         weights: dict[str, Ratio] = {}
         for tree, weight in drawn(shape, draft, run):
-            name = str(sorted(tree.children.items()))  # type: ignore[attr-defined]
+            name = str((sorted(tree.children.items()), plain_pieces(tree)))  # type: ignore[attr-defined]
             memory[name] = tree
             weights[name] = weights[name] + weight.as_ratio if name in weights else weight.as_ratio
         return weights
@@ -150,10 +153,21 @@ def task_of(cell: Drafting, number: int) -> dict[str, Any]:
     children = tree.children.items()
     return {
         "children": [[list(context), list(map(int, tokens))] for context, tokens in children],
+        "pieces": plain_pieces(tree),
         "weight": plain_ratio(weight),
         "region": plain_region(cell.region),
         "point": plain_point(cell.point),
     }
+
+
+def plain_pieces(tree: Any) -> list[Any]:
+    """The pieces of a draft tree as plain data; raises `InvalidInput` unless they are intervals."""
+    if any(type(piece) is not Interval for pieces in tree.pieces.values() for piece in pieces):
+        raise InvalidInput("a proof takes draft trees whose pieces are those of a built-in scheme; this one has others")
+    return [
+        [list(context), [[str(piece.start), str(piece.stop), piece.descending] for piece in pieces]]
+        for context, pieces in sorted(tree.pieces.items())
+    ]
 
 
 def explored(
@@ -164,7 +178,13 @@ def explored(
     oracle: a fresh one of its kind is asked. known: `starting_points` of the shape.
     """
     region, weight = read_region(task["region"], shape.ring), read_ratio(task["weight"], shape.ring)
-    tree = DraftTree({tuple(context): tuple(tokens) for context, tokens in task["children"]})
+    tree = DraftTree(
+        {tuple(context): tuple(tokens) for context, tokens in task["children"]},
+        {
+            tuple(context): tuple(Interval(Fraction(start), Fraction(stop), order) for start, stop, order in pieces)
+            for context, pieces in task["pieces"]
+        },
+    )
     explorer = Explorer(oracle.fresh(shape.ring))
     explorer.oracle.points += known
     masses = drawn_masses(shape, making, tree, weight, region, tuple(map(read_number, task["point"])), explorer)

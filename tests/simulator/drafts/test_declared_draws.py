@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
@@ -12,21 +13,32 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import SCHEMES
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.protocol import Context, Draws
+from draftproof.simulator.protocol import Context, DraftNode, Draws
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
 
 #: Whether a fact holds for the law of the trees of one draft.
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
 
 
-def law(case: SizedScheme, instance: Instance) -> dict[Any, Fraction]:
-    """The probability of every tree, as pairs of context and children."""
+def law(case: SizedScheme, instance: Instance, told: bool = False) -> dict[Any, Fraction]:
+    """The probability of every tree, as pairs of context and children; told: each child as token and law."""
     found: dict[Any, Fraction] = {}
     for tree, mass in outcomes(lambda coin: case[1].draw(instance.draft, coin), RATIONAL):
-        key = tuple(sorted((context, tokens) for context, tokens in tree.children.items() if tokens))
+        root = tree.root(instance.target, instance.draft)
+        key = tuple(
+            (context, tuple(zip(tokens, laws(root, context), strict=True)) if told else tokens)
+            for context, tokens in sorted(tree.children.items())
+            if tokens
+        )
         found[key] = found.get(key, Fraction(0)) + as_python(mass)
     assert sum(found.values()) == 1
     return found
+
+
+def laws(root: DraftNode, context: Context) -> list[tuple[Fraction, ...]]:
+    for token in context:
+        root = root.child(token)
+    return [tuple(Fraction(as_python(mass)) for mass in each) for each in root.laws]
 
 
 def siblings(trees: dict[Any, Fraction]) -> dict[Context, dict[tuple[int, ...], Fraction]]:
@@ -41,6 +53,23 @@ def siblings(trees: dict[Any, Fraction]) -> dict[Context, dict[tuple[int, ...], 
 
 def row(instance: Instance, context: Context) -> list[Fraction]:
     return [Fraction(as_python(mass)) for mass in instance.draft.row(context)]
+
+
+def first_path_from_q(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """Of the trees that draft a token after the same start of the first path, each token has its share."""
+    starts: dict[Context, dict[int, Fraction]] = {}
+    for tree, mass in trees.items():
+        drafted, context = dict(tree), ()
+        while context in drafted:
+            token = drafted[context][0]
+            shares = starts.setdefault(context, {})
+            shares[token] = shares.get(token, Fraction(0)) + mass
+            context = (*context, token)
+    return all(
+        shares.get(x, Fraction(0)) == sum(shares.values()) * mass
+        for context, shares in starts.items()
+        for x, mass in enumerate(row(instance, context))
+    )
 
 
 def first_child_from_q(trees: dict[Any, Fraction], instance: Instance) -> bool:
@@ -101,6 +130,23 @@ def independent(trees: dict[Any, Fraction], instance: Instance) -> bool:
     return True
 
 
+def independent_branches(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """Of the trees that are equal but for the tokens of one node and what is below it, these have the product law."""
+    found: dict[Any, dict[tuple[int, ...], Fraction]] = {}
+    for tree, mass in trees.items():
+        for context, drafts in tree:
+            rest = tuple(entry for entry in tree if entry[0][: len(context)] != context)
+            tokens, told = zip(*drafts, strict=True)
+            here = found.setdefault((context, told, rest), {})
+            here[tokens] = here.get(tokens, Fraction(0)) + mass
+    return all(
+        lists.get(tokens, Fraction(0))
+        == sum(lists.values()) * prod(law[x] for law, x in zip(told, tokens, strict=True))
+        for (_, told, _), lists in found.items()
+        for tokens in product(range(len(told[0])), repeat=len(told))
+    )
+
+
 def distinct(trees: dict[Any, Fraction], instance: Instance) -> bool:
     return all(len(set(tokens)) == len(tokens) for tree in trees for _, tokens in tree)
 
@@ -137,9 +183,11 @@ def fixed_lengths(trees: dict[Any, Fraction], instance: Instance) -> bool:
 
 
 FACTS: dict[Draws, Holds] = {
+    Draws.FIRST_PATH_FROM_Q: first_path_from_q,
     Draws.FIRST_CHILD_FROM_Q: first_child_from_q,
     Draws.SIBLINGS_IN_TURN: lambda trees, instance: in_turn(trees, instance, or_uniform),
     Draws.SIBLINGS_FROM_Q: lambda trees, instance: in_turn(trees, instance, from_q),
+    Draws.INDEPENDENT_BRANCHES: independent_branches,
     Draws.INDEPENDENT_SIBLINGS: independent,
     Draws.FIXED_LENGTHS: fixed_lengths,
     Draws.DISTINCT_SIBLINGS: distinct,
@@ -150,21 +198,25 @@ FACTS: dict[Draws, Holds] = {
 }
 
 
+#: Facts about trees with the laws that they tell.
+TOLD = {Draws.INDEPENDENT_BRANCHES}
+
+
 @pytest.mark.parametrize("name", SCHEMES)
 def test_what_a_scheme_declares_holds_on_its_cases(name: str) -> None:
     for case in CASES[name]:
         for instance in case_instances(case, 2):
-            trees = law(case, instance)
+            trees = {told: law(case, instance, told) for told in (False, True)}
             for fact, holds in FACTS.items():
                 if fact in SCHEMES[name].draws:
-                    assert holds(trees, instance), f"{case[1]} declares {fact}"
+                    assert holds(trees[fact in TOLD], instance), f"{case[1]} declares {fact}"
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=str)
 def test_each_fact_fails_for_some_scheme_that_does_not_declare_it(fact: Draws) -> None:
     """The checks above can say no."""
     assert any(
-        not FACTS[fact](law(case, instance), instance)
+        not FACTS[fact](law(case, instance, fact in TOLD), instance)
         for name in SCHEMES
         if fact not in SCHEMES[name].draws
         for case in CASES[name]
