@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, rationalise, tabulate, telling
+from draftproof.simulator.instances.processes import TableProcess, rationalise, tabulate, telling, told_of
 from draftproof.simulator.protocol import TokenProcess
 
 #: A process, or its tables: `[d]` of shape `(V**d, V)`.
@@ -30,8 +30,9 @@ def exact_tables(given: ProcessLike, depth: int, name: str = "process") -> list[
 def exact_instance(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance:
     """The rows for trees of depth `depth` in rationals, each as in `exact_tables`."""
     target_rows = TableProcess(exact_tables(target, depth, "target"), "target")
+    draft = as_process(draft, "draft")
     draft_rows = TableProcess(exact_tables(draft, max(depth - 1, 0), "draft"), "draft")
-    told = getattr(draft, "told", None)
+    told = told_of(draft)
     if told is not None:
         draft_rows = telling(draft_rows, TableProcess(exact_tables(told, max(depth - 1, 0), "told"), "told"))
     return Instance(target_rows, draft_rows)
