@@ -114,7 +114,7 @@ class Loop:
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
     vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
     keep_rows: whether they hold rows.
-    watch: seconds by part. rows_of, draft_rows_of, library: derived from the other fields.
+    watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library: derived from the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
 
@@ -128,6 +128,7 @@ class Loop:
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
     draft_rows_of: RowsOf = field(init=False)
+    told_rows_of: RowsOf | None = field(init=False)
     library: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,6 +137,8 @@ class Loop:
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
         object.__setattr__(self, "rows_of", RowsOf(self.warp.of("target"), size, self.vectors))
         object.__setattr__(self, "draft_rows_of", RowsOf(self.warp.of("draft"), size, self.vectors, "draft"))
+        told = RowsOf(self.warp.of("told"), size, self.vectors, "told") if self.warp.told_apart else None
+        object.__setattr__(self, "told_rows_of", told)
         object.__setattr__(self, "library", is_library(self.verifier))
         check_pair(self.pair)
 
@@ -184,11 +187,8 @@ class Loop:
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
         """One tree of every sequence; begun: a first pass of the draft that was already made."""
         begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
-        told_of = None
-        if self.warp.told_apart:
-            told_of = RowsOf(self.warp.of("told"), self.pair.vocab_size, self.vectors, "told")
         coins = coin_of_each(coin, len(state.waiting))
-        return draft_trees(begun, self.scheme, self.draft_rows_of, coins, state.texts, told_of)
+        return draft_trees(begun, self.scheme, self.draft_rows_of, coins, state.texts, self.told_rows_of)
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
