@@ -19,6 +19,7 @@ from draftproof.experiments.claims.statements import (
     Run,
     SameLaw,
     check_spec,
+    same_scheme,
 )
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import Delayed, SpecHub
@@ -82,7 +83,7 @@ def _greedy() -> Iterator[Claim]:
         "At K = 1 greedy multi-path block verification has the law of block.", SameLaw("gbv", "block"), PATHS,
         Variant("at K = 2 and more, too", SameLaw("gbv", "block"), TREES),
     )  # fmt: skip
-    fewer, more = Run("gbv", _with_fewer), Run("gbv", _same)
+    fewer, more = Run("gbv", _with_fewer), Run("gbv", same_scheme)
     yield Exact(
         "more-paths-never-hurt-gbv", Source(key, "discussion of K"),
         "One more branch never lowers the block efficiency of greedy multi-path block verification.",
@@ -90,7 +91,7 @@ def _greedy() -> Iterator[Claim]:
         Variant("nor does one fewer", Efficiency(more, "<=", fewer)),
         true_variant=Variant(
             "one more never lowers what specinfer brings",
-            Efficiency(Run("specinfer", _with_fewer), "<=", Run("specinfer", _same)),
+            Efficiency(Run("specinfer", _with_fewer), "<=", Run("specinfer", same_scheme)),
             Cases(NO_TRUNK.shapes[:2], count=12),
         ),
     )  # fmt: skip
@@ -141,10 +142,6 @@ def _gains() -> Iterator[Claim]:
         note="Than specinfer, which is one of them, each on its best tree. The paper's pairs and machines are not "
         "here: times are a model.",
     )  # fmt: skip
-
-
-def _same(scheme: DraftScheme) -> DraftScheme:
-    return scheme
 
 
 def _with_fewer(scheme: DraftScheme) -> DraftScheme:

@@ -40,6 +40,11 @@ def always(_: Instance, __: DraftScheme) -> bool:
     return True
 
 
+def same_scheme(scheme: DraftScheme) -> DraftScheme:
+    """The scheme of the case, for a `Run` whose label and command name it."""
+    return scheme
+
+
 @dataclass(frozen=True)
 class Lossless:
     """The verifier is lossless; with `lossy`, it is not. scheme: makes the draft scheme from that of the case."""

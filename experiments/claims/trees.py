@@ -15,7 +15,7 @@ from draftproof.experiments.claims.cases import (
     TREES,
 )
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Measured, Variant
-from draftproof.experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
+from draftproof.experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run, same_scheme
 from draftproof.simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
 from draftproof.simulator.protocol import DraftScheme, Source
 
@@ -118,7 +118,7 @@ def _dyspec() -> Iterator[Claim]:
         Variant("so does the smallest first", Holds(partial(growth.greedy_growth, False))),
         note="Against every way to choose slots, which may look at all tokens drawn before.",
     )  # fmt: skip
-    grown = Run(rule, _itself)
+    grown = Run(rule, same_scheme)
     yield Exact(
         "dyspec-beats-fixed-trees", Source(key, "comparison with fixed trees"),
         "No fixed tree of as many tokens brings more than the one that grows slot by slot, under the same rule.",
@@ -154,10 +154,6 @@ def _speed_ups() -> Iterator[Claim]:
         Variant("with eight drafted tokens", partial(headlines.dyspec_speed_up, (6.21,), (0.6, 1.0), (8,))),
         note="At one of these temperatures; what the paper's machines measured is not here.",
     )  # fmt: skip
-
-
-def _itself(scheme: DraftScheme) -> DraftScheme:
-    return scheme
 
 
 def _chain(scheme: DraftScheme) -> DraftScheme:
