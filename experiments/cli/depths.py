@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from draftproof.experiments.cli.compare.by_depth import computed, table
+from draftproof.experiments.cli.compare.by_depth import computed, means_of, table
 from draftproof.experiments.grid.depths import depths_figure, trees
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
@@ -71,7 +71,9 @@ def depths(
     kept, console = Store(resume, ("law",)), console_for(json_target)
     rows: list[dict[str, Any]] = []
     for each, problem in zip(sampled, problems, strict=True):
-        found = computed(problem, named, *trees(branches, length), settings, kept, each.options)
+        found = computed(
+            problem, named, *trees(branches, length), settings, kept, each.options, means_of(problem, settings)
+        )
         if isinstance(found, tuple):
             return cut_short(*found, "rows", resume)
         console.print(table(found, f"{problem}, L = {length}, {arithmetic}"))

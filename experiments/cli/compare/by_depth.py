@@ -1,6 +1,7 @@
 """Tables by depth, of `draftproof depths` and `draftproof compare --by-depth`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from rich.table import Table
@@ -16,6 +17,21 @@ from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import DraftScheme
 
+#: Both `mean_distances`, over all contexts and over accepted ones, for trees of a depth.
+Means = Callable[[int], list[list[Any]]]
+
+
+def means_of(problem: Problem, settings: Settings) -> Means:
+    """The means of a problem, computed once for each depth that is asked for."""
+    numbers = arithmetic_named(settings.arithmetic)
+
+    @cache
+    def means(depth: int) -> list[list[Any]]:
+        roots = [root.converted(numbers, depth) for root in problem.roots(depth, numbers)]
+        return [mean_distances(roots, depth, accepted) for accepted in (False, True)]
+
+    return means
+
 
 def computed(
     problem: Problem,
@@ -25,25 +41,22 @@ def computed(
     settings: Settings,
     kept: Store,
     options: Sequence[str],
+    means: Means,
     trunk: int = 0,
 ) -> list[dict[str, Any]] | tuple[int, int]:
     """The rows of one problem; how many laws there are, of how many, where Ctrl-C ended it early.
 
-    fewer, more, trunk: see `depth_rows`.
+    fewer, more, trunk: see `depth_rows`. means: those of the problem.
     """
-    length = more[0].depth
     schemes = list(dict.fromkeys([*fewer, *more]))
     cells = planning.law_cells(problem, chosen, schemes, settings)
     if not work.compute_all(problem, cells, settings, kept, options):
         return sum(cell.strong_id in kept for cell in cells), len(cells)
     laws = {(cell.verifier.spec, cell.scheme): kept[cell.strong_id] for cell in cells if cell.verifier is not None}
-    numbers = arithmetic_named(settings.arithmetic)
-    roots = [root.converted(numbers, length) for root in problem.roots(length, numbers)]
-    means, met = (mean_distances(roots, length, accepted) for accepted in (False, True))
-    rows = []
+    rows, (distances, met) = [], means(more[0].depth)
     for named in chosen:
         one, other = ([laws[named.spec, scheme] for scheme in side] for side in (fewer, more))
-        rows += depth_rows(one, other, means, met, trunk)
+        rows += depth_rows(one, other, distances, met, trunk)
     return rows
 
 
@@ -60,7 +73,7 @@ def of_shapes(
 
     rows: those of the comparison, which say who is on which scheme.
     """
-    of_schemes = []
+    of_schemes, means = [], means_of(problem, settings)
     for scheme in schemes:
         there = {row["spec"] for row in rows if row["scheme"] == scheme.as_dict()}
         named = [each for each in chosen if each.spec in there]
@@ -71,7 +84,7 @@ def of_shapes(
         trunk = 0
         if isinstance(scheme, Delayed) and scheme.K > 1:
             (fewer, more), trunk = trees(scheme.K, scheme.depth), scheme.L1
-        found = computed(problem, named, fewer, more, settings, kept, options, trunk)
+        found = computed(problem, named, fewer, more, settings, kept, options, means, trunk)
         if isinstance(found, tuple):
             return None
         of_schemes.append((scheme, [{"scheme": scheme.as_dict(), **row} for row in found]))
