@@ -351,10 +351,17 @@ class Samplings(Sampling):
     ) -> Samplings:
         """From the text of options. told: "sampled" (as the draft), "draft" (not sampled), "target", or as `sampling`.
 
-        prefix: before the names of options in errors.
+        prefix: before the names of options in errors. Raises `InvalidInput`, also for `told` without effect.
         """
-        target = Sampling.parse(sampling or "", f"{prefix}sampling")
-        own = target if draft is None else Sampling.parse(draft, f"{prefix}draft-sampling")
+        made = cls.of_target(Sampling.parse(sampling or "", f"{prefix}sampling"), draft, told, prefix)
+        return made.telling(told, prefix)
+
+    @classmethod
+    def of_target(
+        cls, target: Sampling, draft: str | None = None, told: str | None = None, prefix: str = ""
+    ) -> Samplings:
+        """As `of_options` with the sampling of the target; `told` may be without effect."""
+        own = target if draft is None else Sampling.parse(draft, _flag("draft-sampling", prefix))
         words = {None: own, "sampled": own, "draft": Sampling(), "target": target}
         if told not in words and "=" not in (told or ""):
             raise InvalidInput(
@@ -362,6 +369,15 @@ class Samplings(Sampling):
             )
         shown = words[told] if told in words else Sampling.parse(told or "", f"{prefix}told")
         return cls(**target.settings, draft=None if own == target else own, told=None if shown == own else shown)
+
+    def telling(self, told: str | None, prefix: str = "") -> Samplings:
+        """These; raises `InvalidInput` where verifiers were to be told another q and it is the one drawn from."""
+        if self.told is None and told not in (None, "sampled"):
+            raise InvalidInput(
+                f"{prefix}told {told} is the q that tokens are drawn from; leave it out, or sample the draft "
+                f"otherwise, as {_flag('draft-sampling', prefix)} top_k=1"
+            )
+        return self
 
     def of(self, role: str) -> Sampling:
         """The sampling of the target, of the draft, or of the `q` that verifiers are given (`told`)."""
@@ -513,6 +529,11 @@ def dead_end(context: Context, without_mass: Sequence[int] = ()) -> InvalidInput
     if without_mass:
         why = f"the masks allow {list(without_mass)}, which have no mass; use a finer denominator"
     return InvalidInput(f"no token can follow {after}: {why}")
+
+
+def _flag(name: str, prefix: str) -> str:
+    """An option, or without a prefix the argument of Python."""
+    return f"{prefix}{name}" if prefix else name.replace("-", "_")
 
 
 _KINDS: dict[str, Any] = {

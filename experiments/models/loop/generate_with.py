@@ -18,6 +18,7 @@ from draftproof.experiments.api.arguments import as_scheme, as_verifier
 from draftproof.experiments.api.calls import SCHEME
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling, Samplings
@@ -122,10 +123,21 @@ def warp_of(processors: Sequence[Any], width: int, names: Sequence[str]) -> Samp
     return Sampling(**given)
 
 
-def pair_of(target: Any, draft: Any) -> Pair:
+def joined(ours: Sampling, theirs: Sampling) -> Sampling:
+    """The settings of `generate_with` and those of `generate`; raises `InvalidInput` where they contradict."""
+    for name, value in theirs.settings.items():
+        if ours.settings.get(name, value) != value:
+            raise InvalidInput(
+                f"{name} is {ours.settings[name]} for generate_with and {value} for generate; leave one of them out"
+            )
+    return Sampling(**{**ours.settings, **theirs.settings})
+
+
+def pair_of(target: Any, draft: Any, tokenizer: TextTokenizer | None = None) -> Pair:
     """The two models as a pair; raises `InvalidInput` for two that do not speak the same tokens in the same place.
 
-    One may be padded further than the other: texts are those of the target, its padding included.
+    One may be padded further than the other: texts are those of the target, its padding included. tokenizer: by whose
+    text masks name tokens.
     """
     if draft is None:
         raise InvalidInput("no draft model came along; give it to generate: assistant_model=..")
@@ -145,7 +157,7 @@ def pair_of(target: Any, draft: Any) -> Pair:
     if target.device != draft.device:
         raise InvalidInput(f"the target is on {target.device}, the draft on {draft.device}; move one to the other")
     reader = Narrow(draft, sizes[1], sizes[0]) if sizes[1] < sizes[0] else draft
-    return Pair(target, reader, None, target.device, target.dtype, sizes[0])
+    return Pair(target, reader, tokenizer, target.device, target.dtype, sizes[0])
 
 
 def prompts_of(input_ids: Any, extra: dict[str, Any]) -> list[list[int]]:
@@ -194,7 +206,10 @@ class Generating:
     each_block: Callable[[Piece], object] | None
     monitor: Monitor | None
     trials: Trials | None = None
-    draft_sampling: Sampling | None = None
+    sampling: str = ""
+    draft_sampling: str | None = None
+    told: str | None = None
+    tokenizer: TextTokenizer | None = None
 
     def __call__(
         self,
@@ -220,12 +235,14 @@ class Generating:
         stream = _handed("streamer") if streamer is None else streamer
         check_ways(generation_config, extra)
         sampling = bool(generation_config.do_sample)
-        pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
+        pair, prompts = pair_of(model, draft, self.tokenizer), prompts_of(input_ids, extra)
         warp = warp_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
         target, keep = warp if sampling else replace(warp, temperature=0.0), self.monitor is not None
-        used = Samplings(**target.settings, draft=self.draft_sampling)
+        used = Samplings.of_target(
+            joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
+        ).telling(self.told)
         loop: Loop | SwitchingLoop
         if self.trials is None:
             loop = Loop(pair, self.verifier, self.scheme, used, self.vectors, keep_rows=keep)
@@ -270,6 +287,9 @@ def generate_with(
     monitor: Monitor | None = None,
     lossy: bool = False,
     draft_sampling: str | None = None,
+    sampling: str | None = None,
+    told: str | None = None,
+    tokenizer: Any = None,
 ) -> Generating:
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
@@ -282,13 +302,26 @@ def generate_with(
     watches any number of calls, each with its own random numbers.
     lossy: whether a verifier of the library may write that is not declared lossless on this scheme, so that texts are
     not those of the target. draft_sampling: how tokens are drawn from the draft, where otherwise than from the target,
-    such as "temperature=.5". Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go
-    together.
+    such as "temperature=.5". sampling: settings beside those of `generate`, such as masks: "eos=.,regex=(ab|c)*";
+    tokenizer: of transformers, by whose text they name tokens, otherwise letters or numbers. told: the `q` that the
+    verifier is given, as `--told` of `draftproof validate`; with another than is drawn from, `lossy` is needed.
+    Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
     """
     _check_seed(seed)
-    own = None if draft_sampling is None else Sampling.parse(draft_sampling, "draft_sampling")
+    if told is not None and not lossy:
+        raise InvalidInput(
+            f"told={told!r}: a verifier that is told another q than drafts are drawn from does not write with the "
+            "target's law; give lossy=True if that is what you want"
+        )
+    Samplings.of_target(Sampling.parse(sampling or ""), draft_sampling, told)
+    extra: dict[str, Any] = {
+        "sampling": sampling or "",
+        "draft_sampling": draft_sampling,
+        "told": told,
+        "tokenizer": None if tokenizer is None else load_tokenizer(tokenizer),
+    }
     if isinstance(verifier, str) and verifier == "auto":
-        return replace(_automatic(scheme, seed, vectors, each_block, monitor), draft_sampling=own)
+        return replace(_automatic(scheme, seed, vectors, each_block, monitor), **extra)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours, known = any(card is entry.card for entry in REGISTRY.values()), lossless_for(card)
@@ -299,7 +332,7 @@ def generate_with(
         )
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
-    return Generating(named.verifier, shape, seed, vectors, each_block, monitor, draft_sampling=own)
+    return Generating(named.verifier, shape, seed, vectors, each_block, monitor, **extra)
 
 
 def _automatic(

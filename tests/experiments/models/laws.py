@@ -24,7 +24,7 @@ def tables(pair: Any, which: str, depth: int, warp: Sampling) -> TableProcess:
     rows = []
     for length in range(depth + 1):
         contexts = [[*ROOT, *context] for context in product(range(SIZE), repeat=length)]
-        given = pair.rows(which, contexts, warp).numpy()
+        given = pair.rows(which, contexts, warp, root=len(ROOT)).numpy()
         rows.append(given / given.sum(1, keepdims=True))
     return TableProcess(rows, which)
 

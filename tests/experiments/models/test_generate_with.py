@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -15,11 +16,13 @@ from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, 
 from draftproof import Delayed, InvalidInput, generate_with
 from draftproof.experiments.models.loop.generation import Piece
 from draftproof.experiments.models.pair.pair import Pair
+from draftproof.simulator import block_law
 from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS
-from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts, tables
 from tests.quick import by_turns
 
 TOKENS = 12
@@ -96,6 +99,72 @@ def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any
     pair = random_pair(vocab=SIZE, noise=0.3)
     seen = sampled(pair, generate_with("naive_from_target", Delayed(1, 0, 2), lossy=True), top_k=0)
     assert not agrees(seen, law_of_texts(pair, 3, Sampling()))
+
+
+@pytest.mark.parametrize("draft_sampling", [None, ""], ids=["both", "target only"])
+@pytest.mark.parametrize(
+    "masks",
+    [
+        "table=01-/1-2/--2",
+        "eos=2,regex=(01|1)*",
+        "no_repeat_ngram_size=2,bits=5",
+        "eos=1,min_new_tokens=2",
+        "eos=2,stop_strings=10|00",
+    ],
+)
+def test_sampled_texts_have_the_law_of_the_masked_target(
+    random_pair: Callable[..., Any], masks: str, draft_sampling: str | None
+) -> None:
+    pair = random_pair(vocab=SIZE)
+    ours = generate_with("traversal", Delayed(2, 0, 2), sampling=masks, draft_sampling=draft_sampling)
+    seen = sampled(pair, ours, top_k=0, temperature=0.9)
+    masked = law_of_texts(pair, 3, Sampling.parse(f"temperature=.9,{masks}"))
+    assert agrees(seen, masked)
+    assert all(masked[text] for text in seen)
+    assert not agrees(seen, law_of_texts(pair, 3, Sampling(0.9)))
+
+
+def test_masks_name_the_tokens_of_a_tokenizer(tiny_pair: Pair) -> None:
+    assert tiny_pair.tokenizer is not None
+    given = {"sampling": "temperature=0,eos= ,regex=(en|t){3,}", "tokenizer": tiny_pair.tokenizer.base}
+    inputs = {"input_ids": torch.tensor([tiny_pair.encode("the ")])}
+    text = greedy(tiny_pair, inputs, generate_with("traversal", Delayed(2, 1, 2), **given), eos_token_id=None)
+    new = tiny_pair.decode(text[0, inputs["input_ids"].shape[1] :].tolist())
+    assert re.fullmatch(r"(en|t){3,}e? *", new)
+    with pytest.raises(InvalidInput, match=r"tokens are the letters '01234567'|one of the letters '01234567'"):
+        greedy(tiny_pair, inputs, generate_with("traversal", Delayed(2, 1, 2), sampling="eos=t"))
+
+
+def test_a_verifier_that_is_told_another_q_writes_the_law_that_is_computed(random_pair: Callable[..., Any]) -> None:
+    pair, scheme = random_pair(vocab=SIZE, noise=0.5), Delayed(1, 0, 1)
+    ours = generate_with("naive", scheme, lossy=True, draft_sampling="temperature=9", told="draft")
+    first = Counter(text[0] for text in sampled(pair, ours, top_k=0, temperature=2.0).elements())
+    target, told = tables(pair, "target", 1, Sampling(2)), tables(pair, "draft", 0, Sampling())
+    draft = telling(tables(pair, "draft", 0, Sampling(9)), told)
+    law = block_law(make("naive"), target, draft, scheme, "float64")
+    after_root = np.asarray(law.correction[0])[0] + np.asarray(law.reach[1])
+    assert agrees(first, dict(enumerate(after_root.tolist())))
+    assert not agrees(first, dict(enumerate(target.row(()).tolist())))
+    for options in ({"told": "draft"}, {"told": "draft", "draft_sampling": "top_k=1"}):
+        with pytest.raises(InvalidInput, match=r"told='draft': a verifier that is told another q .* give lossy=True"):
+            generate_with("naive", scheme, **options)
+    with pytest.raises(
+        InvalidInput, match=r"told draft is the q that tokens are drawn from; .* as draft_sampling top_"
+    ):
+        sampled(pair, generate_with("naive", scheme, lossy=True, told="draft"), top_k=0)
+    with pytest.raises(InvalidInput, match=r"told 'before': choose sampled, draft or target, or write it as sampling"):
+        generate_with("naive", scheme, lossy=True, told="before")
+
+
+def test_settings_come_from_one_of_the_two(pair: Any) -> None:
+    ours = generate_with("naive", Delayed(1, 0, 1), sampling="temperature=.5")
+    with pytest.raises(InvalidInput, match=r"temperature is 0\.5 for generate_with and 0\.0 for generate; leave one"):
+        greedy(pair, padded([[1, 2]]), ours)
+    with pytest.raises(InvalidInput, match="sampling 'top_k=x': 'x' is no number of that kind"):
+        generate_with("naive", sampling="top_k=x")
+    for wrong in ("draft_sampling", "told"):
+        with pytest.raises(InvalidInput, match=f"{wrong} 'top_k=x': 'x' is no number of that kind"):
+            generate_with("naive", lossy=True, **{wrong: "top_k=x"})
 
 
 def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:

@@ -92,7 +92,9 @@ def test_verifiers_that_are_told_another_q_are_lossy_and_their_twins_proved(name
 
 def test_what_is_told_alike_is_not_told_apart():
     assert told_of(case_of("top_k=2", None, "sampled").draft) is None
-    assert told_of(case_of("top_k=2", "temperature=1", "draft").draft) is None
+    for options in (("top_k=2", "temperature=1", "draft"), ("top_k=2", None, "target"), (None, None, "temperature=1")):
+        with pytest.raises(InvalidInput, match=r"told .* is the q that tokens are drawn from; leave it out, or sample"):
+            case_of(*options)
     assert told_of(case_of("top_k=2", "", "target").draft) is not None
 
 
