@@ -143,6 +143,9 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     assert (refused.code, "no steady state is computed where verifiers are told another q" in refused.err) == (2, True)
     refused = draftproof("compare", "naive", *text[:2], "--policy", "static", "--told", "top_k=2")
     assert (refused.code, "--policy goes without --told" in refused.err) == (2, True)
+    refused = draftproof("check", "naive", *at[:-2], "--told", "draft")
+    why = "--told draft is the q that tokens are drawn from; leave it out, or sample the draft otherwise, as --draft-s"
+    assert (refused.code, why in refused.err) == (2, True)
     refused = draftproof("bound", *at, "--told", "draft")
     assert (refused.code, "--told plants a mistake" in refused.err) == (2, True)
 
