@@ -159,7 +159,7 @@ COMMANDS = {
     "check a text in float64": "check specinfer --text topics --vocab 8 --K 3 --L2 4 --arithmetic float64",
     "check on torch": "check layer_transport --text topics --vocab 4 --K 2 --L2 3 --arithmetic float64 --backend torch",
     "check another scheme": "check specinfer --scheme without_replacement --vocab 2 --L2 1",
-    "check a parameter": "check relaxed:w=1/2 --K 1 --L2 1 --engine enumerate",
+    "check a parameter": "check ensemble:w=1/2 --K 1 --L2 1 --engine enumerate",
     "check a user's verifier": "check mine.py:Naive --family zeros --L2 2",
     "check a user's wrong verifier": "check mine.py:FromTarget --seconds 600",
     "check a user's scheme": "check specinfer --scheme mine.py:TwoFirst --vocab 2",

@@ -39,9 +39,9 @@ def numbers(value: Any) -> Iterator[Any]:
 def test_no_type_of_flint_leaves_the_library(arithmetic: str) -> None:
     target, draft = draftproof.TableProcess(P), draftproof.TableProcess(Q)
     law = draftproof.block_law("traversal", target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
-    verdict = draftproof.check("relaxed:w=1/2", target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
+    verdict = draftproof.check("ensemble:w=1/2", target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
     rows = draftproof.compare(["naive", "specinfer"], target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
-    witness = draftproof.find_witness("relaxed:w=1/2", "delayed:K=2,L1=0,L2=1")
+    witness = draftproof.find_witness("ensemble:w=1/2", "delayed:K=2,L1=0,L2=1")
     bound = draftproof.optimum(target, draft, "delayed:K=2,L1=0,L2=1")
     assert witness is not None
     results = [law.as_dict(), law.to_dict(), verdict.to_dict(), rows.to_dict(), witness.to_dict(), bound.to_dict()]
@@ -55,8 +55,8 @@ def test_no_type_of_flint_leaves_the_library(arithmetic: str) -> None:
 def test_results_show_themselves() -> None:
     target, draft = draftproof.TableProcess(P), draftproof.TableProcess(Q)
     shape = "delayed:K=2,L1=0,L2=1"
-    verdict = draftproof.check("relaxed:w=1/2", target, draft, shape)
-    assert repr(verdict).startswith("Check(relaxed on delayed(K=2, L1=0, L2=1): NOT lossless, max deviation ")
+    verdict = draftproof.check("ensemble:w=1/2", target, draft, shape)
+    assert repr(verdict).startswith("Check(ensemble on delayed(K=2, L1=0, L2=1): NOT lossless, max deviation ")
     law = draftproof.block_law("naive", target, draft, shape)
     assert repr(law) == "BlockLaw(V = 3, depth 1, rational: block efficiency 11/6 = 1.83333)"
     tree = draftproof.DraftTree({(): (0, 2), (0,): (1,)})
@@ -96,7 +96,7 @@ def test_only_the_package_is_imported_by_its_name() -> None:
     ("command", "code", "said"),
     [
         ("check block --K 1 --L2 1", 0, ": LOSSLESS (proved"),
-        pytest.param("check relaxed:w=1/2 --K 1 --L2 1", 1, ": REFUTED", marks=pytest.mark.heavy),
+        pytest.param("check ensemble:w=1/2 --K 1 --L2 1", 1, ": REFUTED", marks=pytest.mark.heavy),
         ("check blok", 2, "unknown verifier 'blok'"),
         pytest.param("", 2, "Usage: draftproof [OPTIONS] COMMAND", marks=pytest.mark.heavy),
     ],

@@ -45,7 +45,7 @@ HOUSE = """
     simulator.audit.assertion simulator.audit.pytest_plugin
     simulator.audit! simulator!
     verifiers
-    verifiers.controls
+    verifiers.controls verifiers.lossy
     verifiers!
     lp_analysis.nodes lp_analysis.modelling
     lp_analysis.problem
@@ -171,7 +171,7 @@ def test_no_imports_in_a_circle(graph: Graph) -> None:
             True,
         ),
         ("simulator.laws.law", "from draftproof.simulator import check", True),
-        ("verifiers.block", "from draftproof.verifiers.controls.relaxed import Relaxed", True),
+        ("verifiers.block", "from draftproof.verifiers.lossy.ensemble import Ensemble", True),
         ("simulator.verdicts.lossless", "from draftproof.simulator.laws.structured import run", False),
         (
             "simulator.laws.law",

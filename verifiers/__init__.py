@@ -1,7 +1,7 @@
 """The verifiers: one algorithm a file, one registry.
 
 `REGISTRY[name]` is the verifier itself; an entry with parameters is a factory, such as
-`REGISTRY["relaxed"](w=Fraction(1, 2))`. `make(name, **parameters)` gives a verifier either way. `STANDALONE` are the
+`REGISTRY["ensemble"](w=Fraction(1, 2))`. `make(name, **parameters)` gives a verifier either way. `STANDALONE` are the
 names of all that need no parameters; `optimum` is made for one instance, `REGISTRY["optimum"](plan, draft_tables)`.
 """
 
@@ -20,10 +20,7 @@ from draftproof.verifiers.block_tree import BlockTree
 from draftproof.verifiers.controls.block_by_weights import BlockByWeights
 from draftproof.verifiers.controls.hsd_uncapped import HierarchicalUncapped
 from draftproof.verifiers.controls.naive_from_target import NaiveFromTarget
-from draftproof.verifiers.controls.relaxed import Relaxed
-from draftproof.verifiers.controls.threshold import Threshold
 from draftproof.verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
-from draftproof.verifiers.controls.typical import Typical
 from draftproof.verifiers.gbv import GreedyBlock
 from draftproof.verifiers.gbv_tree import GreedyBlockTree
 from draftproof.verifiers.greedy_multi_draft import GreedyMultiDraft
@@ -33,6 +30,9 @@ from draftproof.verifiers.layer_greedy import LayerGreedy
 from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.layer_verification import LayerVerification
 from draftproof.verifiers.layer_without_replacement import LayerWithoutReplacement
+from draftproof.verifiers.lossy.ensemble import Ensemble
+from draftproof.verifiers.lossy.threshold import Threshold
+from draftproof.verifiers.lossy.typical import Typical
 from draftproof.verifiers.mixed_order import MixedOrder
 from draftproof.verifiers.naive import Naive
 from draftproof.verifiers.naive_tree import NaiveTree
@@ -80,7 +80,7 @@ _ZOO: tuple[Any, ...] = (
     BlockByWeights(),
     HierarchicalUncapped(),
     NaiveFromTarget(),
-    Relaxed,
+    Ensemble,
     Typical,
     Threshold,
 )

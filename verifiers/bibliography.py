@@ -81,6 +81,14 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Zheng et al. SGLang: efficient execution of structured language model programs. NeurIPS 2024, "
             "arXiv:2312.07104; the options are those of its kernels."
         ),
+        "wang2026diversed": (
+            "Wang, Kasa, M S, Kasa, Zou, Negi, Zhang, Jiang, Song. DIVERSED: relaxed speculative decoding via dynamic "
+            "ensemble verification. AISTATS 2026, arXiv:2604.07622."
+        ),
+        "fu2025fast": (
+            "Fu, Jiang, Chen, Fan, Geng, Yang. Fast large language model collaborative decoding via speculation. "
+            "ICML 2025, arXiv:2502.01662."
+        ),
         "border1991implementation": (
             "Border. Implementation of reduced form auctions: a geometric approach. Econometrica 59(4), 1991."
         ),

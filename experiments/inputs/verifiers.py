@@ -101,7 +101,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class NamedVerifier:
-    """A verifier with the text that names it: `block`, `relaxed:w=1/2` or `mine.py:MyVerifier`."""
+    """A verifier with the text that names it: `block`, `ensemble:w=1/2` or `mine.py:MyVerifier`."""
 
     spec: str
     verifier: Verifier

@@ -86,7 +86,7 @@ class Claim:
 #: Lossy verifiers, each on a shape where it is refuted.
 LOSSY: tuple[tuple[str, DraftScheme], ...] = (
     ("naive_from_target", Delayed(1, 0, 1)),
-    ("relaxed", Delayed(1, 0, 1)),
+    ("ensemble", Delayed(1, 0, 1)),
     ("typical", Delayed(1, 0, 1)),
     ("threshold", Delayed(2, 0, 1)),
     ("block_by_weights", Delayed(1, 0, 2)),
@@ -126,8 +126,8 @@ def claims() -> Iterator[Claim]:
     yield from small_claims()
     for name, scheme in LOSSY:
         yield Claim(name, 2, scheme)
-    yield Claim("relaxed:w=1", 2, PATH)
-    yield Claim("relaxed", 2, Delayed(1, 0, 1), ("w",))
+    yield Claim("ensemble:w=1", 2, PATH)
+    yield Claim("ensemble", 2, Delayed(1, 0, 1), ("w",))
     yield Claim("typical:epsilon=1,delta=2", 2, PATH, ("solver",))
     yield Claim("typical:epsilon=1,delta=3", 3, PAIR, ("solver",))
     for kind, one, other, scheme in RELATIONS:
@@ -198,7 +198,7 @@ NOTES = (
     "one is selected with arbitrary probabilities (in `layer_transport`, at most one), which covers every race with\n"
     "its weights and blocks; with `weights` the theorem covers the code that sums over races as well. `typical`\n"
     "is lossless if it accepts nothing: with `solver` free its row is about every epsilon and delta at least those\n"
-    "named and any `exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed`, at two tokens and one\n"
+    "named and any `exp(-H)` between the harmonic and the arithmetic mean of p. `ensemble`, at two tokens and one\n"
     "draft, is lossless for w = 1 and no smaller w: where p and q differ, its balance is a product of 1 - w and a\n"
     "factor without w (`pytest tests/experiments/cli/test_prove_parameters.py`).\n",
     "Closed forms are proved equal for all p and q by `pytest tests/simulator/theorems/test_relations.py`, at the two\n"

@@ -82,5 +82,5 @@ def test_a_lossy_verifier_exceeds_it():
     instance = next(conformance_instances(shape, 1))
     scheme = Delayed(*shape[1:])
     found = optimum(instance.target, instance.draft, scheme)
-    law = block_law(verifiers.make("relaxed", w=0), instance.target, instance.draft, scheme, "rational")
+    law = block_law(verifiers.make("ensemble", w=0), instance.target, instance.draft, scheme, "rational")
     assert law.block_efficiency == scheme.depth + 1 > found.upper

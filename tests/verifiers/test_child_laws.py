@@ -17,7 +17,7 @@ from draftproof.simulator.verdicts.cases import conformance_instances, corner_in
 from draftproof.verifiers import _rho, make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
-SINGLE_PATH = ["naive", "relaxed", "naive_from_target"]
+SINGLE_PATH = ["naive", "ensemble", "naive_from_target"]
 #: (verifier, V, k)
 CASES = [(name, size, k) for name in TOP_DOWN for size in (2, 3) for k in (1, 2, 3, 4)] + [
     (name, size, 1) for name in SINGLE_PATH for size in (2, 3)

@@ -120,7 +120,7 @@ def test_reach_of_gbv_is_the_counted_mass_of_the_best_path_times_the_weight(shap
 
 
 @pytest.mark.parametrize("w", [Fraction(0), Fraction(1, 3), Fraction(7, 10), Fraction(1)], ids=str)
-def test_bias_of_relaxed_after_one_step_is_the_distance_of_the_rows_times_its_slack(w: Fraction) -> None:
+def test_bias_of_ensemble_after_one_step_is_the_distance_of_the_rows_times_its_slack(w: Fraction) -> None:
     """Accepted mass `q - w (q - p)+`, so the rejected mass `w sum (q - p)+` is spread as `w (p - q)+`.
 
     Together the first token has law `q + w (p - q)`; what follows it has the target's law. Total variation from
@@ -130,7 +130,7 @@ def test_bias_of_relaxed_after_one_step_is_the_distance_of_the_rows_times_its_sl
         for instance in one_step_instances(size):
             p, q = row(instance.target), row(instance.draft)
             law = block_law(
-                make("relaxed", w=w), instance.target, instance.draft, Delayed(1, 0, 1), "rational", engine="enumerate"
+                make("ensemble", w=w), instance.target, instance.draft, Delayed(1, 0, 1), "rational", engine="enumerate"
             )
             assert law.total_variation(instance.target) == (1 - w) * sum(excess(q, p))
             assert law.max_deviation(instance.target) == (1 - w) * max(abs(x - y) for x, y in zip(p, q, strict=True))

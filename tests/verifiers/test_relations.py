@@ -45,8 +45,8 @@ def test_the_number_of_instances_is_the_one_that_is_quoted():
 
 @pytest.mark.parametrize(
     ("names", "twin"),
-    [(SINGLE, "naive"), ([make("relaxed", w=Fraction(1))], "naive"), (BLOCKS, "block")],
-    ids=["naive", "relaxed at full strictness", "block"],
+    [(SINGLE, "naive"), ([make("ensemble", w=Fraction(1))], "naive"), (BLOCKS, "block")],
+    ids=["naive", "ensemble at full strictness", "block"],
 )
 def test_with_one_path_the_whole_law_is_that_of(names, twin):
     for size, length in ((2, 3), (3, 2)):
@@ -144,9 +144,9 @@ def test_block_by_weights_equals_block_on_paths_of_one_token(size):
         assert laws("block_by_weights", instance, Delayed(1, 0, 1)) == laws("block", instance, Delayed(1, 0, 1))
 
 
-def test_relaxed_without_strictness_returns_the_draft():
+def test_ensemble_without_strictness_returns_the_draft():
     for instance in case_instances((3, Delayed(1, 0, 2)), 8):
-        found = laws(make("relaxed", w=Fraction(0)), instance, Delayed(1, 0, 2))
+        found = laws(make("ensemble", w=Fraction(0)), instance, Delayed(1, 0, 2))
         p, q = instance.target, instance.draft
         paths = [(x, y, q.row(())[x] * q.row((x,))[y]) for x in range(3) for y in range(3)]
         assert found[2] == [(mass * p.row((x, y))).tolist() for x, y, mass in paths]

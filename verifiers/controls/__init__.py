@@ -1,1 +1,1 @@
-"""What must be refuted: negative controls with one known bug each, and rules that their authors call lossy."""
+"""Negative controls: verifiers with one known bug each, which every check must refute."""

@@ -19,7 +19,7 @@ from draftproof.simulator.verdicts.lossless import choose_engine
 @with_groups()
 def check(
     verifier: Annotated[
-        str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
+        str, typer.Argument(help="A name from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
     given: Given,
     shape: opt.Shape,

@@ -62,7 +62,7 @@ WitnessFile = Annotated[
 @with_groups()
 def prove(
     verifier: Annotated[
-        str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
+        str, typer.Argument(help="A name from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
     shape: opt.Shape,
     vocab: Vocab = None,

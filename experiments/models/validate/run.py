@@ -279,7 +279,7 @@ def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
         name, equals, other = text.partition("=")
         if not (equals and name and other):
             raise InvalidInput(
-                f"--replace {text!r}: write NAME=OTHER, as in --replace naive=relaxed or naive=FILE.py:NAME"
+                f"--replace {text!r}: write NAME=OTHER, as in --replace naive=ensemble or naive=FILE.py:NAME"
             )
         if name in found:
             raise InvalidInput(f"--replace names {name} twice; give it once")

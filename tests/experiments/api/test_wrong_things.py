@@ -178,11 +178,11 @@ def test_a_witness_on_a_scheme_from_a_file_says_how_to_see_it_again(
     draftproof: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
-    ran = draftproof("check", "relaxed:w=1/2", "--scheme", "mine.py:Twice", "--witness", "w.json")
+    ran = draftproof("check", "ensemble:w=1/2", "--scheme", "mine.py:Twice", "--witness", "w.json")
     assert ran.code == 1
     assert "--instance w.json --scheme mine.py:Twice" in ran.out
-    assert draftproof("check", "relaxed:w=1/2", "--instance", "w.json", "--scheme", "mine.py:Twice").code == 1
-    alone = draftproof("check", "relaxed:w=1/2", "--instance", "w.json")
+    assert draftproof("check", "ensemble:w=1/2", "--instance", "w.json", "--scheme", "mine.py:Twice").code == 1
+    alone = draftproof("check", "ensemble:w=1/2", "--instance", "w.json")
     assert alone.code == 2
     assert "is meant for the scheme mine.py:Twice; add --scheme mine.py:Twice" in alone.err
 

@@ -45,7 +45,7 @@ def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(d
 
 @pytest.mark.parametrize(
     "name",  # insertion order: see above
-    quick([name for name in CONTROLS if name != "traversal_insertion_order"], ("naive_from_target", "relaxed")),
+    quick([name for name in CONTROLS if name != "traversal_insertion_order"], ("naive_from_target", "ensemble")),
 )
 def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_reproduces_the_violation(draftproof, name):
     ran = draftproof("check", name, "--K", 3, "--instances", 20, "--json", "-")
@@ -59,14 +59,14 @@ def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_repr
     assert Fraction(again.json["total_variation"]) >= Fraction(again.json["max_deviation"]) > 0
 
 
-def test_relaxed_reports_its_exact_bias(draftproof, tmp_path):
+def test_ensemble_reports_its_exact_bias(draftproof, tmp_path):
     # one token: accepted with min(1, 3/10 + 7/10 p/q); q(0) = 2/3 loses 2/3 (1 - (3/10 + 7/20)) instead of 1/3
     file = tmp_path / "one.json"
     rows = {"": ["1/3", "2/3"], "0": ["1", "0"], "1": ["1", "0"]}
     file.write_text(json.dumps({"vocab_size": 2, "depth": 1, "target": rows, "draft": {"": ["2/3", "1/3"]}}))
-    ran = draftproof("check", "relaxed", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
+    ran = draftproof("check", "ensemble", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
     assert ran.json["total_variation"] == str(Fraction(1, 3) - Fraction(2, 3) * (1 - Fraction(13, 20)))
-    strict = draftproof("check", "relaxed:w=1", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
+    strict = draftproof("check", "ensemble:w=1", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
     assert (strict.code, strict.json["total_variation"]) == (0, "0")
 
 
@@ -115,14 +115,14 @@ def test_float64_agrees_with_rational_and_does_not_claim_a_proof(draftproof):
 
 
 def test_float64_refutation_still_gives_an_exact_witness(draftproof):
-    ran = draftproof("check", "relaxed", "--arithmetic", "float64", "--json", "-")
+    ran = draftproof("check", "ensemble", "--arithmetic", "float64", "--json", "-")
     assert ran.code == 1
     assert Fraction(ran.json["witness"]["deviation"]) > 0
     assert Instance.load(ran.json["witness"]["file"]).vocab_size == 2
 
 
 def test_witness_goes_where_it_is_asked_to_go(draftproof, tmp_path):
-    ran = draftproof("check", "relaxed", "--witness", "mine.json")
+    ran = draftproof("check", "ensemble", "--witness", "mine.json")
     assert ran.code == 1
     assert Instance.load(tmp_path / "mine.json").scheme is not None
     assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]

@@ -114,7 +114,7 @@ def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_pa
 
 def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
     monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
-    given = ("compare", "naive", "relaxed:w=1/2", "--vocab", 2, "--arithmetic", "rational", "--json", "-")
+    given = ("compare", "naive", "ensemble:w=1/2", "--vocab", 2, "--arithmetic", "rational", "--json", "-")
     alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
     for row in (*alone, *together):
         del row["seconds"]
@@ -124,7 +124,7 @@ def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_pat
 @pytest.fixture
 def rows(draftproof):
     given = ("--vocab", 2, "--K", "1..2", "--L1", "0..4", "--L2", "0..2", "--budget", 4, "--json", "-")
-    return draftproof("compare", "naive", "block", "traversal", "relaxed", *given).json["rows"]
+    return draftproof("compare", "naive", "block", "traversal", "ensemble", *given).json["rows"]
 
 
 def test_csv_has_every_row_and_the_whole_distribution(rows):
@@ -141,7 +141,7 @@ def test_latex_is_a_booktabs_table_that_marks_lossy_verifiers(rows):
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
     assert r"\hline" not in text
     lines = {line.split("&")[0].strip(): line for line in text.splitlines() if "&" in line}
-    assert "$^*$" in lines["relaxed (control)"]
+    assert "$^*$" in lines["ensemble"]
     assert "$^*$" not in lines["block"]
 
 
@@ -182,7 +182,7 @@ def test_files_are_written_beside_the_table(draftproof, tmp_path):
 
 
 def test_a_picture_with_nothing_to_draw_is_left_out(draftproof, tmp_path):
-    ran = draftproof("compare", "relaxed", "--vocab", 2, "--plot", "a.png")
+    ran = draftproof("compare", "ensemble", "--vocab", 2, "--plot", "a.png")
     assert ran.code == 0
     assert "not drawn" in ran.out
     assert not (tmp_path / "a.png").exists()
@@ -191,7 +191,7 @@ def test_a_picture_with_nothing_to_draw_is_left_out(draftproof, tmp_path):
 def test_markdown_is_the_same_table(rows):
     lines = as_markdown(rows).splitlines()
     assert lines[0].count("|") == 5
-    assert any("`relaxed` (control)" in line and "✗" in line for line in lines)
+    assert any("`ensemble`" in line and "✗" in line for line in lines)
 
 
 def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):

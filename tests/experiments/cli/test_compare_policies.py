@@ -13,7 +13,7 @@ COST = ("--cost", "draft=1,branch=.1,target=3", "--no-optimum")
 
 
 def test_policies_are_worth_what_the_other_command_says_and_static_is_the_best_shape(draftproof):
-    given = ("specinfer", "block", "relaxed", *TEXT, *SHAPES, *COST)
+    given = ("specinfer", "block", "ensemble", *TEXT, *SHAPES, *COST)
     wanted = [part for name in ("static", "greedy", "best") for part in ("--policy", name)]
     found = draftproof("compare", *given, *wanted, "--json", "-").json
     policies = {(row["policy"], row["verifier"]): row for row in found["policies"]}
@@ -69,7 +69,7 @@ def test_choices_at_roots_in_fractions():
         ((*TEXT, "--policy", "tree"), "policy tree is fitted in floats"),
         ((*TEXT, "--policy", "best", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
         ((*TEXT, "--policy", "none.py:mine"), "no file none.py; give your policy as FILE.py:NAME"),
-        (("relaxed", *TEXT, "--policy", "best"), "relaxed is not declared lossless on delayed trees"),
+        (("ensemble", *TEXT, "--policy", "best"), "ensemble is not declared lossless on delayed trees"),
     ],
 )
 def test_bad_input_is_one_line(draftproof, given, says):

@@ -112,7 +112,7 @@ def test_every_value_of_a_free_number_is_lossless(draftproof, verifier, free, sh
 
 
 def test_a_free_number_that_is_lossy_somewhere_is_refuted(draftproof):
-    ran = draftproof("prove", "relaxed", "--free", "w", *ONE_STEP)
+    ran = draftproof("prove", "ensemble", "--free", "w", *ONE_STEP)
     assert ran.code == 1
     assert "w" in ran.out.splitlines()[2]
 

@@ -20,8 +20,8 @@ from draftproof.verifiers import make
 STEP = Delayed(1, 0, 1)
 
 
-def test_relaxed_is_lossy_for_every_strictness_below_one():
-    subject = subject_of(find_verifier("relaxed"), ("w",), 2, STEP)
+def test_ensemble_is_lossy_for_every_strictness_below_one():
+    subject = subject_of(find_verifier("ensemble"), ("w",), 2, STEP)
     shape = Shape(2, STEP, parameters=("w",))
     ring = shape.ring
     rows = {"p_0": fmpq(1, 3), "q_0": fmpq(1, 2), "w": fmpq(1, 2)}
@@ -34,8 +34,8 @@ def test_relaxed_is_lossy_for_every_strictness_below_one():
     others = [part for part in factors if part != w - 1]
     assert others
     assert all(part.degrees()[ring.names.index("w")] == 0 for part in others)
-    assert prove(Subject.of(make("relaxed", w=Fraction(1))), Shape(2, STEP)).proved
-    assert not prove(Subject.of(make("relaxed", w=Fraction(0))), Shape(2, STEP)).proved
+    assert prove(Subject.of(make("ensemble", w=Fraction(1))), Shape(2, STEP)).proved
+    assert not prove(Subject.of(make("ensemble", w=Fraction(0))), Shape(2, STEP)).proved
 
 
 def instance(first):

@@ -33,7 +33,7 @@ LINES = tuple(
     check block --K 1 --L2 1 --vocab 2 --seed 3 --family dirichlet --denominator 20
     check block --K 1 --L2 1 --vocab 2 --arithmetic float64 --engine structured --backend numpy --max-memory 1
     check naive_from_target --K 1 --L2 1 --vocab 2 --witness w.json --json -
-    check relaxed:w=1/2 --instance given.json --json out.json
+    check ensemble:w=1/2 --instance given.json --json out.json
     check naive_from_target --seconds 5
     check own.py:Naive --K 2 --L2 1 --vocab 2 --instances 2
     check naive --exhaustive 2 --vocab 2 --K 1 --L2 1 --max-runs 100000
@@ -73,7 +73,7 @@ MODEL_LINES = tuple(
     for line in """
     train --out pair.json --steps 2 --text text.txt --vocab 4 --tokenizer letters --device cpu --seed 1
     validate naive block --target nowhere --draft nowhere --roots 2 --blocks 5 --K 1 --L2 1 --sampling temperature=1
-    validate naive --pair rows.db --replace naive=relaxed --lossy naive --sampling top_k=3 --vectors torch --quick
+    validate naive --pair rows.db --replace naive=ensemble --lossy naive --sampling top_k=3 --vectors torch --quick
     """.strip().splitlines()
 )
 OWN = """

@@ -30,7 +30,7 @@ VALUES = (
         "", "-1", "0", "1", "2", "1..2", "2..1", "1..", "99999999999999999999", "1e999", "nan", "inf", "-inf", "1/0",
         "½",
     ),
-    *("x" * 400, "é", "\ud800", "\x01", "a=1", "=", ":", ",", "block", "blok", "relaxed:w=2", "delayed:K=2", "[1]"),
+    *("x" * 400, "é", "\ud800", "\x01", "a=1", "=", ":", ",", "block", "blok", "ensemble:w=2", "delayed:K=2", "[1]"),
     *("own.py", "own.py:", "own.py:Nobody", "own.py:Naive:x=1", "none.py:A", "delayed", "topology", "given.json"),
     *(".", "..", "/dev/full", "/dev/zero", "-", "--", "--json", "--K", "--help", "--version", "--max-input"),
 )  # fmt: skip

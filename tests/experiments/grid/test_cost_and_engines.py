@@ -12,7 +12,7 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.simulator import InvalidInput
 
 TOPICS = ("--text", "topics")
-SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversal", "relaxed", "block_by_weights"]
+SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversal", "ensemble", "block_by_weights"]
 NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "max_deviation", "total_variation")
 
 

@@ -174,9 +174,9 @@ def test_a_long_stage_corrects_what_was_announced_as_it_goes(
 
 def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
     small = (*models, "--roots", 1, "--K", 1, "--L2", 1)
-    ran = draftproof("choose", "block", "naive_from_target", "relaxed", *small)
+    ran = draftproof("choose", "block", "naive_from_target", "ensemble", *small)
     assert ran.code == 2
-    assert "naive_from_target, relaxed: declared lossless on no drafts; choose among" in ran.err
+    assert "naive_from_target, ensemble: declared lossless on no drafts; choose among" in ran.err
     assert "a first text" not in ran.err  # before any work
     source = "from draftproof.verifiers.controls import naive_from_target as it\nclass Mine(it.NaiveFromTarget): pass\n"
     Path("mine.py").write_text(source, encoding="utf-8")

@@ -342,7 +342,7 @@ def test_models_and_verifiers_that_do_not_go_together(pair: Any, random_pair: Ca
         generate_with("traversl")
 
 
-@pytest.mark.parametrize("name", ["typical", "relaxed:w=1/2", "naive_from_target", "hsd_uncapped"])
+@pytest.mark.parametrize("name", ["typical", "ensemble:w=1/2", "naive_from_target", "hsd_uncapped"])
 def test_lossy_verifiers_write_only_when_they_are_asked_for(name: str) -> None:
     with pytest.raises(InvalidInput, match=r"is declared lossless on no drafts: .* give lossy=True"):
         generate_with(name)

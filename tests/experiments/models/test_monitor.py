@@ -50,7 +50,7 @@ def test_ratios_of_a_block_have_mean_one_wherever_it_ends(name: str, scheme: Del
     assert expected(name, scheme) == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of a few dozen sums
 
 
-@pytest.mark.parametrize("name", ["naive_from_target", "relaxed:w=1/2"])
+@pytest.mark.parametrize("name", ["naive_from_target", "ensemble:w=1/2"])
 def test_ratios_of_blocks_of_a_lossy_verifier_do_not(name: str) -> None:
     assert expected(name, Delayed(1, 0, 2)).max() > 1.01
 
@@ -139,7 +139,7 @@ def test_generate_is_watched(pair: Any, vectors: str) -> None:
         pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
         return monitor
 
-    assert write("relaxed:w=1/2", Monitor()).refuted
+    assert write("ensemble:w=1/2", Monitor()).refuted
     honest = write("naive", Monitor())
     assert not honest.refuted
     assert honest.tokens > 150

@@ -31,7 +31,7 @@ from tests.quick import by_turns
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
 SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
-BIASES = [("naive", "naive_from_target", False), ("naive", "relaxed:w=1/4", True), ("gbv", "block_by_weights", True)]
+BIASES = [("naive", "naive_from_target", False), ("naive", "ensemble:w=1/4", True), ("gbv", "block_by_weights", True)]
 
 
 class Eager:
@@ -80,7 +80,7 @@ def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation,
 
 def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
     scheme = Delayed(2, 0, 1)
-    validation = replace(validation_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
+    validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
     rows = run.cell_rows(validation, tables, Store(None))
     assert {row["verdict"] for row in rows} == {"exact"}
     for row, each in zip(rows, validation.verifiers, strict=True):
@@ -168,10 +168,10 @@ def test_a_planted_bias_fails_the_same_table(
 
 
 def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
-    validation = replace(validation_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
+    validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4", gbv="naive_from_target"), law_runs=3_000)
     rows = run.law_rows(validation, tables, Store(None))
     assert {row["verifier"]: row["refuted"] for row in rows} == {
-        "naive (runs relaxed:w=1/4)": True,
+        "naive (runs ensemble:w=1/4)": True,
         "specinfer": False,
         "traversal": False,
         "gbv (runs naive_from_target)": True,
@@ -221,7 +221,7 @@ def test_rows_that_are_kept_are_not_run_again(
 
 def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
     each, scheme, effort = validation.verifiers[0], SHAPES[0], validation.effort
-    lying = under_test([each.predicted], {"naive": find_verifier("relaxed")})[0]
+    lying = under_test([each.predicted], {"naive": find_verifier("ensemble")})[0]
     made = validation.setting
     keys = {
         cell_key(made, each, scheme, effort),
@@ -340,7 +340,7 @@ def test_the_picture_and_the_page_hold_every_cell(validation: Validation, tables
 
 def test_a_replacement_of_nobody_is_refused() -> None:
     with pytest.raises(InvalidInput, match="block is not among naive"):
-        under_test([find_verifier("naive")], {"block": find_verifier("relaxed")})
+        under_test([find_verifier("naive")], {"block": find_verifier("ensemble")})
 
 
 @pytest.mark.heavy

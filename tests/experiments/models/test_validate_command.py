@@ -214,7 +214,7 @@ def test_a_lossy_verifier_fails_unless_it_is_known(
 
 
 @pytest.mark.parametrize(
-    ("label", "said"), [("relaxed", "relaxed"), ("naive (runs relaxed)", "'naive (runs relaxed)'")]
+    ("label", "said"), [("ensemble", "ensemble"), ("naive (runs ensemble)", "'naive (runs ensemble)'")]
 )
 def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(label: str, said: str) -> None:
     sound = {"passed": True}
@@ -291,7 +291,7 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: t
         (("--pair", "p", "--target", "a", "--draft", "b"), "--pair and --target both say which models"),
         (("--target", "a", "--draft", "b", "--vocab", 4), "--vocab and --tokenizer belong to a pair that is trained"),
         (("--replace", "naive"), "write NAME=OTHER"), (("--replace", "naive=nobody"), "unknown verifier 'nobody'"),
-        (("--replace", "naive=relaxed", "--replace", "naive=nss"), "names naive twice"),
+        (("--replace", "naive=ensemble", "--replace", "naive=nss"), "names naive twice"),
         (("--sampling", "temperature=-1"), "temperature -1.0"), (("--sampling", "top_p=2"), "top_p 2.0"),
         (("--K", "2", "--L2", "0"), "no shape in the ranges"),
         (("--scheme", "eagle"), "unknown scheme 'eagle'; did you mean 'eagle2'?"),

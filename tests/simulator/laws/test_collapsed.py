@@ -19,8 +19,8 @@ from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_l
 from draftproof.verifiers import make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "rejection_without_replacement"]
-SINGLE = ["naive", "naive_from_target", "relaxed"]
-LOSSY = ["naive_from_target", "relaxed", "threshold", "greedy_multi_draft"]
+SINGLE = ["naive", "naive_from_target", "ensemble"]
+LOSSY = ["naive_from_target", "ensemble", "threshold", "greedy_multi_draft"]
 #: Orders of target and draft.
 ORDERS = [(0, 0), (1, 1), (2, 2), (0, 1), (1, 0), (2, 1), (1, 2)]
 SHAPES = [Delayed(1, 0, 0), Delayed(1, 0, 2), Delayed(1, 2, 1), Delayed(2, 0, 2), Delayed(2, 1, 2), Delayed(3, 2, 1)]
@@ -90,9 +90,9 @@ def test_a_state_that_is_never_reached_does_not_make_a_verifier_lossy_nor_the_se
     rows = [["1/2", "1/2", 0], ["1/2", "1/2", 0], ["1/3", "1/3", "1/3"]]
     target = MarkovProcess(RATIONAL.vector(rows), (0,))
     draft = MarkovProcess(RATIONAL.vector([*rows[:2], ["1/6", "1/6", "2/3"]]), (0,))
-    found = CollapsedTopDown(make("relaxed"), MarkovRows(target, draft)).metrics(Delayed(1, 0, 60))
+    found = CollapsedTopDown(make("ensemble"), MarkovRows(target, draft)).metrics(Delayed(1, 0, 60))
     assert (found.max_deviation, found.total_variation) == (0, 0)
-    from_there = CollapsedTopDown(make("relaxed"), MarkovRows(target.starting_at((2,)), draft.starting_at((2,))))
+    from_there = CollapsedTopDown(make("ensemble"), MarkovRows(target.starting_at((2,)), draft.starting_at((2,))))
     assert from_there.metrics(Delayed(1, 0, 60)).max_deviation > 0
 
 
@@ -106,7 +106,7 @@ def test_deep_trees_cost_next_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("root", [(0, 1), (2, 2), (1, 0)], ids=str)
-@pytest.mark.parametrize("name", ["specinfer", "relaxed"])
+@pytest.mark.parametrize("name", ["specinfer", "ensemble"])
 def test_from_other_roots(name: str, root: tuple[int, ...]) -> None:
     verifier = make(name)
     started = CollapsedTopDown(verifier, MarkovRows(*pair(3, (2, 1)))).starting_at(3 * root[0] + root[1])
@@ -116,7 +116,7 @@ def test_from_other_roots(name: str, root: tuple[int, ...]) -> None:
         assert_equal(CollapsedTopDown(verifier, MarkovRows(target, draft)).metrics(scheme), started.metrics(scheme))
 
 
-@pytest.mark.parametrize("name", ["specinfer", "naive", "relaxed"])
+@pytest.mark.parametrize("name", ["specinfer", "naive", "ensemble"])
 def test_the_order_in_which_shapes_are_asked_for_does_not_matter(name: str) -> None:
     rows = MarkovRows(*pair(2, (1, 1)))
     forwards, backwards = CollapsedTopDown(make(name), rows), CollapsedTopDown(make(name), rows)
@@ -153,7 +153,7 @@ def test_processes_after_different_tokens_have_no_common_state() -> None:
         MarkovRows(target, draft.starting_at((0,)))
 
 
-@pytest.mark.parametrize("name", ["block", "traversal", "specinfer", "relaxed"])
+@pytest.mark.parametrize("name", ["block", "traversal", "specinfer", "ensemble"])
 def test_markov_rows_are_those_of_the_tables(name: str) -> None:
     target, draft = pair(3, (2, 1), root=(1, 2))
     for scheme in (Delayed(1, 0, 3), Delayed(2, 1, 1)):
@@ -200,7 +200,7 @@ def steady(name: str, size: int, order: int, scheme: Delayed, arithmetic: Any = 
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("name", ["specinfer", "naive", "relaxed", "block", "traversal"])
+@pytest.mark.parametrize("name", ["specinfer", "naive", "ensemble", "block", "traversal"])
 def test_steady_state_is_stationary_for_the_chain_of_enumerated_blocks(name: str, order: int) -> None:
     for scheme in (Delayed(1, 0, 1), Delayed(2, 1, 1), Delayed(2, 0, 2)):
         rows, means = chain(name, 2, order, scheme)

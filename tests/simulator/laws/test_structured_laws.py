@@ -60,7 +60,7 @@ STRUCTURES = {
     "traversal_insertion_order": None,
     "block_by_weights": "path",
     "naive_from_target": "top-down",
-    "relaxed": "top-down",
+    "ensemble": "top-down",
     "typical": None,
     "threshold": "top-down",
 }

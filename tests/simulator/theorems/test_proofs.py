@@ -73,7 +73,7 @@ def test_lossless_for_every_p_and_q_at_larger_shapes(name, size, scheme):
         ("naive_from_target", Delayed(1, 0, 1)),
         ("block_by_weights", ONE_PATH),
         ("traversal_insertion_order", Delayed(3, 0, 2)),
-        ("relaxed", Delayed(1, 0, 1)),
+        ("ensemble", Delayed(1, 0, 1)),
         ("typical", Delayed(1, 0, 1)),
         ("threshold", Delayed(2, 0, 1)),
         ("hsd_uncapped", Delayed(1, 0, 2)),

@@ -77,7 +77,7 @@ def failing(name: str, seed: int) -> Instance:
 
 
 @pytest.mark.parametrize(
-    "name", ["naive_from_target", "relaxed", pytest.param("block_by_weights", marks=pytest.mark.heavy)]
+    "name", ["naive_from_target", "ensemble", pytest.param("block_by_weights", marks=pytest.mark.heavy)]
 )
 def test_the_witness_does_not_depend_on_the_instance_that_failed_first(name: str) -> None:
     found = [failing(name, seed) for seed in (2, 3, 4)]

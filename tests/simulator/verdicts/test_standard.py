@@ -101,7 +101,7 @@ def test_the_first_failure_ends_the_check() -> None:
 
 def test_nothing_is_lossless_that_was_not_checked_to_the_end() -> None:
     case, instance = (2, Delayed(1, 0, 1)), FAMILIES["ties"].instance(2, 1, np.random.default_rng(0))
-    wrong = check(make("relaxed"), instance.target, instance.draft, case[1])
+    wrong = check(make("ensemble"), instance.target, instance.draft, case[1])
     done = Standard("own", ("delayed",), {case: 1}, complete=True)
     assert done.lossless
     for missing in (

@@ -1,11 +1,13 @@
-"""Negative control: acceptance relaxed towards the draft, as lossy "ensemble" options do.
+"""Declared lossy: verification against a mixture of target and draft, as `assistant_ensemble_weight` of transformers.
 
-Along the first path, with a strictness `w` in [0, 1]:
-1. Accept the drafted token `x` with probability `min(1, (1 - w) + w p(x)/q(x))` and go on.
-2. On rejection stop with a correction from normalised `(p - q)+`.
+[wang2026diversed], static ensemble, and [fu2025fast], whose target is such a mixture, too. Along the first path, with a
+weight `w` of the target and `v = w p + (1 - w) q`:
+1. Accept the drafted token `x` with probability `min(1, v(x)/q(x)) = min(1, 1 - w + w p(x)/q(x))` and go on.
+2. On rejection stop with a correction from normalised `(v - q)+`, which is normalised `(p - q)+`.
+3. After the last drafted token, where no `q` is known, draw the correction from `p`.
 
-`w = 1` is `naive`, `w = 0` returns the draft unchanged. In between the output is biased towards `q`
-by an amount that `check` reports exactly.
+After every drafted prefix the next token has law `v`. With the total variation TV of `p` and `q`, that of `p` and `v`
+is `(1 - w) TV`, and a draft is accepted with probability `1 - w TV`. `w = 1` is `naive`, `w = 0` returns the draft.
 """
 
 from __future__ import annotations
@@ -23,26 +25,25 @@ from draftproof.verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)
-class Relaxed:
-    """See the module. w: the strictness, a fraction in [0, 1]; anything else raises `InvalidInput`."""
+class Ensemble:
+    """See the module. w: the weight of the target, a fraction in [0, 1]; anything else raises `InvalidInput`."""
 
     w: Fraction = Fraction(7, 10)
 
     card: ClassVar[Card] = Card(
-        name="relaxed",
-        title="Speculative sampling with relaxed acceptance",
-        source=Source("leviathan2023fast", "algorithm 1, with one bug"),
+        name="ensemble",
+        title="Static ensemble of target and draft",
+        source=Source("wang2026diversed", "static ensemble; the option assistant_ensemble_weight of transformers"),
         needs=None,
-        control=True,
         single_path=True,
-        departs="A drafted token is accepted with min(1, (1 - w) + w p/q) instead of min(1, p/q).",
-        parameters={"w": "strictness in [0, 1]; 1 is lossless"},
+        departs="The option takes weights in (0, 1) only; where p = q it corrects from p, which never happens exactly.",
+        parameters={"w": "weight of the target in [0, 1]; 1 is lossless"},
     )
 
     def __post_init__(self) -> None:
         hold_fractions(self)
         if not 0 <= self.w <= 1:
-            raise InvalidInput(f"relaxed: w = {self.w} must lie between 0 and 1")
+            raise InvalidInput(f"ensemble: w = {self.w} must lie between 0 and 1")
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the first path and draw a correction token."""
