@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from draftproof.lp_analysis.certificates import certificate, dumps, law_certificate, save
     from draftproof.lp_analysis.checker import check_certificate, check_file
+    from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
     from draftproof.lp_analysis.reference.cuts import CutBound, cut_bound
     from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
-    from draftproof.lp_analysis.reference.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.single_step import single_step_optimum
     from draftproof.lp_analysis.solve import METHODS, Optimum, optimum
 
@@ -48,7 +48,7 @@ _MODULES = {
     **dict.fromkeys(("check_certificate", "check_file"), "checker"),
     **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
     **dict.fromkeys(("direct_bound", "direct_variables"), "reference.direct"),
-    **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "reference.hitting"),
+    **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),
     "single_step_optimum": "single_step",
     **dict.fromkeys(("METHODS", "Optimum", "optimum"), "solve"),

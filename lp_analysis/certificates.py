@@ -1,8 +1,10 @@
-"""Certificates: an instance, a delayed tree, both bounds and their proof, in a file that is checked without a solver.
+"""Certificates: an instance, a scheme, both bounds and their proof, in a file that is checked without a solver.
 
 File format (JSON): `instance` (rows and draft scheme, as in instance files), `digest` (hash of the rows), `prices`
-(for depths `1..L`, one number a node), either `plan` (`weights`, `orders`) or `law` (one mass a path), and `lower`,
-`upper`, `gap`. All numbers are exact, as text. `checker` recomputes everything from the rows.
+(for depths `1..L`, one number a node), either `plan` (`weights`, `orders`) or, for delayed trees, `law` (one mass a
+path), and `lower`, `upper`, `gap`. Orders rank the paths below each trunk; those of schemes whose trees are listed rank
+all contexts that can be leaves, numbered with the deepest first. All numbers are exact, as text. `checker` recomputes
+everything from the rows.
 """
 
 import json
@@ -16,10 +18,12 @@ import numpy as np
 
 from draftproof.lp_analysis.decompose import repaired
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach
+from draftproof.lp_analysis.orders import mixed_law
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, delayed_only
 from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python, to_fmpq
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.exact import ProcessLike, exact_instance
 from draftproof.simulator.instances.instance import Instance
@@ -33,12 +37,16 @@ LONGEST_TEXT = 4000
 def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dict[str, Any]:
     """The certificate of an optimum as plain data; the target needs rows to depth `L`.
 
-    Raises `InvalidInput` if the bounds are about another instance.
+    Raises `InvalidInput` if the bounds are about another instance, and for user-defined schemes.
     """
     plan = bounds.plan
-    rows = _exact_rows(target, draft, plan.depth)
+    if isinstance(plan.scheme, UserScheme):
+        raise InvalidInput(
+            f"a certificate holds its scheme, and {plan.scheme} is defined elsewhere; its bounds stand alone"
+        )
+    rows = _exact_rows(target, draft, plan.scheme.depth)
     problem = BoundProblem.of(rows.target, rows.draft, plan.scheme)
-    lower = efficiency(reach(plan.selection(problem.draft), problem.target))
+    lower = efficiency(reach(mixed_law(plan, problem), problem.target))
     prices = [RATIONAL.vector(values) for values in bounds.prices]
     upper = price_bound(prices, problem)
     if (lower, upper) != (to_fmpq(bounds.lower), to_fmpq(bounds.upper)):
@@ -46,7 +54,7 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
             f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
             f"this one gives {float(as_python(lower))} and {float(as_python(upper))}"
         )
-    proof = {"weights": _texts(plan.weights), "orders": plan.as_dict()["orders"]}
+    proof = {"weights": _texts(plan.weights), "orders": [[list(part) for part in order] for order in plan.orders]}
     return _fields(rows, plan.scheme, prices, {"plan": proof}, (lower, upper))
 
 
@@ -58,9 +66,10 @@ def law_certificate(
     Both are rounded to rationals, and the law is repaired to an exact selection law (see `decompose.repaired`). Raises
     `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
-    rows = _exact_rows(target, draft, delayed_only(scheme).depth)
+    delayed = delayed_only(scheme, "certificates with a law are")
+    rows = _exact_rows(target, draft, delayed.depth)
     problem = BoundProblem.of(rows.target, rows.draft, scheme)
-    size, depth, paths = problem.vocab_size, problem.depth, problem.paths
+    size, depth, trees = problem.vocab_size, problem.depth, problem.iid
     if not isinstance(prices, Sequence) or len(prices) != depth + 1:
         raise InvalidInput(f"prices must be lists, one for each depth 0 to {depth}")
     exact = []
@@ -68,11 +77,11 @@ def law_certificate(
         floats = _floats(f"prices at depth {d}", values, size**d)
         exact.append(RATIONAL.vector([Fraction(round(value * PRICE_UNIT), PRICE_UNIT) for value in floats]))
     upper = price_bound(exact, problem)
-    wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(paths.shape)
-    parts = [repaired(r, q, problem.scheme.K) * t for r, q, t in zip(wanted, paths, problem.trunks, strict=True)]
+    wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(trees.shares.shape)
+    parts = [repaired(r, q, delayed.K) * t for r, q, t in zip(wanted, trees.shares, trees.groups, strict=True)]
     leaves = np.concatenate(parts)
     lower = efficiency(reach(from_leaves(leaves, size, depth), problem.target))
-    return _fields(rows, problem.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
+    return _fields(rows, scheme, exact, {"law": _texts(leaves)}, (lower, upper))
 
 
 def _exact_rows(target: ProcessLike, draft: ProcessLike, depth: int) -> Instance:

@@ -1,25 +1,43 @@
 """The certificate checker: it recomputes both bounds in rationals from the rows, without solvers or other code of ours.
 
-It imports the standard library, exact rationals and the reader of instance files. Why the bounds hold is on the theory
-page: any prices bound the optimum from above, and a selection law in the base polytope is attained.
+It imports the standard library, exact rationals, the reader of instance files and, for schemes whose chances have no
+closed form here, the enumeration of their draws. Why the bounds hold is on the theory page: any prices bound the
+optimum from above, and a selection law in the base polytope is attained.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flint import fmpq, fmpz
 
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
 _NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")
+#: Most draft trees that are enumerated.
+_MOST_TREES = 200_000
+
+
+class _Group(NamedTuple):
+    """The trees of one trunk, or all trees.
+
+    ends: what can be leaves of them, each as its depth and its place in it, the deepest first. first: for every end of
+    an order, given as places in `ends`, the probability that a tree has it and none before it.
+    """
+
+    ends: list[tuple[int, int]]
+    first: Callable[[list[int]], Iterator[tuple[int, Any]]]
 
 
 def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
@@ -29,7 +47,7 @@ def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Frac
 
 
 def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
-    """The proved `(lower, upper)`; raises `InvalidInput` that names the first difference.
+    """The proved `(lower, upper)`; raises `InvalidInput` that names the first difference, `TooLarge` for many trees.
 
     instance: the one the certificate must be about; without it, the rows in the file are used.
     """
@@ -37,9 +55,9 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
         raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))} and either plan or law")
     _same("format", fields["format"], "draftproof bound 1")
     rows = Instance.from_dict(fields["instance"])
-    shape = rows.scheme.as_dict() if rows.scheme is not None else {}
-    _same("draft scheme", shape.get("name"), "delayed")
-    K, L1, depth, p = shape["K"], shape["L1"], shape["L1"] + shape["L2"], rows.target.tables
+    if rows.scheme is None:
+        raise InvalidInput("the instance of a certificate must name a draft scheme that this package has")
+    depth, p = rows.scheme.depth, rows.target.tables
     _same("depth", rows.depth, depth)
     _same("digest", fields["digest"], rows.digest())
     if instance is not None:
@@ -47,13 +65,22 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
         _same("digest of this instance", fields["digest"], own.digest())
         for name in ("target", "draft"):  # digests are short; different rows with one digest are refused here
             _same_tables(name, getattr(rows, name).tables, getattr(own, name).tables)
-    q = [[fmpq(1)]]
-    for table in rows.draft.tables[:depth]:
-        q.append([mass * share for mass, row in zip(q[-1], table, strict=True) for share in row])
-    trunks = list(zip(q[L1], _split(q[depth], len(q[L1])), strict=True))
-    prices = _numbers("prices", fields["prices"], [rows.vocab_size**d for d in range(1, depth + 1)])
-    law = _stated(fields["law"], trunks, K) if "law" in fields else _mixed(fields["plan"], trunks, K)
-    lower, upper = _lower(law, p), _upper(prices, p, trunks, K)
+    sizes = [rows.vocab_size**d for d in range(depth + 1)]
+    prices = _numbers("prices", fields["prices"], sizes[1:])
+    shape = rows.scheme.as_dict()
+    if shape["name"] == "delayed":
+        trunks = _trunks(rows.draft.tables, shape["L1"], depth)
+        groups = [_below(i, depth, mass, [(shares, shape["K"])]) for i, (mass, shares) in enumerate(trunks)]
+    elif "law" in fields:
+        raise InvalidInput(f"a law is for delayed trees; for the draft scheme {rows.scheme} give a plan")
+    else:
+        groups = [_listed(rows.scheme, rows.draft)]
+    masses = [[fmpq(0)] * size for size in sizes]
+    if "law" in fields:
+        masses[depth] = _stated(fields["law"], trunks, shape["K"])
+    else:
+        _mix(fields["plan"], groups, masses)
+    lower, upper = _lower(masses, p), _upper(prices, p, groups)
     for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
         _same(name, fields[name], str(value))
     return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
@@ -67,27 +94,82 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _upper(prices: list[Any], p: Any, trunks: Any, K: int) -> Any:
-    """`1 + sum_y p(y) t(y) + sum_x pi(x) r(x)` where `r` is the law of the order by `pi`, largest first."""
-    worths, paths = [fmpq(1)] * (len(prices[-1]) if prices else 1), [fmpq(0)]
+def _trunks(q: Any, L1: int, depth: int) -> list[tuple[Any, list[Any]]]:
+    """The mass of every trunk and of the paths below it."""
+    masses = [[fmpq(1)]]
+    for table in q[:depth]:
+        masses.append([mass * share for mass, row in zip(masses[-1], table, strict=True) for share in row])
+    return list(zip(masses[L1], _split(masses[depth], len(masses[L1])), strict=True))
+
+
+def _below(trunk: int, depth: int, mass: Any, branches: list[tuple[list[Any], int]]) -> _Group:
+    """The trees of a trunk. branches: independent; the masses of the paths of this trunk, and how many have them."""
+    paths = len(branches[0][0])
+    return _Group([(depth, trunk * paths + path) for path in range(paths)], partial(_first_path, mass, branches))
+
+
+def _first_path(mass: Any, branches: list[tuple[list[Any], int]], order: list[int]) -> Iterator[tuple[int, Any]]:
+    """`first` of a group below a trunk."""
+    before = fmpq(0)
+    for path, *sums in zip(order, *(accumulate(shares[path] for path in order) for shares, _ in branches), strict=True):
+        now = _hit(mass, [(x, K) for x, (_, K) in zip(sums, branches, strict=True)])
+        yield path, now - before
+        before = now
+
+
+def _listed(scheme: DraftScheme, draft: TokenProcess) -> _Group:
+    """All trees of a scheme, by enumeration of its draws."""
+    if scheme.count(draft) > _MOST_TREES:
+        raise TooLarge(f"{scheme} has more than {_MOST_TREES:,} draft trees")
+    size, trees = draft.vocab_size, []
+    for tree, mass in drawn_trees(scheme, draft, RATIONAL):
+        leaves: list[tuple[int, int]] = []
+        open_nodes: list[tuple[int, int, Context]] = [(0, 0, ())]
+        while open_nodes:
+            d, place, context = open_nodes.pop()
+            drafted = [y for y in range(size) if (*context, y) in tree]
+            open_nodes += [(d + 1, place * size + y, (*context, y)) for y in drafted]
+            leaves += [] if drafted else [(d, place)]
+        trees.append((leaves, mass))
+    ends = sorted({end for leaves, _ in trees for end in leaves}, key=lambda end: (-end[0], end[1]))
+    numbers = {end: number for number, end in enumerate(ends)}
+    held = [([numbers[end] for end in leaves], mass) for leaves, mass in trees]
+    return _Group(ends, partial(_first_leaf, held))
+
+
+def _first_leaf(trees: list[tuple[list[int], Any]], order: list[int]) -> Iterator[tuple[int, Any]]:
+    """`first` of listed trees."""
+    ranks = {end: rank for rank, end in enumerate(order)}
+    chances = [fmpq(0)] * len(order)
+    for leaves, mass in trees:
+        chances[min(ranks[end] for end in leaves)] += mass
+    return zip(order, chances, strict=True)
+
+
+def _upper(prices: list[Any], p: Any, groups: list[_Group]) -> Any:
+    """`1 + sum_y p(y) t(y) + sum_c pi(c) r(c)` where `r` is the law of the order of ends by `pi`, largest first."""
+    worths, totals = [fmpq(1)] * (len(prices[-1]) if prices else 1), [[fmpq(0)]]
     for own, table in zip(reversed(prices), reversed(p[: len(prices)]), strict=True):
         kept = [max(worth - price, fmpq(0)) for worth, price in zip(worths, own, strict=True)]
         below = zip(table, _split(kept, len(table)), strict=True)
         worths = [1 + sum(a * b for a, b in zip(row, part, strict=True)) for row, part in below]
     for values in prices:
-        paths = [above + own for above, part in zip(paths, _split(values, len(paths)), strict=True) for own in part]
+        split = zip(totals[-1], _split(values, len(totals[-1])), strict=True)
+        totals.append([above + own for above, part in split for own in part])
     total = worths[0]
-    for (mass, shares), levels in zip(trunks, _split(paths, len(trunks)), strict=True):
-        order = sorted(range(len(levels)), key=lambda path: -levels[path])
-        total += sum(levels[path] * chance for path, chance in _taken(order, mass, shares, K))
+    for ends, first in groups:
+        levels = [totals[d][place] for d, place in ends]
+        order = sorted(range(len(levels)), key=lambda end: -levels[end])
+        total += sum(levels[end] * chance for end, chance in first(order))
     return total
 
 
-def _lower(law: list[Any], p: Any) -> Any:
-    """The sum of `D(c,y) = min(r(c,y), D(c) p(y|c))`: block verification against the law."""
-    levels = [law]
-    for _ in p[1:]:  # one table more than depths: the row of the correction token
-        levels.insert(0, [sum(part) for part in _split(levels[0], len(levels[0]) // len(p[0][0]))])
+def _lower(masses: list[list[Any]], p: Any) -> Any:
+    """The sum of `D(c,y) = min(r(c,y), D(c) p(y|c))`: block verification against the law with these masses of ends."""
+    levels = masses[-1:]
+    for own in reversed(masses[:-1]):
+        below = _split(levels[0], len(own))
+        levels.insert(0, [mass + sum(part) for mass, part in zip(own, below, strict=True)])
     reached, total = levels[0], levels[0][0]
     for chosen, table in zip(levels[1:], p, strict=False):
         targets = [mass * share for mass, row in zip(reached, table, strict=True) for share in row]
@@ -105,44 +187,42 @@ def _stated(values: Any, trunks: Any, K: int) -> list[Any]:
         _same(f"law on what is never drafted after trunk {i}", sum(r for r, x in pairs if x == 0), 0)
         ranked = sorted(((r, x) for r, x in pairs if x > 0), key=lambda pair: -pair[0] / pair[1])
         sums = zip(accumulate(r for r, _ in ranked), accumulate(x for _, x in ranked), strict=True)
-        if any(r > _hit(x, mass, K) for r, x in sums):
+        if any(r > _hit(mass, [(x, K)]) for r, x in sums):
             raise InvalidInput(f"the law selects some paths of trunk {i} more often than they are drafted")
     return law
 
 
-def _mixed(plan: Any, trunks: Any, K: int) -> list[Any]:
-    """The law of a mixture of orders of the paths, one order a trunk."""
+def _mix(plan: Any, groups: list[_Group], masses: list[list[Any]]) -> None:
+    """Add the law of a mixture of orders of the ends, one order a group, to the masses of nodes by depth."""
     if not isinstance(plan, dict) or set(plan) != {"weights", "orders"} or not isinstance(plan["orders"], list):
         raise InvalidInput("plan must hold weights and orders")
     weights = _numbers("weights", [plan["weights"]], [len(plan["orders"])])[0]
     _same("sum of the weights", sum(weights), 1)
-    paths = list(range(len(trunks[0][1])))
-    law = [fmpq(0)] * (len(paths) * len(trunks))
+    count = len(groups[0].ends)
     for weight, order in zip(weights, plan["orders"], strict=True):
-        if not isinstance(order, list) or [_ranked(part) for part in order] != [paths] * len(trunks):
-            raise InvalidInput(f"an order is no permutation of {len(paths)} paths for each of {len(trunks)} trunks")
-        for i, ((mass, below), part) in enumerate(zip(trunks, order, strict=True)):
-            for path, chance in _taken(part, mass, below, K):
-                law[i * len(paths) + path] += weight * chance
-    return law
+        if not isinstance(order, list) or [_ranked(part) for part in order] != [list(range(count))] * len(groups):
+            raise InvalidInput(f"an order is no permutation of {count} paths for each of {len(groups)} trunks")
+        for (ends, first), part in zip(groups, order, strict=True):
+            for end, chance in first(part):
+                d, place = ends[end]
+                masses[d][place] += weight * chance
 
 
 def _ranked(part: Any) -> Any:
     return sorted(part) if isinstance(part, list) and all(type(path) is int for path in part) else None
 
 
-def _taken(order: list[int], mass: Any, shares: list[Any], K: int) -> Iterator[tuple[int, Any]]:
-    """For each path of a trunk the probability that it is drafted and none before it is."""
-    before = fmpq(0)
-    for path, x in zip(order, accumulate(shares[path] for path in order), strict=True):
-        now = _hit(x, mass, K)
-        yield path, now - before
-        before = now
+def _hit(mass: Any, branches: list[tuple[Any, int]]) -> Any:
+    """A trunk of this mass is drafted and, of independent branches, one falls into a set.
 
-
-def _hit(x: Any, mass: Any, K: int) -> Any:
-    """`q(trunk) g(x / q(trunk))`: the trunk is drafted and a branch falls into a set of mass `x`."""
-    return mass * (1 - (1 - x / mass) ** K) if mass > 0 else mass
+    branches: the mass of the set, together with the trunk, and how many branches have it.
+    """
+    if not mass > 0:
+        return mass
+    missed = fmpq(1)
+    for x, K in branches:
+        missed *= (1 - x / mass) ** K
+    return mass * (1 - missed)
 
 
 def _split(values: list[Any], parts: int) -> list[list[Any]]:

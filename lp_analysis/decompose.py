@@ -17,6 +17,11 @@ from draftproof.simulator.vectors import positive_part
 ROUNDING = 1e-14
 
 
+def iid_law(order: Any, masses: Any, K: int) -> Any:
+    """The law of an order of the paths of these masses, of which `K` are drawn."""
+    return order_law(order, hit_probability(masses[order].cumsum(), K))
+
+
 def best_first(law: Any, masses: Any) -> Any:
     """The paths by `law / masses`, largest first; paths without mass come last."""
     with np.errstate(over="ignore"):  # infinite ratios come first all the same
@@ -64,7 +69,7 @@ def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[
     orders: list[Any] = []
     while True:
         order = np.lexsort((-point / np.maximum(masses, 1e-300), block))
-        vertex = order_law(order, masses, K)
+        vertex = iid_law(order, masses, K)
         direction = point - vertex
         orders.append(order)
         if left * abs(direction).sum() / 2 <= stop or len(orders) >= len(law) or (np.diff(block[order]) > 0).all():

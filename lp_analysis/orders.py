@@ -1,45 +1,87 @@
-"""Path orders: their selection laws, and mixtures of them as plans.
+"""Orders of the ends of trees: their selection laws, and mixtures of them as plans.
 
-A path order ranks the `N = V**L2` paths below each of the `T = V**L1` trunks; the verifier takes the best branch that
-was drafted and block-verifies it against the law of that choice. Orders have shape `(T, N)`, best path first.
+An order ranks the `N` ends below each of the `G` trunks (see `draftproof.lp_analysis.hitting`), none before one that is
+below it; the verifier takes the best leaf that was drafted and block-verifies its path against the law of that choice.
+Orders have shape `(G, N)`, best end first. The ends of delayed trees are all paths.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, from_leaves, hit_probability
+from draftproof.lp_analysis.nodes import NodeValues
 from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.protocol import DraftScheme
 
 #: Weights of orders are rounded to multiples of one over this.
 WEIGHT_UNIT = 2**40
 
 
-def order_law(order: Any, masses: Any, K: int) -> Any:
-    """The law of "take the best present path": `g` of the mass up to a path minus `g` of the mass before it.
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture of orders for other trees than delayed ones, whose plan is a `PathPlan`.
 
-    order: shape `(N,)`. masses: `q(path | trunk)`, shape `(N,)`, in either arithmetic.
+    weights: one for every order, at least 0, sum 1. orders: `orders[i][trunk]` is a permutation of the `N` ends.
     """
-    gained = hit_probability(masses[order].cumsum(), K)
+
+    scheme: DraftScheme
+    weights: tuple[Fraction, ...]
+    orders: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+#: What a lower bound is attained by.
+Plan: TypeAlias = PathPlan | Mixture
+
+
+def order_law(order: Any, chances: Any) -> Any:
+    """The law of "take the best present end": the chance of an end or a better one minus that of the better ones.
+
+    order: shape `(N,)`. chances: of the first ends of the order, shape `(N,)`, in either arithmetic.
+    """
+    gained = chances.copy()
     gained[1:] = gained[1:] - gained[:-1].copy()
     law = gained * 0
     law[order] = gained
     return law
 
 
-def selection_law(order: Any, problem: BoundProblem) -> NodeValues:
-    """`r(c)` of every node under one order, shape of `order`: `(T, N)`."""
-    trunks = zip(order, problem.paths, problem.trunks, strict=True)
-    law = np.concatenate([order_law(part, paths, problem.scheme.K) * mass for part, paths, mass in trunks])
-    return from_leaves(law, problem.vocab_size, problem.depth)
+def selection_law(orders: Any, problem: BoundProblem) -> NodeValues:
+    """`r(c)` of every node under one order, shape of `orders`: `(G, N)`."""
+    chances = problem.trees.chances(orders)
+    return _joined(problem, [order_law(*part) for part in zip(orders, chances, strict=True)])
 
 
-def as_plan(vocab_size: int, scheme: Delayed, mixtures: Sequence[tuple[Sequence[float], Sequence[Any]]]) -> PathPlan:
+def mixed_law(plan: Plan, problem: BoundProblem) -> NodeValues:
+    """`r(c)` of every node under a mixture of orders, exactly where the problem is exact."""
+    trees = problem.trees
+    laws = trees.shares * 0
+    for weight, order in zip(plan.weights, plan.orders, strict=True):
+        share = arithmetic_of(laws).number(weight)
+        chances = trees.chances(np.array(order))
+        laws = laws + share * np.stack(
+            [order_law(np.array(part), met) for part, met in zip(order, chances, strict=True)]
+        )
+    return _joined(problem, laws)
+
+
+def _joined(problem: BoundProblem, laws: Sequence[Any]) -> NodeValues:
+    """The masses of nodes, given the law on the ends of each trunk."""
+    trees = problem.trees
+    parts = [trees.through(law * mass) for law, mass in zip(laws, trees.fixed[-1], strict=True)]
+    levels = [np.concatenate(level) for level in zip(*parts, strict=True)]
+    while len(levels) <= problem.depth:
+        levels.insert(0, levels[0].reshape(-1, problem.vocab_size).sum(axis=1))
+    return levels
+
+
+def as_plan(vocab_size: int, scheme: DraftScheme, mixtures: Sequence[tuple[Sequence[float], Sequence[Any]]]) -> Plan:
     """One plan from a float mixture of orders for each trunk: `mixtures[trunk] = (weights, orders)`.
 
     The weights are rounded to multiples of 2^-40. One number drawn uniformly from (0, 1) picks the order of every
@@ -52,7 +94,9 @@ def as_plan(vocab_size: int, scheme: Delayed, mixtures: Sequence[tuple[Sequence[
         index = [int(np.searchsorted(trunk, start, side="right")) for trunk in ends]
         weights.append(Fraction(end - start, WEIGHT_UNIT))
         orders.append(tuple(tuple(map(int, mixtures[t][1][i])) for t, i in enumerate(index)))
-    return PathPlan(vocab_size, scheme.K, scheme.L1, scheme.L2, tuple(weights), tuple(orders))
+    if isinstance(scheme, Delayed):
+        return PathPlan(vocab_size, scheme.K, scheme.L1, scheme.L2, tuple(weights), tuple(orders))
+    return Mixture(scheme, tuple(weights), tuple(orders))
 
 
 def _ends(weights: Sequence[float]) -> list[int]:

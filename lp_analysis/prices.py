@@ -1,11 +1,12 @@
 """The price bound: an upper bound on the block efficiency of every lossless verifier, from any node prices.
 
 One price `mu(c) >= 0` for every node below the root. With `t(c) = max(0, 1 + sum_y p(y|c) t(c,y) - mu(c))` from the
-leaves up (no children term at depth `L`), `pi(x)` the sum of the prices along path `x` and the paths of each trunk by
-`pi`, largest first,
+leaves up (no children term at depth `L`), `pi(c)` the sum of the prices along the path to `c` and `T` the draft tree,
 
-    u(mu) = 1 + sum_y p(y) t(y) + sum_trunks q(trunk) sum_i (pi_i - pi_{i+1}) g(mass of the first i paths).
+    u(mu) = 1 + sum_y p(y) t(y) + E[max over c in T of pi(c)].
 
+With the ends of each trunk by `pi`, largest first, the last term is
+`sum_trunks q(trunk) sum_i (pi_i - pi_{i+1}) P(T has one of the first i ends | trunk)`.
 `u` is convex, and its minimum is the optimum: see the theory page. Shapes as in `draftproof.lp_analysis.nodes`.
 """
 
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, children, from_leaves, hit_probability
+from draftproof.lp_analysis.nodes import NodeValues, children
+from draftproof.lp_analysis.orders import selection_law
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.vectors import positive_part
@@ -45,12 +47,12 @@ def trimmed(prices: NodeValues, target_tables: Sequence[Any]) -> NodeValues:
     return result
 
 
-def path_prices(prices: NodeValues, size: int) -> Any:
-    """`pi(x)`: the sum of the prices along every path."""
-    total = prices[0]
+def end_prices(prices: NodeValues, problem: BoundProblem) -> Any:
+    """`pi` of every end, the sum of the prices along the path to it: shape `(G, N)`."""
+    totals = [prices[0]]
     for values in prices[1:]:
-        total = total.repeat(size) + values
-    return total
+        totals.append(totals[-1].repeat(problem.vocab_size) + values)
+    return problem.trees.at_ends(totals)
 
 
 def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
@@ -61,33 +63,27 @@ def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
     if any((values < 0).any() for values in prices) or prices[0][0] != 0:
         raise InvalidInput("node prices must be at least 0, and 0 at the root")
     total = node_worths(prices, problem.target)[0][0]
-    _, jumps, below = sorted_levels(prices, problem)
-    for trunk, mass in enumerate(problem.trunks):
-        total = total + mass * (jumps[trunk] * hit_probability(below[trunk], problem.scheme.K)).sum()
+    orders, jumps = sorted_levels(prices, problem)
+    chances = problem.trees.chances(orders)
+    for group, mass in enumerate(problem.trees.fixed[-1]):
+        total = total + mass * (jumps[group] * chances[group]).sum()
     return total
 
 
-def sorted_levels(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any, Any]:
-    """For each trunk, paths by `pi`, largest first: their order, `pi_i - pi_{i+1}` and the mass of the first `i`.
+def sorted_levels(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any]:
+    """For each trunk, its ends by `pi`, largest first: their order, and `pi_i - pi_{i+1}`, each of shape `(G, N)`.
 
-    Each of shape `(V**L1, V**L2)`; the masses are given the trunk.
+    Ends of the same `pi` keep their order, so that none comes before one that is below it.
     """
-    paths = problem.paths
-    values = path_prices(prices, problem.vocab_size).reshape(paths.shape)
-    order = (-values).argsort(axis=1, kind="stable")
-    ranked = np.take_along_axis(values, order, axis=1)
-    jumps = ranked - np.concatenate([ranked[:, 1:], ranked[:, :1] * 0], axis=1)
-    return order, jumps, np.take_along_axis(paths, order, axis=1).cumsum(axis=1)
+    values = end_prices(prices, problem)
+    orders = (-values).argsort(axis=1, kind="stable")
+    ranked = np.take_along_axis(values, orders, axis=1)
+    return orders, ranked - np.concatenate([ranked[:, 1:], ranked[:, :1] * 0], axis=1)
 
 
 def subgradient(prices: NodeValues, problem: BoundProblem) -> NodeValues:
     """A subgradient of `u`: the selection law of the order by `pi`, minus the reach through nodes with `t > 0`."""
-    order, _, below = sorted_levels(prices, problem)
-    gained = hit_probability(below, problem.scheme.K)
-    gained[:, 1:] = gained[:, 1:] - gained[:, :-1].copy()
-    law = np.empty_like(gained)
-    np.put_along_axis(law, order, gained * problem.trunks[:, np.newaxis], axis=1)
-    selected = from_leaves(law.reshape(-1), problem.vocab_size, problem.depth)
+    selected = selection_law(sorted_levels(prices, problem)[0], problem)
     worths = node_worths(prices, problem.target)
     reached = [selected[0]]
     for depth in range(1, len(prices)):

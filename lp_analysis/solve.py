@@ -1,4 +1,4 @@
-"""The optimum over all lossless verifiers of a delayed tree: exact bounds from both sides, with a plan and prices.
+"""The optimum over all lossless verifiers on the trees of a scheme: exact bounds from both sides, with plan and prices.
 
 Solvers work in float64. Their prices and orders are rounded to rationals, and both bounds are recomputed exactly from
 those: any prices give an upper bound and any mixture of orders is attained, so rounding makes neither bound wrong.
@@ -12,17 +12,17 @@ import numpy as np
 
 from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired
 from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, reach
-from draftproof.lp_analysis.orders import as_plan
+from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
 from draftproof.lp_analysis.prices import price_bound
-from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.lp_analysis.problem import BoundProblem, delayed_only
 from draftproof.lp_analysis.single_step.canonical import selection_law
 from draftproof.lp_analysis.single_step.subsets import best_set
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
 from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.exact import ProcessLike
-from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.shown import fields_html, number_text
 
@@ -35,7 +35,7 @@ def single_path_prices(problem: BoundProblem) -> NodeValues:
     Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the derivative of the efficiency by
     `D(c)`. The price of `c` is `v(c)` where `D(c) = q(c)`, 0 elsewhere; the price bound then equals the optimum.
     """
-    law = problem.masses
+    law = problem.iid.masses
     reached = reach(law, problem.target)
     worth = law[-1] * 0 + 1
     prices: NodeValues = []
@@ -49,7 +49,7 @@ def single_path_prices(problem: BoundProblem) -> NodeValues:
 
 #: Node prices are rounded to multiples of one over this.
 PRICE_UNIT = 2**40
-#: Up to this many paths, column generation finishes what the level programs leave open.
+#: Up to this many paths of a delayed tree, column generation finishes what the level programs leave open.
 POLISHED = 300
 
 METHODS = ("auto", "levels", "columns")
@@ -59,7 +59,7 @@ METHODS = ("auto", "levels", "columns")
 class Optimum:
     """Exact bounds `lower <= optimum <= upper` on block efficiency.
 
-    plan: a mixture of path orders; block verification of its choice has block efficiency `lower`.
+    plan: a mixture of orders; block verification of its choice has block efficiency `lower`.
     prices: for `d = 0..L` one price a node, 0 at the root; their price bound is `upper`.
     history: (seconds, lower, upper) in float64 while the solver ran. method: which solver, "exact" if none was needed.
     timed_out: whether the solver was stopped by its time limit.
@@ -67,7 +67,7 @@ class Optimum:
 
     lower: Fraction
     upper: Fraction
-    plan: PathPlan
+    plan: Plan
     prices: tuple[tuple[Fraction, ...], ...]
     history: tuple[tuple[float, float, float], ...]
     method: str
@@ -105,58 +105,61 @@ def optimum(
     """Bounds on the best block efficiency of a lossless verifier, at most `gap` apart if `seconds` allow.
 
     target, draft: processes, or their tables, `[d]` of shape `(V**d, V)`, of depth at least `L - 1`. The bounds are of
-    their rows in rationals: floats are rounded as `draftproof.simulator.instances.exact` says. scheme: a delayed tree.
-    method: "levels" (interior point on an interpolated `g`), "columns" (column generation over path orders), or "auto":
-    the former, finished by the latter on small trees if its exact gap is too wide. `L <= 1` and `K = 1` need neither.
+    their rows in rationals: floats are rounded as `draftproof.simulator.instances.exact` says. method: "levels"
+    (interior point on an interpolated `g`), "columns" (column generation over orders), or "auto": for delayed trees the
+    former, finished by the latter on small trees if its exact gap is too wide. Their `L <= 1` and `K = 1` need neither.
+    Other schemes take "columns", over the list of their trees where their chances have no closed form.
     report: called with (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for
-    `seconds`; without it all times are 0. Raises `InvalidInput` for rows that do not fit, another scheme or an unknown
-    method, `TooLarge` above 20,000 paths or 300 trunks. A step that has begun is finished, so that `seconds` may be
-    passed by a little.
+    `seconds`; without it all times are 0. Raises `InvalidInput` for rows that do not fit or an unknown method,
+    `TooLarge` above 20,000 paths, 300 trunks or 200,000 listed trees. A step that has begun is finished, so that
+    `seconds` may be passed by a little.
     """
     if method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}; choose {', '.join(METHODS)}")
+    if method == "levels":
+        delayed_only(scheme, "levels are")
     if not gap > 0 or (seconds is not None and not seconds > 0):
         raise InvalidInput(f"gap = {gap} and seconds = {seconds} must be positive")
     if seconds is not None and clock is None:
         raise InvalidInput("seconds needs a clock; pass clock=time.perf_counter")
     problem = BoundProblem.of(target, draft, scheme)
-    if problem.scheme.K == 1:
-        first = ([1.0], [np.arange(problem.paths.shape[1])])
-        plan = as_plan(problem.vocab_size, problem.scheme, [first] * len(problem.trunks))
+    if isinstance(scheme, Delayed) and scheme.K == 1:
+        first = ([1.0], [np.arange(problem.iid.shares.shape[1])])
+        plan = as_plan(problem.vocab_size, scheme, [first] * len(problem.iid.groups))
         return _exact(problem, plan, single_path_prices(problem), (), "exact")
-    if problem.depth == 1:
-        return _exact(problem, *_one_step(problem), (), "exact")
+    if isinstance(scheme, Delayed) and scheme.depth == 1:
+        return _exact(problem, *_one_step(problem, scheme), (), "exact")
     search = Search(report, clock or stopped, np.inf if seconds is None else seconds)
-    return _searched(problem, gap, method, search)
+    return _searched(problem, scheme, gap, method, search)
 
 
-def _one_step(problem: BoundProblem) -> tuple[PathPlan, NodeValues]:
+def _one_step(problem: BoundProblem, scheme: Delayed) -> tuple[Plan, NodeValues]:
     """Trees of depth 1: the canonical selection law as orders, and the price 1 for every token of the best set."""
-    p, q, K = problem.target[0][0], problem.draft[0][0], problem.scheme.K
+    p, q, K = problem.target[0][0], problem.iid.draft_tables[0][0], scheme.K
     law = selection_law(p, q, K).astype(np.float64)
-    plan = as_plan(len(q), problem.scheme, [decompose(law, q.astype(np.float64), K, 1e-15)])
+    plan = as_plan(len(q), scheme, [decompose(law, q.astype(np.float64), K, 1e-15)])
     prices = p * 0
     prices[best_set(p, q, K)] = prices[0] + 1
     return plan, [q[:1] * 0, prices]
 
 
-def _searched(problem: BoundProblem, gap: float, method: str, search: Search) -> Optimum:
+def _searched(problem: BoundProblem, scheme: DraftScheme, gap: float, method: str, search: Search) -> Optimum:
     """The bounds by the level programs, by column generation, or by the latter after the former."""
     goal = 0.9 * gap  # rounding takes the rest
 
     def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
         late = search.late  # before the rationals, which take time too
-        plan = as_plan(problem.vocab_size, problem.scheme, mixtures)
+        plan = as_plan(problem.vocab_size, scheme, mixtures)
         bounds = _exact(problem, plan, _rounded(search.prices), tuple(search.history), used)
         return replace(bounds, timed_out=late)
 
-    if method == "columns":
-        return exact(generate(Columns(problem.floats), goal, search), method)
+    if method == "columns" or not isinstance(scheme, Delayed):
+        return exact(generate(Columns(problem.floats), goal, search), "columns")
     minimise(problem.floats, goal, search)
     mixtures = _from_law(search.law, problem.floats, gap)
     first = exact(mixtures, "levels")
     done = search.gap <= goal and first.gap <= gap
-    if done or method == "levels" or search.late or problem.paths.size > POLISHED:
+    if done or method == "levels" or search.late or problem.iid.shares.size > POLISHED:
         return first
     search.lower = float(first.lower)  # what is attained, where rounding has hidden that it is less
     start = [orders for _, orders in mixtures]
@@ -167,12 +170,13 @@ def _searched(problem: BoundProblem, gap: float, method: str, search: Search) ->
 def _from_law(law: Any, problem: BoundProblem, gap: float) -> list[tuple[Any, list[Any]]]:
     """A mixture of orders for each trunk with this law on the paths; problem: in float64."""
     mixtures = []
-    for own, mass, parts in zip(problem.paths, problem.trunks, law.reshape(problem.paths.shape), strict=True):
+    trees = problem.iid
+    for own, mass, parts in zip(trees.shares, trees.groups, law.reshape(trees.shares.shape), strict=True):
         if not mass > 0:
             mixtures.append(([1.0], [np.arange(len(own))]))
             continue
         stop = max(1e-3 * gap / problem.depth, ROUNDING)
-        mixtures.append(decompose(repaired(parts, own, problem.scheme.K), own, problem.scheme.K, stop))
+        mixtures.append(decompose(repaired(parts, own, trees.scheme.K), own, trees.scheme.K, stop))
     return mixtures
 
 
@@ -185,13 +189,13 @@ def _rounded(prices: NodeValues) -> NodeValues:
 
 def _exact(
     problem: BoundProblem,
-    plan: PathPlan,
+    plan: Plan,
     prices: NodeValues,
     history: tuple[tuple[float, float, float], ...],
     method: str,
 ) -> Optimum:
     """Both bounds recomputed in rationals from the plan and the prices."""
     upper = price_bound(prices, problem)
-    lower = efficiency(reach(plan.selection(problem.draft), problem.target))
+    lower = efficiency(reach(mixed_law(plan, problem), problem.target))
     exact_prices = tuple(tuple(Fraction(as_python(value)) for value in values) for values in prices)
     return Optimum(Fraction(as_python(lower)), Fraction(as_python(upper)), plan, exact_prices, history, method)

@@ -48,8 +48,10 @@ HOUSE = """
     verifiers.controls verifiers.lossy
     verifiers!
     lp_analysis.nodes lp_analysis.modelling
+    lp_analysis.hitting
     lp_analysis.problem
-    lp_analysis.orders lp_analysis.prices
+    lp_analysis.orders
+    lp_analysis.prices
     lp_analysis.single_step
     lp_analysis.solvers
     lp_analysis

@@ -11,10 +11,9 @@ import numpy as np
 
 from draftproof import verifiers
 from draftproof.experiments.inputs.schemes import scheme_spec
-from draftproof.lp_analysis import optimum
+from draftproof.lp_analysis import ListedTrees, optimum
 from draftproof.lp_analysis.oracles.sets import set_efficiency
 from draftproof.lp_analysis.reference.cuts import solve_cuts
-from draftproof.lp_analysis.reference.hitting import ListedTrees
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import SamplingCoin, outcomes
 from draftproof.simulator.drafts import (

@@ -4,7 +4,7 @@
 
 `A(S)`, the sum of `D(c) - sum_y D(c,y)` over S, is the probability that S has the accepted node; T is the draft tree.
 
-1. Solve without the last family (HiGHS). 2. Ask the scheme for violated sets (`hitting`); for i.i.d. branches these are
+1. Solve without the last family (HiGHS). 2. Ask for violated sets (`separation`); for i.i.d. branches these are
 antichains, found exactly. 3. Add them and go on from the last basis with the dual simplex, until none is violated.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.nodes import NodeValues
-from draftproof.lp_analysis.reference.hitting import Cut, Hitting, hitting_of
+from draftproof.lp_analysis.reference.separation import Cut, Separable, separable, violated
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import TooLarge
@@ -55,12 +55,12 @@ def cut_bound(
     process = as_process(target, "target")
     _starts(process.vocab_size, scheme.depth)
     tables = tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "target").tables
-    return solve_cuts(tables, hitting_of(draft, scheme), stop)
+    return solve_cuts(tables, separable(draft, scheme), stop)
 
 
-def solve_cuts(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[], bool] = lambda: False) -> CutBound:
-    """`cut_bound` of a scheme as `Hitting`. target_tables: of depths `0..L - 1`, in either arithmetic."""
-    size, depth = scheme.vocab_size, scheme.depth
+def solve_cuts(target_tables: Sequence[Any], trees: Separable, stop: Callable[[], bool] = lambda: False) -> CutBound:
+    """`cut_bound` of the trees of a scheme. target_tables: of depths `0..L - 1`, in either arithmetic."""
+    size, depth, trees = trees.vocab_size, trees.depth, trees.floats
     starts = _starts(size, depth)
     tables = [np.asarray(table, dtype=np.float64) for table in target_tables[:depth]]
     model = _reach_program(tables, starts)
@@ -71,7 +71,7 @@ def solve_cuts(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[],
         rounds += 1
         values = np.array(model.getSolution().col_value)
         reached = [values[starts[d] : starts[d + 1]] for d in range(depth + 1)]
-        new = scheme.violated(reached, TOLERANCE)
+        new = violated(trees, reached, TOLERANCE)
         if not new or stop():
             return CutBound(float(values.sum()), reached, tuple(cuts), rounds, not new)
         cuts += new

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
+from draftproof.lp_analysis.hitting import Trees
 from draftproof.lp_analysis.modelling import modelling
-from draftproof.lp_analysis.reference.hitting import Trees, hitting_of
+from draftproof.lp_analysis.reference.separation import separable
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike, as_process
@@ -26,7 +27,7 @@ MOST_VARIABLES = 300_000
 
 def direct_variables(draft: ProcessLike, scheme: DraftScheme) -> int:
     """Number of pairs of a draft tree and a node of it."""
-    return _variables(hitting_of(draft, scheme).trees)
+    return _variables(separable(draft, scheme).trees)
 
 
 def _variables(trees: Trees) -> int:
@@ -38,7 +39,7 @@ def direct_bound(target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -
 
     target, draft: processes, or their tables to the depth of the scheme less 1. Raises `InvalidInput`, `TooLarge`.
     """
-    trees = hitting_of(draft, scheme).trees
+    trees = separable(draft, scheme).trees
     tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
     return solve_direct(tables, trees)
 

@@ -1,4 +1,4 @@
-"""Column generation over path orders: the optimum as a mixture of orders, solved exactly by the simplex method.
+"""Column generation over orders of ends: the optimum as a mixture of orders, solved exactly by the simplex method.
 
 Master program over the reach `D` and weights of the orders found so far, one mixture for each trunk:
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, conditional, prefix_masses
+from draftproof.lp_analysis.nodes import NodeValues, prefix_masses
 from draftproof.lp_analysis.orders import order_law
-from draftproof.lp_analysis.prices import path_prices, price_bound, subgradient
+from draftproof.lp_analysis.prices import price_bound, sorted_levels, subgradient
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.minimise import Search
@@ -37,21 +37,21 @@ class Columns:
     orders: list[list[Any]] = field(init=False)  # for each trunk, the orders in it
 
     def __post_init__(self) -> None:
-        self.V, self.L, self.paths = self.problem.vocab_size, self.problem.depth, self.problem.paths
+        self.V, self.L, self.fixed = self.problem.vocab_size, self.problem.depth, self.problem.trees.fixed
         self.starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
-        self.orders = [[] for _ in self.paths]
-        self._columns: list[list[int]] = [[] for _ in self.paths]
-        self._seen: list[set[bytes]] = [set() for _ in self.paths]
+        self.orders = [[] for _ in self.fixed[-1]]
+        self._columns: list[list[int]] = [[] for _ in self.orders]
+        self._seen: list[set[bytes]] = [set() for _ in self.orders]
         self._build()
 
     def _build(self) -> None:
         """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, `D(c,y) <= D(c) p(y|c)`."""
-        n, trunks, target = int(self.starts[-1]), len(self.paths), self.problem.target
+        n, trunks, target = int(self.starts[-1]), len(self.orders), self.problem.target
         model = warm_model()
         caps = np.concatenate([target[0].ravel(), np.full(n - self.V, 1.0)])
         model.addCols(n, -np.ones(n), np.zeros(n), caps, 0, EMPTY[0], *EMPTY)
         for depth in range(1, self.L + 1):
-            fixed = self.problem.masses[depth] if depth <= self.problem.scheme.L1 else np.zeros(self.V**depth)
+            fixed = self.fixed[depth] if depth < len(self.fixed) else np.zeros(self.V**depth)
             for i, right in enumerate(fixed):
                 model.addRow(-INFINITY, float(right), 1, np.array([self.starts[depth - 1] + i]), np.ones(1))
         for _ in range(trunks):
@@ -63,20 +63,19 @@ class Columns:
         self.n, self.model = n, model
 
     def add(self, trunk: int, order: Any) -> bool:
-        """Add an order of the paths of this trunk to the mixture; False if it is there already."""
+        """Add an order of the ends of this trunk to the mixture; False if it is there already."""
         key = np.asarray(order, dtype=np.int32).tobytes()
         if key in self._seen[trunk]:
             return False
         self._seen[trunk].add(key)
-        law = order_law(order, self.paths[trunk], self.problem.scheme.K) * self.problem.trunks[trunk]
+        trees = self.problem.trees
+        law = order_law(order, trees.chances(order[np.newaxis], [trunk])[0]) * self.fixed[-1][trunk]
         rows, values = [np.array([self.n + trunk])], [np.ones(1)]
-        for depth in range(self.L, self.problem.scheme.L1, -1):
-            below = len(law)
-            rows.append(self.starts[depth - 1] + trunk * below + np.arange(below))
-            values.append(-law)
-            law = law.reshape(-1, self.V).sum(1)
+        for depth, masses in reversed(list(enumerate(trees.through(law)[1:], start=len(self.fixed)))):
+            rows.append(self.starts[depth - 1] + trunk * len(masses) + np.arange(len(masses)))
+            values.append(-masses)
         self._columns[trunk].append(self.model.getNumCol())
-        self.orders[trunk].append(np.asarray(order))
+        self.orders[trunk].append(order)
         index = np.concatenate(rows).astype(np.int32)
         self.model.addCol(0.0, 0.0, INFINITY, len(index), index, np.concatenate(values))
         return True
@@ -89,10 +88,6 @@ class Columns:
         prices = [np.zeros(1)] + [np.maximum(-duals[self.starts[d] : self.starts[d + 1]], 0) for d in range(self.L)]
         weights = [np.maximum(values[columns], 0) for columns in self._columns]
         return 1 - float(self.model.getInfo().objective_function_value), prices, weights
-
-    def order_for(self, prices: NodeValues, trunk: int) -> Any:
-        """The best order of a trunk at these prices: paths of the largest price first."""
-        return np.argsort(-path_prices(prices, self.V).reshape(self.paths.shape)[trunk], kind="stable")
 
 
 def generate(
@@ -108,9 +103,10 @@ def generate(
         for order in orders:
             columns.add(trunk, order)
     problem = columns.problem
-    target_paths = conditional(prefix_masses(problem.target, problem.depth), problem.scheme.L1)
-    for trunk, paths in enumerate(columns.paths):
-        columns.add(trunk, np.argsort(-target_paths[trunk] / np.maximum(paths, 1e-300), kind="stable"))
+    masses = prefix_masses(problem.target, problem.depth)
+    likely = problem.trees.at_ends(masses) / np.maximum(masses[len(columns.fixed) - 1], 1e-300)[:, np.newaxis]
+    for trunk, order in enumerate((-likely / np.maximum(problem.trees.shares, 1e-300)).argsort(axis=1, kind="stable")):
+        columns.add(trunk, order)
     best: list[tuple[Any, list[Any]]] = []
     for _ in range(ROUNDS):
         lower, prices, weights = columns.solve()
@@ -129,8 +125,8 @@ def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
     points.append(_lowered(columns, search))
     for point in points:
         search.offer(search.lower, search.law, float(price_bound(point, columns.problem)), point)
-        for trunk in range(len(columns.paths)):
-            grown |= columns.add(trunk, columns.order_for(point, trunk))
+        for trunk, order in enumerate(sorted_levels(point, columns.problem)[0]):
+            grown |= columns.add(trunk, order)
     return grown
 
 

@@ -51,24 +51,24 @@ class LevelProgram:
     def __init__(self, problem: BoundProblem, knots: Any) -> None:
         self.problem = problem
         widths = np.diff(knots, axis=1)
-        self.rows = LevelRows(problem, np.diff(hit_probability(knots, problem.scheme.K), axis=1) / widths)
+        self.rows = LevelRows(problem, np.diff(hit_probability(knots, problem.iid.scheme.K), axis=1) / widths)
         self.system = TreeSystem(self.rows)
         self.cost = Unknowns(
             np.concatenate([problem.target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),
             np.zeros(self.rows.n),
-            problem.masses[-1].reshape(self.rows.T, -1),
-            problem.trunks[:, None] * widths,
+            problem.iid.masses[-1].reshape(self.rows.T, -1),
+            problem.iid.groups[:, None] * widths,
         )
 
     def start(self) -> State:
         """A strictly feasible start: half the reach of the law `q`, the independent transport, loose prices."""
-        rows, L, target, masses = self.rows, self.rows.L, self.problem.target, self.problem.masses
+        rows, L, target, masses = self.rows, self.rows.L, self.problem.target, self.problem.iid.masses
         reached = reach(masses, target)
         held = [values * (1 - 0.5 * d / L) for d, values in enumerate(reached)]
         i = np.concatenate(held[1:])
         ii = np.concatenate([children(held[d], target[d]) for d in range(L)]) - i
         iii = np.concatenate(masses[1:]) - i
-        cells = self.problem.paths[:, :, None] * self.cost.b[:, None, :]
+        cells = self.problem.iid.shares[:, :, None] * self.cost.b[:, None, :]
         natural = Constraints(i, ii + i, iii + i, cells)
         mean = natural.flat().mean()
         omega = Constraints(*(np.sqrt(mean * mass) for mass in natural))

@@ -51,8 +51,8 @@ class LevelRows:
 
     def __init__(self, problem: BoundProblem, slopes: Any) -> None:
         self.target = problem.target
-        self.V, self.L1, self.L = problem.vocab_size, problem.scheme.L1, problem.depth
-        self.T, self.N = problem.paths.shape
+        self.V, self.L1, self.L = problem.vocab_size, problem.iid.scheme.L1, problem.depth
+        self.T, self.N = problem.iid.shares.shape
         self.slopes = slopes
         self.M = int(slopes.shape[1])
         starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])

@@ -22,10 +22,10 @@ def errors(prices: NodeValues, problem: BoundProblem, knots: Any) -> tuple[Any, 
 
     Both of shape `(trunks, prefixes)`. The sum of the first is the price bound minus its value with interpolated `g`.
     """
-    _, jumps, below = sorted_levels(prices, problem)
-    K, below = problem.scheme.K, np.minimum(below, 1.0)
+    jumps, below = _prefixes(prices, problem)
+    K, below = problem.iid.scheme.K, np.minimum(below, 1.0)
     straight = np.stack([np.interp(x, k, hit_probability(k, K)) for x, k in zip(below, knots, strict=True)])
-    return problem.trunks[:, None] * jumps * (hit_probability(below, K) - straight), below
+    return problem.iid.groups[:, None] * jumps * (hit_probability(below, K) - straight), below
 
 
 def refined(prices: NodeValues, problem: BoundProblem, knots: Any, grow: float = 2.0) -> Any:
@@ -33,8 +33,8 @@ def refined(prices: NodeValues, problem: BoundProblem, knots: Any, grow: float =
 
     A cell is split at the mass of the prefix next to the middle of its error. All trunks keep the same number of cells.
     """
-    _, jumps, below = sorted_levels(prices, problem)
-    knots = _without_idle(jumps, below, knots, problem.scheme.K)
+    jumps, below = _prefixes(prices, problem)
+    knots = _without_idle(jumps, below, knots, problem.iid.scheme.K)
     error, below = errors(prices, problem, knots)
     cells = knots.shape[1] - 1
     chosen = []
@@ -54,6 +54,12 @@ def refined(prices: NodeValues, problem: BoundProblem, knots: Any, grow: float =
         chosen.append([points[i] for i in best])
     count = min(int(cells * (grow - 1)) or 1, max(len(points) for points in chosen))
     return np.stack([_with(k, points[:count], count) for k, points in zip(knots, chosen, strict=True)])
+
+
+def _prefixes(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any]:
+    """`pi_i - pi_{i+1}` and the mass of the first `i` paths of each trunk."""
+    orders, jumps = sorted_levels(prices, problem)
+    return jumps, np.take_along_axis(problem.iid.shares, orders, axis=1).cumsum(axis=1)
 
 
 def _with(knots: Any, points: list[float], count: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
 from draftproof.lp_analysis.prices import price_bound, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
@@ -83,14 +84,18 @@ class Search:
 
 
 def minimise(problem: BoundProblem, gap: float, search: Search) -> None:
-    """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice. problem: in float64."""
-    smooth = BoundProblem(_blended(problem.target), _blended(problem.draft), problem.scheme)
-    nothing = [values * 0 for values in problem.masses]  # first bounds, from prices of 0
-    alone = float(efficiency(reach(problem.masses, problem.target)))
-    search.offer(alone, problem.masses[-1], float(price_bound(nothing, problem)), nothing)
-    knots = first_knots(len(problem.trunks), 16)
+    """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice.
+
+    problem: of a delayed tree, in float64.
+    """
+    trees = problem.iid
+    smooth = BoundProblem(_blended(problem.target), IidBranches(_blended(trees.draft_tables), trees.scheme))
+    nothing = [values * 0 for values in trees.masses]  # first bounds, from prices of 0
+    alone = float(efficiency(reach(trees.masses, problem.target)))
+    search.offer(alone, trees.masses[-1], float(price_bound(nothing, problem)), nothing)
+    knots = first_knots(len(trees.groups), 16)
     idle = 0
-    while idle < 3 and not search.late and problem.paths.size * knots.shape[1] < CELLS:
+    while idle < 3 and not search.late and trees.shares.size * knots.shape[1] < CELLS:
         before = search.gap
         prices = _stage(LevelProgram(smooth, knots), problem, knots, gap, search)
         if search.gap <= gap or prices is None:

@@ -204,13 +204,9 @@ def test_the_checker_imports_no_solver_and_no_maker():
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
     foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
-    # of files, and of the rows one asks about
-    readers = {
-        "draftproof.simulator.files",
-        "draftproof.simulator.instances.instance",
-        "draftproof.simulator.instances.exact",
-    }
-    assert foreign == {"flint", "draftproof.simulator.errors", *readers}
+    # of files, of the rows one asks about, and of the draws of a scheme
+    readers = {"files", "instances.instance", "instances.exact", "laws.drawing", "arithmetic", "protocol", "errors"}
+    assert foreign == {"flint", *(f"draftproof.simulator.{name}" for name in readers)}
 
 
 def test_the_checker_loads_no_solver():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis import certificate, check_certificate, cut_bound, optimum, single_step_optimum
+from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import efficiency, reach
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, assert_size
@@ -53,7 +54,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     found = optimum(target, draft, Delayed(K, L1, L2))
     prices = [RATIONAL.vector(values) for values in found.prices]
     assert as_python(efficiency(reach(found.plan.selection(draft), target))) == found.lower
-    assert as_python(price_bound(prices, BoundProblem(target, draft, Delayed(K, L1, L2)))) == found.upper
+    assert as_python(price_bound(prices, BoundProblem(target, IidBranches(draft, Delayed(K, L1, L2))))) == found.upper
     assert isinstance(found.gap, Fraction)
     assert 0 <= found.gap <= 1e-6
     assert found.history[-1][2] - found.history[-1][1] <= 1e-6
@@ -183,8 +184,8 @@ def test_floats_that_are_no_binary_fractions_are_rounded_to_distributions():
 def test_bad_input_is_named():
     instance = instance_of()
     target, draft = instance.target.tables, instance.draft.tables
-    with pytest.raises(InvalidInput, match=r"delayed trees, not for top_k.*cut_bound"):
-        optimum(target, draft, TopK(2, 0, 2))
+    with pytest.raises(InvalidInput, match="levels are for delayed trees, not for top_k"):
+        optimum(target, draft, TopK(2, 0, 2), method="levels")
     with pytest.raises(InvalidInput, match="draft is 3; give a process"):
         optimum(target, 3, Delayed(2, 0, 2))
     with pytest.raises(InvalidInput, match="unknown method 'guess'"):

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftproof.lp_analysis import check_certificate, law_certificate, optimum, solve
-from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired, slack
-from draftproof.lp_analysis.orders import order_law
+from draftproof.lp_analysis.decompose import ROUNDING, decompose, iid_law, repaired, slack
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
@@ -55,13 +54,13 @@ def test_a_repaired_law_is_in_the_polytope_by_all_subsets_and_loses_no_more_than
 @pytest.mark.parametrize("tiny", [1e-10, 1e-13, 1e-15, 1e-17, 1e-300, 1e-320])
 def test_rounding_on_a_tiny_mass_does_not_touch_the_rest(tiny):
     masses = np.array([0.5, 0.3, 0.2, tiny])
-    law = order_law(np.array([1, 0, 2, 3]), masses, 3)
+    law = iid_law(np.array([1, 0, 2, 3]), masses, 3)
     law[3] = 1e-9  # what a solver leaves there: far more than can be drafted, or that the last path may have
     found = repaired(law, masses, 3)
-    assert abs(found - order_law(np.array([1, 0, 2, 3]), masses, 3)).max() < 3e-9
+    assert abs(found - iid_law(np.array([1, 0, 2, 3]), masses, 3)).max() < 3e-9
     assert slack(found, masses, 3).min() > -ROUNDING
     weights, orders = decompose(found, masses, 3)
-    again = sum(weight * order_law(order, masses, 3) for weight, order in zip(weights, orders, strict=True))
+    again = sum(weight * iid_law(order, masses, 3) for weight, order in zip(weights, orders, strict=True))
     assert abs(again - found).max() < 1e-11  # it stops at a total variation of 1e-12
 
 
@@ -69,7 +68,7 @@ def test_rounding_on_a_tiny_mass_does_not_touch_the_rest(tiny):
 def test_laws_off_by_rounding_are_decomposed(law):
     masses = np.array([0.5, 0.5, 0.0])
     weights, orders = decompose(np.array(law), masses, 2)
-    again = sum(weight * order_law(order, masses, 2) for weight, order in zip(weights, orders, strict=True))
+    again = sum(weight * iid_law(order, masses, 2) for weight, order in zip(weights, orders, strict=True))
     assert sum(weights) == pytest.approx(1, abs=1e-12)
     assert abs(again - law).max() < 3e-9  # no more than the law was off
 

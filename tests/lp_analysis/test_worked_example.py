@@ -6,6 +6,7 @@ from pathlib import Path
 
 from draftproof import lp_analysis
 from draftproof.lp_analysis import optimum
+from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import efficiency, reach
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem
@@ -37,7 +38,7 @@ def test_the_table_of_the_theory_page():
         "block": optimum(TARGET, DRAFT, Delayed(1, 0, 2)).lower,
         "one": plan_value([1], [FIRST]),
         "half": plan_value([HALF, HALF], [FIRST, SECOND]),
-        "bound": as_python(price_bound(prices, BoundProblem(TARGET, DRAFT, Delayed(2, 0, 2)))),
+        "bound": as_python(price_bound(prices, BoundProblem(TARGET, IidBranches(DRAFT, Delayed(2, 0, 2))))),
     }
     assert found == stated() == {"block": 2, "one": Fraction(39, 16), "half": Fraction(5, 2), "bound": Fraction(5, 2)}
 

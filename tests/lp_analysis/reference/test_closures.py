@@ -5,8 +5,8 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
+from draftproof.lp_analysis.hitting import ListedTrees, probability
 from draftproof.lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
-from draftproof.lp_analysis.reference.hitting import ListedTrees
 from draftproof.simulator.drafts import Topology
 from draftproof.simulator.instances.families import FAMILIES
 
@@ -20,7 +20,7 @@ def test_flow_and_programme_find_the_worst_of_all_sets(seed):
     accepted = dict(zip(contexts, generator.normal(0.1, 0.4, len(contexts)), strict=True))
 
     def excess(nodes):
-        return sum(accepted[c] for c in nodes) - float(listed.probability(nodes))
+        return sum(accepted[c] for c in nodes) - float(probability(listed, nodes))
 
     worst = max(map(excess, chain.from_iterable(combinations(contexts, n) for n in range(len(contexts) + 1))))
     assert excess(closure_by_program(listed.trees, accepted)) == pytest.approx(worst, abs=1e-12)

@@ -8,15 +8,16 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftproof.lp_analysis.decompose import decompose, repaired, slack
+from draftproof.lp_analysis import hitting
+from draftproof.lp_analysis.decompose import decompose, iid_law, repaired, slack
+from draftproof.lp_analysis.hitting import IidBranches, ListedTrees, probability
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, hit_probability, prefix_masses, reach
-from draftproof.lp_analysis.orders import order_law, selection_law
+from draftproof.lp_analysis.orders import selection_law
 from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.reference import direct, hitting
+from draftproof.lp_analysis.reference import direct
 from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
 from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
-from draftproof.lp_analysis.reference.hitting import IidBranches, ListedTrees
 from draftproof.lp_analysis.solvers.interior import LevelProgram
 from draftproof.lp_analysis.solvers.level_rows import Constraints
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
@@ -76,9 +77,9 @@ def test_hitting_probabilities_equal_enumeration(shape, family):
     rng = np.random.default_rng(0)
     for _ in range(30):
         some = [contexts[i] for i in rng.choice(len(contexts), rng.integers(1, 5), replace=False)]
-        assert iid.probability(some) == listed.probability(some)
-    assert iid.probability([()]) == 1
-    assert iid.probability([]) == 0
+        assert probability(iid, some) == probability(listed, some)
+    assert probability(iid, [()]) == 1
+    assert probability(iid, []) == 0
     assert dict(iid.trees) == dict(listed.trees)
 
 
@@ -202,7 +203,9 @@ def test_every_interior_step_gives_bounds_in_order(shape):
         prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
         upper = price_bound(prices, problem)
         assert lower <= upper + 1e-12
-        for r, q, mass in zip(law.reshape(problem.paths.shape), problem.paths, problem.trunks, strict=True):
+        for r, q, mass in zip(
+            law.reshape(problem.iid.shares.shape), problem.iid.shares, problem.iid.groups, strict=True
+        ):
             assert slack(r / mass, q, K).min() > -1e-10  # rounding of the normal equations
         if program.value(state.x) - lower < 1e-6:
             break
@@ -229,17 +232,17 @@ def test_a_mixture_of_orders_is_taken_apart_again(seed, K, N):
     rng = np.random.default_rng(seed)
     masses = rng.dirichlet(np.ones(N))
     weights = rng.dirichlet(np.ones(3))
-    law = sum(w * order_law(rng.permutation(N), masses, K) for w in weights)
+    law = sum(w * iid_law(rng.permutation(N), masses, K) for w in weights)
     found, orders = decompose(law, masses, K)
     assert len(orders) <= max(N, 1)
     assert sum(found) == pytest.approx(1, abs=1e-12)
-    again = sum(w * order_law(order, masses, K) for w, order in zip(found, orders, strict=True))
+    again = sum(w * iid_law(order, masses, K) for w, order in zip(found, orders, strict=True))
     assert abs(again - law).max() < 1e-9
 
 
 def test_the_law_of_an_order_is_taken_apart_into_that_order():
     masses, order = np.array([0.5, 0.4, 0.1]), np.array([2, 0, 1])  # the least mass has the largest ratio
-    weights, orders = decompose(order_law(order, masses, 2), masses, 2)
+    weights, orders = decompose(iid_law(order, masses, 2), masses, 2)
     assert (weights, [each.tolist() for each in orders]) == ([1.0], [[2, 0, 1]])
 
 
@@ -247,7 +250,7 @@ def test_the_law_of_an_order_is_taken_apart_into_that_order():
 def test_a_law_that_is_none_by_rounding_is_taken_apart_all_the_same(seed, K, N, off):
     rng = np.random.default_rng(seed)
     masses = rng.dirichlet(np.ones(N))
-    law = order_law(rng.permutation(N), masses, K)
+    law = iid_law(rng.permutation(N), masses, K)
     here, there = rng.permutation(N)[:2]
     moved = law + (np.arange(N) == here) * off - (np.arange(N) == there) * min(off, law[there])
     weights, orders = decompose(moved / moved.sum(), masses, K)
@@ -268,7 +271,7 @@ def test_repair_gives_a_law_exactly_and_leaves_laws_alone(seed, K):
     assert (slack(law, masses, K) >= 0).all()
     assert (law >= 0).all()
     assert (law[masses == 0] == 0).all()
-    own = order_law(rng.permutation(6), masses, K)
+    own = iid_law(rng.permutation(6), masses, K)
     assert (repaired(own, masses, K) == own).all()
 
 
@@ -278,7 +281,7 @@ def test_selection_laws_match_plans_and_floats():
     order = np.stack([np.random.default_rng(t).permutation(9) for t in range(3)])
     exact, floats = selection_law(order, problem), selection_law(order, problem.floats)
     assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
-    assert (exact[1] == problem.masses[1]).all()
+    assert (exact[1] == problem.iid.masses[1]).all()
 
 
 def test_trimmed_prices_are_at_most_what_is_paid_below():

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.columns import Columns, generate
@@ -125,7 +126,7 @@ def test_models_are_solved_beyond_the_accuracy_that_solvers_begin_with(smallest)
 @pytest.mark.parametrize("shape", [(2, 3, 0, 3), (3, 2, 1, 2), (4, 3, 0, 3), (2, 2, 2, 1), (3, 4, 0, 1)], ids=str)
 def test_the_interior_begins_in_the_interior(shape, family):
     problem = subject_of(shape, family)
-    program = LevelProgram(problem, first_knots(len(problem.trunks), 16))
+    program = LevelProgram(problem, first_knots(len(problem.iid.groups), 16))
     state = program.start()
     for part in (*state.slack, *state.multiplier, *state.omega):
         assert (part > 0).all()
@@ -167,7 +168,7 @@ def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
 def test_knots_are_never_closer_than_their_limit():
     """A prefix of paths ends just behind a knot: to split the cell there would help no one."""
     masses = np.array([[0.5 + CLOSEST / 10, 0.25, 0.25 - CLOSEST / 10]])
-    problem = BoundProblem([np.full((1, 3), 1 / 3)], [masses], Delayed(2, 0, 1))
+    problem = BoundProblem([np.full((1, 3), 1 / 3)], IidBranches([masses], Delayed(2, 0, 1)))
     prices = [np.zeros(1), np.array([1.0, 0.5, 0.25])]
     knots = np.array([[0, 0.5, 0.6, 1]])
     found, below = errors(prices, problem, knots)

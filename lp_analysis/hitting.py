@@ -1,0 +1,313 @@
+"""How likely the tree of a draft scheme meets a set of nodes, which is all that whole-tree programs need of a scheme.
+
+`T` is the random draft tree as a set of contexts, root included. A verifier that accepts node `c` with probability
+`A(c)` exists if and only if `A(S) <= P(T meets S)` for every set `S` (Hall). A tree meets a set if and only if one of
+its leaves is in the set or below it. So a scheme is given by its ends, the contexts that can be leaves, and by the
+chances that a tree has one of the first ends of an order. Ends come in groups, of which a tree has exactly one: those
+below a trunk. `G` is the number of groups, `N` that of the ends in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from draftproof.lp_analysis.nodes import (
+    NodeValues,
+    as_floats,
+    conditional,
+    from_leaves,
+    hit_probability,
+    prefix_masses,
+)
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+
+#: The draft tree as its set of nodes, with its probability; each set once.
+Trees: TypeAlias = Sequence[tuple[frozenset[Context], Any]]
+
+#: Most trees that are listed.
+MOST_TREES = 200_000
+
+
+class Hitting(Protocol):
+    """A draft scheme in the bounds, in one arithmetic."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    @property
+    def depth(self) -> int: ...
+
+    @property
+    def fixed(self) -> NodeValues:
+        """The mass of every context of the trunk, depth by depth: a tree has one of each. The last are the groups."""
+        ...
+
+    @property
+    def ends(self) -> Sequence[Sequence[Context]]:
+        """The ends of each group, none before one that is below it."""
+        ...
+
+    @property
+    def shares(self) -> Any:
+        """How many of the leaves are at each end, on average and up to a factor, given the group: shape `(G, N)`."""
+        ...
+
+    def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
+        """The probability that a tree has one of the first `i` ends of the order, given its group, for `i = 1..N`.
+
+        orders: shape `(G, N)`, for each of these groups its ends in an order.
+        """
+        ...
+
+    def at_ends(self, values: NodeValues) -> Any:
+        """Values of nodes at the ends, shape `(G, N)`."""
+        ...
+
+    def through(self, law: Any) -> NodeValues:
+        """The mass of every node below one trunk, this first, given the masses of the ends, shape `(N,)`."""
+        ...
+
+    @property
+    def floats(self) -> Hitting:
+        """The same in float64."""
+        ...
+
+
+def probability(hitting: Hitting, nodes: Iterable[Context]) -> Any:
+    """`P(T meets nodes)`."""
+    wanted = set(nodes)
+    total = hitting.fixed[0][0] * 0
+    for group, (mass, ends) in enumerate(zip(hitting.fixed[-1], hitting.ends, strict=True)):
+        inside = np.array([any(end[:d] in wanted for d in range(len(end) + 1)) for end in ends])
+        if inside.any():
+            order = (~inside).argsort(kind="stable")
+            total = total + mass * hitting.chances(order[np.newaxis], [group])[0, inside.sum() - 1]
+    return total
+
+
+@dataclass(frozen=True)
+class IidBranches:
+    """The delayed tree: a trunk of `L1` tokens, then `K` independent branches of `L2` tokens."""
+
+    draft_tables: Sequence[Any]
+    scheme: Delayed
+
+    @property
+    def vocab_size(self) -> int:
+        """`V`."""
+        return int(self.draft_tables[0].shape[1])
+
+    @property
+    def depth(self) -> int:
+        """`L`."""
+        return self.scheme.depth
+
+    @cached_property
+    def masses(self) -> NodeValues:
+        """`q(c)` of every context up to depth `L`."""
+        return prefix_masses(self.draft_tables, self.depth)
+
+    @property
+    def fixed(self) -> NodeValues:
+        """See `Hitting`."""
+        return self.masses[: self.scheme.L1 + 1]
+
+    @property
+    def groups(self) -> Any:
+        """The mass of every trunk, shape `(V**L1,)`."""
+        return self.masses[self.scheme.L1]
+
+    @cached_property
+    def shares(self) -> Any:
+        """`q(path | trunk)`, shape `(V**L1, V**L2)`; rows of trunks without mass are zero."""
+        return conditional(self.masses, self.scheme.L1)
+
+    @property
+    def ends(self) -> list[list[Context]]:
+        """All paths below each trunk."""
+        paths = [context_at(path, self.depth, self.vocab_size) for path in range(self.shares.size)]
+        return [paths[start : start + self.shares.shape[1]] for start in range(0, len(paths), self.shares.shape[1])]
+
+    def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
+        """`g` of the mass of the first paths."""
+        return hit_probability(np.take_along_axis(self.shares[groups], orders, axis=1).cumsum(axis=1), self.scheme.K)
+
+    def at_ends(self, values: NodeValues) -> Any:
+        """See `Hitting`."""
+        return values[-1].reshape(self.shares.shape)
+
+    def through(self, law: Any) -> NodeValues:
+        """See `Hitting`."""
+        return from_leaves(law, self.vocab_size, self.scheme.L2)
+
+    @property
+    def floats(self) -> IidBranches:
+        """The same in float64."""
+        return IidBranches(as_floats(self.draft_tables), self.scheme)
+
+    @property
+    def trees(self) -> Trees:
+        """The possible sets of nodes with their probabilities, by inclusion and exclusion over sets of branches."""
+        below, width, K = self.shares, self.shares.shape[1], self.scheme.K
+        if len(self.groups) * sum(comb(width, count) for count in range(1, K + 1)) > MOST_TREES:
+            raise TooLarge(f"more than {MOST_TREES:,} draft trees; use a smaller shape or the cuts")
+        listed = []
+        for index, mass in enumerate(self.groups):
+            if not mass > 0:
+                continue
+            trunk = context_at(index, self.scheme.L1, self.vocab_size)
+            paths = [path for path in range(width) if below[index][path] > 0]
+            for count in range(1, K + 1):
+                for branches in combinations(paths, count):
+                    nodes = _nodes(trunk, branches, self.scheme.L2, self.vocab_size)
+                    listed.append((nodes, mass * _exactly([below[index][path] for path in branches], K)))
+        return listed
+
+
+def _exactly(masses: Sequence[Any], K: int) -> Any:
+    """The probability that `K` draws show exactly these outcomes, each at least once."""
+    total = masses[0] * 0
+    for count in range(1, len(masses) + 1):
+        sign = 1 if (len(masses) - count) % 2 == 0 else -1
+        for some in combinations(masses, count):
+            total = total + sign * sum(some[1:], start=some[0]) ** K
+    return total
+
+
+def _nodes(trunk: Context, branches: Iterable[int], length: int, size: int) -> frozenset[Context]:
+    nodes = {trunk[:d] for d in range(len(trunk) + 1)}
+    for path in branches:
+        branch = context_at(path, length, size)
+        nodes |= {trunk + branch[:d] for d in range(1, length + 1)}
+    return frozenset(nodes)
+
+
+@dataclass(frozen=True)
+class ListedTrees:
+    """Any scheme, given by the list of its trees: sets of contexts, root included, with probabilities that sum to 1.
+
+    All ends are in one group, the deepest first.
+    """
+
+    trees: Trees
+    vocab_size: int
+    depth: int
+
+    @classmethod
+    def of(cls, draft: TokenProcess, scheme: DraftScheme) -> ListedTrees:
+        """The trees of a scheme by enumeration, in the arithmetic of `draft`; raises `TooLarge` for too many."""
+        if scheme.count(draft) > MOST_TREES:
+            raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees; use a smaller one")
+        masses: dict[frozenset[Context], Any] = {}
+        for tree, mass in drawn_trees(scheme, draft, arithmetic_of(draft.row(()))):
+            nodes = frozenset(_contexts(tree, draft.vocab_size, scheme.depth))
+            masses[nodes] = masses[nodes] + mass if nodes in masses else mass
+        return cls(list(masses.items()), draft.vocab_size, scheme.depth)
+
+    @property
+    def fixed(self) -> NodeValues:
+        """The root."""
+        return [self._masses.sum(keepdims=True)]
+
+    @cached_property
+    def _leaves(self) -> list[frozenset[Context]]:
+        return [tree - {context[:-1] for context in tree if context} for tree, _ in self.trees]
+
+    @cached_property
+    def _masses(self) -> Any:
+        masses = [mass for _, mass in self.trees]
+        return arithmetic_of(np.array(masses[:1])).vector(masses)
+
+    @cached_property
+    def ends(self) -> list[list[Context]]:
+        """See `Hitting`."""
+        return [sorted(frozenset().union(*self._leaves), key=lambda context: (-len(context), context))]
+
+    @cached_property
+    def _places(self) -> Any:
+        """Of every end: its place among all nodes, by depth and then in lexicographic order."""
+        starts = np.cumsum([0, *(self.vocab_size**d for d in range(self.depth + 1))])
+        return np.array([starts[len(c)] + context_index(c, self.vocab_size) for c in self.ends[0]])
+
+    @cached_property
+    def _held(self) -> tuple[Any, Any]:
+        """The ends of all trees, one tree after the other, and where each tree begins."""
+        number = {context: i for i, context in enumerate(self.ends[0])}
+        counts = [len(leaves) for leaves in self._leaves]
+        return np.array([number[c] for leaves in self._leaves for c in leaves]), np.cumsum([0, *counts[:-1]])
+
+    @cached_property
+    def shares(self) -> Any:
+        """The probability of each end."""
+        held, starts = self._held
+        counts = np.diff([*starts, len(held)])
+        return self._summed(held, self._masses.repeat(counts))
+
+    def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
+        """By the first end of each tree."""
+        held, starts = self._held
+        ranks = orders[0].argsort()
+        return self._summed(np.minimum.reduceat(ranks[held], starts), self._masses).cumsum(axis=1)
+
+    @cached_property
+    def drawn(self) -> NodeValues:
+        """The probability that a tree has each context."""
+        levels = [np.array([self._masses[0] * 0]).repeat(self.vocab_size**depth) for depth in range(self.depth + 1)]
+        for tree, mass in self.trees:
+            for context in tree:
+                levels[len(context)][context_index(context, self.vocab_size)] += mass
+        return levels
+
+    def _summed(self, places: Any, masses: Any) -> Any:
+        """The masses at each place, shape `(1, N)`."""
+        totals = (masses[:1] * 0).repeat(len(self.ends[0]))
+        np.add.at(totals, places, masses)
+        return totals[np.newaxis]
+
+    def at_ends(self, values: NodeValues) -> Any:
+        """See `Hitting`."""
+        return np.concatenate(values)[self._places][np.newaxis]
+
+    def through(self, law: Any) -> NodeValues:
+        """See `Hitting`."""
+        sizes = [self.vocab_size**d for d in range(self.depth + 1)]
+        flat = (law[:1] * 0).repeat(sum(sizes))
+        flat[self._places] = law
+        levels: NodeValues = np.split(flat, np.cumsum(sizes)[:-1])
+        for d in range(self.depth, 0, -1):
+            levels[d - 1] = levels[d - 1] + levels[d].reshape(-1, self.vocab_size).sum(axis=1)
+        return levels
+
+    @cached_property
+    def floats(self) -> ListedTrees:
+        """The same in float64."""
+        return ListedTrees([(tree, float(mass)) for tree, mass in self.trees], self.vocab_size, self.depth)
+
+
+def _contexts(tree: Any, size: int, depth: int) -> set[Context]:
+    """The nodes of a draft tree, found from the root down."""
+    nodes: set[Context] = {()}
+    level: list[Context] = [()]
+    for _ in range(depth):
+        level = [(*c, y) for c in level for y in range(size) if (*c, y) in tree]
+        nodes |= set(level)
+    return nodes
+
+
+def hitting_of(draft_tables: Sequence[Any], scheme: DraftScheme) -> Hitting:
+    """A scheme in the arithmetic of the tables: delayed trees by their branches, others by the list of their trees."""
+    if isinstance(scheme, Delayed):
+        return IidBranches(draft_tables, scheme)
+    return ListedTrees.of(TableProcess(draft_tables, "draft"), scheme)

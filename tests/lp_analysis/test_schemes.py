@@ -1,0 +1,212 @@
+"""Bounds on the trees of any scheme: against the program over trees, enumeration, and certificates with an error."""
+
+from fractions import Fraction
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftproof.lp_analysis import certificate, check_certificate, direct_bound, law_certificate, optimum
+from draftproof.lp_analysis.hitting import ListedTrees, probability
+from draftproof.lp_analysis.nodes import efficiency, reach
+from draftproof.lp_analysis.orders import Mixture, mixed_law
+from draftproof.lp_analysis.prices import node_worths, price_bound
+from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import (
+    Adaptive,
+    Delayed,
+    DySpec,
+    Sequoia,
+    SpecInferConfig,
+    TopK,
+    UserScheme,
+    WithoutReplacement,
+)
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
+from tests.lp_analysis.test_certificates import changed, numbers, pair
+from tests.quick import by_turns
+
+#: Vocabulary and scheme; the leaves of the last three have several depths.
+SCHEMES = [
+    (3, WithoutReplacement(2, 0, 2)),
+    (2, WithoutReplacement(2, 1, 2)),
+    (4, WithoutReplacement(3, 0, 1)),
+    (3, SpecInferConfig((2, 1))),
+    (3, TopK(2, 1, 1)),
+    (2, TopK(2, 0, 3)),
+    (3, Sequoia(4, 2, (2, 1, 1, 0, 0))),
+    (3, Sequoia(4, 2, (2, 2, 0, 0, 0))),
+    (2, Adaptive(1, 0, 3)),
+    (2, DySpec(4)),
+]
+FAMILY_NAMES = ("perturbed", "dirichlet", "temperature", *CORNER_CASES)
+WORLDS = [(V, scheme, family) for family in FAMILY_NAMES for V, scheme in SCHEMES]
+
+
+def instance_of(V, scheme, family="perturbed", seed=0):
+    return FAMILIES[family].instance(V, scheme.depth, np.random.default_rng(seed), denominator=64)
+
+
+def problem_of(V, scheme, family="perturbed", seed=0):
+    return BoundProblem.of(*pair(instance_of(V, scheme, family, seed)), scheme)
+
+
+@pytest.mark.parametrize(("V", "scheme", "family"), by_turns(WORLDS, 2), ids=str)
+def test_bounds_enclose_the_program_over_trees(V, scheme, family):
+    instance = instance_of(V, scheme, family)
+    found = optimum(*pair(instance), scheme)
+    assert 0 <= found.gap <= Fraction(1, 10**9)
+    assert found.method == "columns"
+    direct = direct_bound(*pair(instance), scheme)
+    assert float(found.lower) - 1e-9 <= direct <= float(found.upper) + 1e-9  # direct: solver accuracy
+
+
+def random_prices(problem, seed):
+    rng = np.random.default_rng(seed)
+    levels = [rng.integers(0, 3, problem.vocab_size**d) * (d > 0) for d in range(problem.depth + 1)]
+    return [RATIONAL.vector(values) / RATIONAL.number(4) for values in levels]
+
+
+@given(seed=st.integers(0, 10**6), case=st.sampled_from(SCHEMES))
+def test_the_price_bound_is_a_mean_over_trees(seed, case):
+    problem = problem_of(*case, seed=seed % 5)
+    prices = random_prices(problem, seed)
+    pi = {(): RATIONAL.number(0)}
+    for depth in range(1, problem.depth + 1):
+        for i, context in enumerate(product(range(problem.vocab_size), repeat=depth)):
+            pi[context] = pi[context[:-1]] + prices[depth][i]
+    mean = sum(mass * max(pi[c] for c in tree) for tree, mass in problem.trees.trees)
+    assert price_bound(prices, problem) == node_worths(prices, problem.target)[0][0] + mean
+
+
+def random_mixture(problem, scheme, seed):
+    """Two orders of the ends, none before one that is below it."""
+    rng = np.random.default_rng(seed)
+    ends = problem.trees.ends[0]
+    orders = []
+    for _ in range(2):
+        keys = {end: rng.random() for end in ends}
+        worst = [max(keys[d] for d in ends if d[: len(end)] == end) for end in ends]  # its own key or one below it
+        orders.append((tuple(sorted(range(len(ends)), key=lambda i: (worst[i], -len(ends[i])))),))
+    return Mixture(scheme, (Fraction(1, 3), Fraction(2, 3)), tuple(orders))
+
+
+@given(seed=st.integers(0, 10**6), case=st.sampled_from(SCHEMES))
+def test_any_mixture_is_attained_and_below_any_prices(seed, case):
+    V, scheme = case
+    problem = problem_of(V, scheme, seed=seed % 5)
+    law = mixed_law(random_mixture(problem, scheme, seed), problem)
+    assert law[0][0] == 1
+    reached = reach(law, problem.target)
+    assert efficiency(reached) <= price_bound(random_prices(problem, seed), problem)
+    contexts = [c for d in range(scheme.depth + 1) for c in product(range(V), repeat=d)]
+    reach_of = dict(zip(contexts, chain(*reached), strict=True))
+    accepted = {c: mass - sum(reach_of.get((*c, y), 0) for y in range(V)) for c, mass in reach_of.items()}
+    assert min(accepted.values()) >= 0
+    likely = [c for c in contexts if accepted[c] > 0][:10]  # all sets of at most ten contexts
+    for chosen in chain.from_iterable(combinations(likely, n) for n in range(1, len(likely) + 1)):
+        assert sum(accepted[c] for c in chosen) <= probability(problem.trees, chosen)
+
+
+@pytest.mark.parametrize(("V", "scheme"), SCHEMES, ids=str)
+def test_chances_of_sets_are_sums_over_trees(V, scheme):
+    problem = problem_of(V, scheme)
+    rng = np.random.default_rng(0)
+    contexts = [c for d in range(scheme.depth + 1) for c in product(range(V), repeat=d)]
+    for _ in range(20):
+        some = {contexts[i] for i in rng.choice(len(contexts), rng.integers(1, 5), replace=False)}
+        wanted = sum(mass for tree, mass in problem.trees.trees if tree & some)
+        assert probability(problem.trees, some) == wanted
+        assert probability(problem.trees.floats, some) == pytest.approx(float(as_python(wanted + RATIONAL.number(0))))
+
+
+@pytest.mark.parametrize(("V", "scheme"), SCHEMES, ids=str)
+@pytest.mark.parametrize("family", ["perturbed", "zeros"])
+def test_certificates_are_accepted(V, scheme, family):
+    instance = instance_of(V, scheme, family)
+    found = optimum(*pair(instance), scheme)
+    fields = certificate(*pair(instance), found)
+    assert fields["instance"]["scheme"] == scheme.as_dict()
+    assert check_certificate(fields, instance) == (found.lower, found.upper)
+
+
+@pytest.mark.parametrize("rise", [Fraction(1, 977), Fraction(1)], ids=str)
+@pytest.mark.parametrize(("V", "scheme"), [(2, WithoutReplacement(2, 0, 1)), (2, Adaptive(1, 0, 2))], ids=str)
+def test_each_number_changed_is_refused_or_proves_the_same(V, scheme, rise):
+    instance = instance_of(V, scheme, "dirichlet")
+    fields = certificate(*pair(instance), optimum(*pair(instance), scheme))
+    bounds, same = check_certificate(fields), []
+    places = list(numbers(fields))
+    for path in places:
+        try:
+            assert check_certificate(changed(fields, path, rise), instance) == bounds
+        except InvalidInput:
+            continue
+        same.append(path)
+    # a price that no worth feels, and where another shape of the scheme has the same trees, the proof covers it
+    assert {path[0] for path in same} <= {"prices", "instance"}
+    assert len(same) < len(places) / 2
+
+
+def test_certificates_say_what_is_wrong():
+    V, scheme = SCHEMES[0]
+    instance = instance_of(V, scheme)
+    fields = certificate(*pair(instance), optimum(*pair(instance), scheme))
+    plan = fields["plan"]
+    paths = f"no permutation of {len(plan['orders'][0][0])} paths for each of 1 trunks"
+    wrong = [
+        ({"plan": plan | {"orders": [[order[0][:-1]] for order in plan["orders"]]}}, paths),
+        ({"plan": plan | {"orders": [order * 2 for order in plan["orders"]]}}, paths),
+        ({"lower": fields["upper"] + "1"}, "lower: the certificate states"),
+        ({"instance": fields["instance"] | {"scheme": TopK(2, 0, 2).as_dict()}}, "no permutation of 4 paths"),
+        ({"instance": fields["instance"] | {"scheme": Delayed(2, 0, 2).as_dict()}}, "no permutation of 9 paths"),
+        ({"instance": {k: v for k, v in fields["instance"].items() if k != "scheme"}}, "must name a draft scheme"),
+    ]
+    for change, message in wrong:
+        with pytest.raises(InvalidInput, match=message):
+            check_certificate(fields | change, instance)
+    with pytest.raises(TooLarge, match="more than 200,000 draft trees"):
+        check_certificate(
+            fields | {"instance": fields["instance"] | {"scheme": SpecInferConfig((9, 9)).as_dict()}}, instance
+        )
+    law = {"law": ["1/9"] * 9} | {key: value for key, value in fields.items() if key != "plan"}
+    with pytest.raises(
+        InvalidInput, match=r"a law is for delayed trees; for the draft scheme without_replacement.* give a plan"
+    ):
+        check_certificate(law, instance)
+    with pytest.raises(InvalidInput, match="certificates with a law are for delayed trees, not for without"):
+        law_certificate(*pair(instance), scheme, [], [])
+
+
+def test_what_the_methods_are_for():
+    V, scheme = SCHEMES[0]
+    instance = instance_of(V, scheme)
+    with pytest.raises(InvalidInput, match="levels are for delayed trees, not for without_replacement"):
+        optimum(*pair(instance), scheme, method="levels")
+    with pytest.raises(TooLarge, match="more than 200,000 draft trees"):
+        optimum(*pair(FAMILIES["perturbed"].instance(4, 3, np.random.default_rng(0))), WithoutReplacement(2, 0, 3))
+
+
+class TwoOrNone:
+    """Two tokens, or, where the first is token 0, none: its tree is then the root alone."""
+
+    depth = 1
+
+    def draw(self, draft, coin):
+        first, second = (coin.choose(draft.row(())) for _ in range(2))
+        return [(first,), (second,)] if first else []
+
+
+def test_user_defined_schemes_have_bounds_and_no_certificate():
+    instance = FAMILIES["perturbed"].instance(3, 1, np.random.default_rng(0))
+    scheme = UserScheme(TwoOrNone())
+    found = optimum(*pair(instance), scheme)
+    assert found.gap <= Fraction(1, 10**9)
+    assert float(found.lower) == pytest.approx(direct_bound(*pair(instance), scheme), abs=1e-9)  # solver accuracy
+    assert ListedTrees.of(instance.draft, scheme).ends[0][-1] == ()
+    with pytest.raises(InvalidInput, match="TwoOrNone is defined elsewhere"):
+        certificate(*pair(instance), found)
