@@ -208,8 +208,7 @@ class ListedTrees:
     @classmethod
     def of(cls, draft: TokenProcess, scheme: DraftScheme) -> ListedTrees:
         """The trees of a scheme by enumeration, in the arithmetic of `draft`; raises `TooLarge` for too many."""
-        if scheme.count(draft) > MOST_TREES:
-            raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees; use a smaller one")
+        listed_draws(scheme, draft)
         masses: dict[frozenset[Context], Any] = {}
         for tree, mass in drawn_trees(scheme, draft, arithmetic_of(draft.row(()))):
             nodes = frozenset(_contexts(tree, draft.vocab_size, scheme.depth))
@@ -294,6 +293,14 @@ class ListedTrees:
     def floats(self) -> ListedTrees:
         """The same in float64."""
         return ListedTrees([(tree, float(mass)) for tree, mass in self.trees], self.vocab_size, self.depth)
+
+
+def listed_draws(scheme: DraftScheme, draft: TokenProcess) -> int:
+    """The number of draws of a scheme; raises `TooLarge` above `MOST_TREES`."""
+    count = scheme.count(draft)
+    if count > MOST_TREES:
+        raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees; use a smaller one")
+    return count
 
 
 def _contexts(tree: Any, size: int, depth: int) -> set[Context]:

@@ -74,6 +74,11 @@ class Optimum:
     timed_out: bool = False
 
     @property
+    def scheme(self) -> DraftScheme:
+        """The scheme that it is about."""
+        return self.plan.scheme
+
+    @property
     def gap(self) -> Fraction:
         """`upper - lower`."""
         return self.upper - self.lower

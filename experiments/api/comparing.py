@@ -1,87 +1,37 @@
 """Comparisons of verifiers, and bounds on the block efficiency of every lossless verifier on a scheme."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from draftproof.experiments.api.arguments import as_pair, as_scheme, as_schemes, as_verifiers, planned_scheme
+from draftproof.experiments.api.arguments import as_pair, as_schemes, as_verifiers, planned_scheme
 from draftproof.experiments.api.calls import SCHEME, judge
+from draftproof.experiments.grid.bounds import is_quick
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
-from draftproof.lp_analysis import Optimum, cut_bound
+from draftproof.lp_analysis import Optimum
 from draftproof.lp_analysis import optimum as solve
 from draftproof.simulator.arithmetic import arithmetic_named
-from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.laws.structured.size import MEMORY
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
-from draftproof.simulator.shown import fields_html, number_text, rows_html
+from draftproof.simulator.shown import number_text, rows_html
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check
 from draftproof.verifiers import REGISTRY, STANDALONE
 
 
-@dataclass(frozen=True, repr=False)
-class ListedBound:
-    """The optimum of a scheme by a program over all of its trees, in float64 and without a certificate.
+def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
+    """Bounds on the block efficiency of every lossless verifier: exact rationals, with what proves them.
 
-    lower: minus infinity where the solver stopped before it had all cuts.
-    """
-
-    scheme: DraftScheme
-    lower: float
-    upper: float
-    cuts: int
-
-    @property
-    def gap(self) -> float:
-        """`upper - lower`."""
-        return self.upper - self.lower
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bounds as plain data."""
-        numbers = {"lower": self.lower, "upper": self.upper, "gap": self.gap}
-        return {"scheme": str(self.scheme), **numbers, "cuts": self.cuts, "certificate": None}
-
-    def __repr__(self) -> str:
-        reached = f"{self.lower:.6g} to {self.upper:.6g}" if self.gap else f"{self.upper:.6g}"
-        return f"ListedBound({self.scheme}: optimum {reached}; float64, cuts: {self.cuts}, no certificate)"
-
-    def _repr_html_(self) -> str:
-        return fields_html(f"optimum on {self.scheme}", self.to_dict())
-
-
-def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
-    """Bounds on the block efficiency of every lossless verifier: exact rationals with a certificate for delayed trees.
-
-    Arguments as for `check`; the bounds are of rational rows, to which floats are rounded. Any other scheme is bounded
-    by listing its trees and cutting (`draftproof.lp_analysis.cut_bound`), in float64 without a certificate. Returns
-    something with `lower`, `upper` and `gap`; raises `TooLarge` where paths or trees are too many.
+    Arguments as for `check`; the bounds are of rational rows, to which floats are rounded. Returns what
+    `lp_analysis.optimum` does, with `lower`, `upper`, `gap` and, for delayed trees, the plan of a verifier; raises
+    `TooLarge` where paths or trees are too many.
     """
     pair = as_pair(target, draft)
-    shape = planned_scheme(scheme, pair)
-    return solve(*pair, shape) if isinstance(shape, Delayed) else listed_bound(*pair, shape)
+    return solve(*pair, planned_scheme(scheme, pair))
 
 
-def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
-    """`lp_analysis.optimum` for delayed trees, arguments as for `check`: exact bounds, and the plan of a verifier."""
-    shape = as_scheme(scheme)
-    if not isinstance(shape, Delayed):
-        raise InvalidInput(
-            f"a certified optimum is for delayed trees, not for {shape}; "
-            "bound(target, draft, scheme) takes any scheme, in float64 without a certificate"
-        )
-    return solve(*as_pair(target, draft), shape)
-
-
-def listed_bound(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> ListedBound:
-    """The optimum of any scheme from the list of its trees."""
-    bound = cut_bound(target, draft, scheme)
-    lower = bound.value if bound.complete else float("-inf")
-    return ListedBound(scheme, lower, bound.value, len(bound.cuts))
-
-
-#: By default `compare` computes the optimum for delayed trees of at most this number of paths `V**L`.
-QUICK_PATHS = 256
+#: The same, by the name of the command.
+bound = optimum
 
 
 class Comparison(list[dict[str, Any]]):
@@ -117,9 +67,9 @@ def compare(
     """The exact block efficiency of every verifier on every scheme, each checked for losslessness, with the optimum.
 
     verifiers: one or several, as `check` takes them; None for all of the registry that are lossless on the scheme.
-    schemes: one or several. optimum: None computes it for delayed trees of at most 256 paths, True for all schemes,
-    False for none; `gap` is the upper bound minus the block efficiency of a lossless verifier. memory, max_runs: as for
-    `check`. In rational arithmetic the values are `Fraction`s.
+    schemes: one or several. optimum: None computes it where that is quick, True for all schemes, False for none;
+    `gap` is the upper bound minus the block efficiency of a lossless verifier. memory, max_runs: as for `check`. In
+    rational arithmetic the values are `Fraction`s.
     """
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
@@ -141,23 +91,19 @@ def _lossless_on(scheme: DraftScheme) -> list[NamedVerifier]:
     return named
 
 
-def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: bool | None) -> Any:
-    if wanted is False:
-        return None
-    if wanted:
+def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: bool | None) -> Optimum | None:
+    if wanted or (wanted is None and is_quick(pair[1], scheme)):
         return bound(*pair, scheme)
-    if not isinstance(scheme, Delayed) or context_count(pair[0].vocab_size, scheme.depth) > QUICK_PATHS:
-        return None
-    return bound(*pair, scheme)
+    return None
 
 
 def _row(
     label: str,
     verdict: Check,
     scheme: DraftScheme,
-    best: Any,
+    best: Optimum | None,
 ) -> dict[str, Any]:
-    exact = arithmetic_named(verdict.arithmetic).exact and not isinstance(best, ListedBound)
+    exact = arithmetic_named(verdict.arithmetic).exact
     upper = None if best is None else best.upper if exact else float(best.upper)
     gap = upper - verdict.block_efficiency if upper is not None and verdict.lossless else None
     fields = scheme.as_dict()

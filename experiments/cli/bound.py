@@ -9,18 +9,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.grid.bounds import Bound, Goal, bound_fields, bound_root, expected_seconds
+from draftproof.experiments.grid.bounds import Bound, Goal, bound_fields, bound_root, bound_roots, expected_seconds
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import group_columns, interval_text, mean_by_group
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, duration, remark
-from draftproof.lp_analysis import certificate, check_file, cut_bound, dumps
+from draftproof.lp_analysis import certificate, check_file, dumps
+from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.case import Case
@@ -29,12 +29,13 @@ from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
 
-def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:
+def bound_all(roots: Sequence[Case], scheme: DraftScheme, goal: Goal) -> list[Bound]:
     """The bounds at all roots, with a bar; after Ctrl-C those computed so far."""
-    paths = context_count(roots[0].target.vocab_size, scheme.depth)
+    draft = roots[0].draft
+    paths = context_count(draft.vocab_size, scheme.depth)
     remark(
         f"{len(roots)} program{'s' if len(roots) > 1 else ''} over {paths:,.0f} paths, "
-        f"{duration(expected_seconds(roots[0].target.vocab_size, scheme) * len(roots))}"
+        f"{duration(expected_seconds(draft.vocab_size, scheme, draft) * len(roots))}"
         + (f", at most {goal.seconds:g} s each" if goal.seconds else "")
     )
     bounds: list[Bound] = []
@@ -59,7 +60,7 @@ def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
     return [path, *names[1:]] if count == 1 else names
 
 
-def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
+def save_certificates(bounds: Sequence[Bound], scheme: DraftScheme, names: Sequence[str]) -> Sequence[str]:
     """Write the certificate of every root, and the one of its upper bound if that is another; returns the files.
 
     names: the files of all roots, then those of the upper bounds.
@@ -75,25 +76,6 @@ def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[
         instance = case.rows(scheme.depth)
         write_whole(name, dumps(certificate(instance.target, instance.draft, optimum)))
     return [name for _, _, name in certified]
-
-
-def listed_fields(roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
-    """The optimum of any scheme by listing its trees, averaged over the roots; raises `TooLarge` for too many."""
-    values = []
-    with bar("bounds", len(roots)) as tick:
-        for root in roots:
-            values.append(cut_bound(root.target, root.draft, scheme).value)
-            tick(1)
-    mean = sum(float(root.weight) * value for root, value in zip(roots, values, strict=True))
-    numbers: dict[str, Any] = {}
-    for name in ("optimum", "lower", "upper"):
-        numbers |= number_fields(name, mean)
-    by_root = [
-        {"root": root.name, **number_fields("weight", root.weight), **number_fields("upper", value)}
-        for root, value in zip(roots, values, strict=True)
-    ]
-    how = {"certificate": None, "method": "cuts, float64"}
-    return {"scheme": scheme.as_dict(), **numbers, **number_fields("gap", 0.0), **how, "roots": by_root}
 
 
 def verification(path: str, instance: Instance | None) -> dict[str, Any]:
@@ -119,15 +101,15 @@ def verification(path: str, instance: Instance | None) -> dict[str, Any]:
 
 def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:
     """Print the mean bounds and the bounds of each root."""
-    scheme = fields["scheme"]
-    shape = f"K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}"
-    console.print(f"the optimum over all lossless verifiers, {shape}")
+    console.print(f"the optimum over all lossless verifiers, {_shape(fields['scheme'])}")
     console.print(f"  {problem}")
     console.print(
         f"  attained {fields['lower_float']:.9f}, at most {fields['upper_float']:.9f}, gap {_gap(fields['gap_float'])}"
         f" (exact arithmetic on both sides, {fields['method']})"
     )
-    if fields["cut"]:
+    if fields["cut"] and fields["scheme"]["name"] != "delayed":
+        console.print("  this bounds the cut tables only; --scheme delayed bounds the whole vocabulary from both sides")
+    elif fields["cut"]:
         console.print(
             "  both hold on the whole vocabulary: the lower bound is attained by a verifier that ends a block at a cut "
             "token, the upper\n  bound counts all tokens after one as accepted; --vocab keeps more tokens"
@@ -164,19 +146,23 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
 def groups_table(sides: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     """The bounds by group of prompts; sides: means by name of the bound."""
     table = Table(title="by group of prompts", title_justify="left", caption_justify="left")
-    table.add_column("no lossless verifier" if len(sides) == 1 else "the best lossless verifier")
+    table.add_column("the best lossless verifier")
     group_columns(table, sides["upper"])
     for name, means in sides.items():
         table.add_row({"lower": "attained", "upper": "at most"}[name], *map(interval_text, means))
     return table
 
 
-def _groups(problem: Problem, roots: Sequence[dict[str, Any]], sides: Sequence[str]) -> dict[str, Any]:
+def _groups(problem: Problem, roots: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The bounds of the roots by group of prompts, where roots are prompts."""
     groups = getattr(problem, "groups", ())[: len(roots)]
     if not groups:
         return {}
-    return {"groups": {side: mean_by_group(groups, [root[f"{side}_float"] for root in roots]) for side in sides}}
+    return {
+        "groups": {
+            side: mean_by_group(groups, [root[f"{side}_float"] for root in roots]) for side in ("lower", "upper")
+        }
+    }
 
 
 def _why(roots: list[dict[str, Any]], goal: float) -> str:
@@ -193,20 +179,24 @@ def show_verified(console: Console, fields: dict[str, Any]) -> None:
     if not fields["valid"]:
         console.print(f"{path}: REJECTED\n  {fields['reason']}", soft_wrap=True)
         return
-    shape = ", ".join(f"{name} = {fields['scheme'][name]}" for name in ("K", "L1", "L2"))
     console.print(f"{path}: VALID, recomputed in rationals without a solver")
-    console.print(f"  {shape}, V = {fields['vocab_size']}, rows {fields['digest']}")
+    console.print(f"  {_shape(fields['scheme'])}, V = {fields['vocab_size']}, rows {fields['digest']}")
     intended = fields["instance_scheme"]
     if intended is not None and intended != fields["scheme"]:
-        given = ", ".join(f"{key} = {value}" for key, value in intended.items() if key != "name")
-        console.print(
-            f"  the instance has the scheme {intended['name']} ({given}); about that scheme this proves nothing"
-        )
+        console.print(f"  the instance has the scheme {_shape(intended)}; about that scheme this proves nothing")
     console.print(
         f"  some lossless verifier has block efficiency {fields['lower_float']:.9f}, "
         f"none has more than {fields['upper_float']:.9f}"
     )
     console.print(f"  gap {_gap(fields['gap_float'])}")
+
+
+def _shape(scheme: Mapping[str, Any]) -> str:
+    """A scheme in words: delayed trees by their numbers, those of a file by their name."""
+    if "file" in scheme:
+        return str(scheme["name"])
+    numbers = ", ".join(f"{key} = {value}" for key, value in scheme.items() if key != "name")
+    return numbers if scheme["name"] == "delayed" else f"{scheme['name']} ({numbers})"
 
 
 def _gap(value: float) -> str:
@@ -227,9 +217,8 @@ def draw(fields: dict[str, Any], caption: str, path: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if len(fields["roots"]) > 1 and axes.lines:
         axes.legend(frameon=False, fontsize=8, title="root")
-    scheme = fields["scheme"]
     axes.set_title(
-        f"Gap of the bounds, K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}\n{caption}",
+        f"Gap of the bounds, {_shape(fields['scheme'])}\n{caption}",
         loc="left",
         fontsize=9,
         wrap=True,
@@ -263,8 +252,6 @@ def bound(
     if verify is None:
         problem = choose_problem(given)
         scheme = _scheme(problem, shape)
-        if not isinstance(scheme, Delayed):
-            return _listed(problem, scheme, goal, outputs)
         return _bound(problem, scheme, goal, given.inputs, outputs)
     no_options = replace(given, instance=None) == Given() and goal == Goal()
     if not no_options or shape != opt.Shape() or certificate is not None or plot is not None:
@@ -277,49 +264,24 @@ def bound(
 def _scheme(problem: Problem, shape: opt.Shape) -> DraftScheme:
     """The scheme to bound: that of the options, else that of the instance file."""
     name = shape.scheme or ("delayed" if shape.lengths else None)
-    scheme = opt.choose_scheme(replace(shape, scheme=name), problem)
-    if isinstance(scheme, Delayed) or shape.scheme is not None:
-        return scheme
-    raise InvalidInput(
-        f"{problem} has the scheme {scheme}, and certified bounds are for delayed trees; "
-        f"give --K, --L1 or --L2 for one on its rows, or --scheme {scheme_spec(scheme)} for its own trees"
-    )
-
-
-def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str, str | None]) -> int:
-    """Bound any other scheme by listing its trees, in float64 and without a certificate."""
-    if goal != Goal() or outputs["--certificate"] or outputs["--plot"]:
-        raise InvalidInput(
-            f"{scheme} is bounded by listing its trees, without a certificate; "
-            "leave out --gap, --seconds, --method, --certificate and --plot"
-        )
-    roots = problem.roots(scheme.depth, RATIONAL)
-    fields = {**listed_fields(roots, scheme), "cut": roots[0].above is not None, "source": problem.source}
-    fields |= _groups(problem, fields["roots"], ("upper",))
-    console = console_for(outputs["--json"])
-    console.print(
-        f"{problem}\n{scheme}: no lossless verifier exceeds {fields['upper_float']:.6f} tokens a block, one attains "
-        "it (float64, trees listed, no certificate)"
-    )
-    if fields["cut"]:
-        console.print("this bounds the cut tables only; --scheme delayed bounds the whole vocabulary from both sides")
-    if "groups" in fields:
-        console.print(groups_table(fields["groups"]))
-    write_json(outputs["--json"], fields)
-    return 0
+    return opt.choose_scheme(replace(shape, scheme=name), problem)
 
 
 def _bound(
     problem: Problem,
-    scheme: Delayed,
+    scheme: DraftScheme,
     goal: Goal,
     inputs: tuple[str | None, ...],
     outputs: dict[str, str | None],
 ) -> int:
     """Bound every root and write the outputs. inputs: paths; outputs: path by flag."""
     json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
-    expected_seconds(problem.vocab_size, scheme)
-    roots = problem.roots(scheme.depth, RATIONAL)
+    assert_size(problem.vocab_size, scheme)
+    if certificate and isinstance(scheme, UserScheme):
+        raise InvalidInput(
+            f"a certificate holds its scheme, and {scheme} is defined elsewhere; leave out --certificate"
+        )
+    roots = bound_roots(problem, scheme)
     names = certificate_names(certificate, roots) if certificate else []
     files_by_flag = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}
     check_files(inputs, {"--json": json_target, "--plot": plot, **files_by_flag})
@@ -328,7 +290,8 @@ def _bound(
         return INTERRUPTED
     files = save_certificates(bounds, scheme, names)
     fields = {**bound_fields(bounds, scheme, files), "source": problem.source}
-    fields |= _groups(problem, fields["roots"], ("lower", "upper"))
+    fields["cut"] |= problem.roots(scheme.depth, RATIONAL)[0].above is not None
+    fields |= _groups(problem, fields["roots"])
     console = console_for(json_target)
     show(console, fields, str(problem), goal.gap)
     if len(bounds) < len(roots):

@@ -1,26 +1,33 @@
-"""The certified bounds of a delayed tree at a root, their expected time and their JSON: for `bound` and `compare`."""
+"""The certified bounds of a scheme at a root, their expected time and their JSON: for `bound` and `compare`."""
 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from draftproof.experiments.grid.rows import mixture
+from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick
 from draftproof.lp_analysis import Optimum, optimum
+from draftproof.lp_analysis.hitting import listed_draws
 from draftproof.lp_analysis.problem import assert_size
+from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
-from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.protocol import DraftScheme, TokenProcess
 
 #: Seconds that a solver has taken on two slow cores, by number of paths `V**L`; for estimates only.
 _SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}
+#: Seconds that listing one draft tree in rationals has taken.
+_LISTED = 5e-4
+#: Bounds are quick for at most this many paths, if their trees are listed in at most so many seconds.
+QUICK_PATHS, QUICK_SECONDS = 256, 2.0
 #: A solver stops after `Goal.seconds`. Solving and the exact recomputation after it may take `TIME_FACTOR` times as
 #: long, and at least `LEAST_SECONDS`; beyond that there are no bounds.
 TIME_FACTOR, LEAST_SECONDS = 1.8, 5.0
@@ -63,14 +70,13 @@ class Bound:
         return max(self.found.gap, (self.above or self.found).gap)
 
 
-def delayed_only(scheme: DraftScheme) -> Delayed:
-    """The scheme if bounds are computed for it; raises `InvalidInput` otherwise."""
-    if not isinstance(scheme, Delayed):
-        raise InvalidInput(f"bounds are computed for delayed trees, not for {scheme}; use --scheme delayed")
-    return scheme
+def bound_roots(problem: Problem, scheme: DraftScheme) -> list[Case]:
+    """The roots of a problem for bounds; `Case.above` bounds the optimum of delayed trees only."""
+    roots = problem.roots(scheme.depth, RATIONAL)
+    return [root if isinstance(scheme, Delayed) else replace(root, above=None) for root in roots]
 
 
-def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
+def bound_root(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None = None) -> Bound:
     """The certified bounds at one root. tick: called with each tenth of the way to the gap of the goal."""
     started = time.perf_counter()
     found = _optimum(root, scheme, goal, tick)
@@ -78,7 +84,7 @@ def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None
     return Bound(root, found, time.perf_counter() - started, above)
 
 
-def _optimum(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None) -> Optimum:
+def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> Optimum:
     instance = root.rows(scheme.depth)
     reported = 0
 
@@ -98,9 +104,10 @@ def _optimum(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None) -> Opti
     return found
 
 
-def _too_late(most: float | None, scheme: Delayed) -> str:
+def _too_late(most: float | None, scheme: DraftScheme) -> str:
+    work = f"exact recomputation (powers up to K = {scheme.K} of the rows)" if isinstance(scheme, Delayed) else "work"
     return (
-        f"no bounds: their exact recomputation (powers up to K = {scheme.K} of the rows) was not finished after "
+        f"no bounds: their {work} was not finished after "
         f"{most} s; give more --seconds, a smaller tree or rows of shorter numbers"
     )
 
@@ -112,13 +119,24 @@ def _tenths(gap: float, goal: float) -> int:
     return max(0, min(9, int(10 * math.log(max(gap, goal)) / math.log(min(goal, 0.5)))))
 
 
-def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
-    """A rough time for the bounds at one root; raises `TooLarge` where there are too many paths."""
+def expected_seconds(vocab_size: int, scheme: DraftScheme, draft: TokenProcess) -> float:
+    """A rough time for the bounds at one root; raises `TooLarge` where there are too many paths or trees."""
     assert_size(vocab_size, scheme)
-    if scheme.K == 1 or scheme.depth <= 1:
+    if isinstance(scheme, Delayed) and (scheme.K == 1 or scheme.depth <= 1):
         return 0.05
     paths = context_count(vocab_size, scheme.depth)
-    return next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
+    solver = next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
+    return solver if isinstance(scheme, Delayed) else solver + _LISTED * listed_draws(scheme, draft)
+
+
+def is_quick(draft: TokenProcess, scheme: DraftScheme) -> bool:
+    """Whether the bounds at one root take a few seconds at most."""
+    if context_count(draft.vocab_size, scheme.depth) > QUICK_PATHS:
+        return False
+    try:
+        return isinstance(scheme, Delayed) or expected_seconds(draft.vocab_size, scheme, draft) <= QUICK_SECONDS
+    except TooLarge:
+        return False
 
 
 def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
@@ -129,7 +147,7 @@ def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
     return Fraction(lower), Fraction(upper)
 
 
-def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str]) -> dict[str, Any]:
+def bound_fields(bounds: Sequence[Bound], scheme: DraftScheme, files: Sequence[str]) -> dict[str, Any]:
     """The bounds as JSON. `optimum` repeats `lower`, which a lossless verifier attains; none exceeds `upper`.
 
     cut: whether rows are approximations (`Case.above`); the bounds are then about the true rows. files: of the

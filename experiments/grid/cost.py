@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof.experiments.grid.bounds import delayed_only, expected_seconds
+from draftproof.experiments.grid.bounds import expected_seconds
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.progress import duration, named_errors
+from draftproof.lp_analysis.problem import delayed_only
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.laws.structured.size import Work
 from draftproof.simulator.protocol import DraftScheme
@@ -54,11 +55,11 @@ def expected_cost(
 
 
 def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> ExpectedCost:
-    delayed = delayed_only(scheme)
+    delayed_only(scheme, "the verifier optimum is planned")
     size = sample[0].vocab_size
     engine = "enumerate" if settings.engine == "enumerate" else "structured (path)"
     paths = context_count(size, scheme.depth)
-    return ExpectedCost(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
+    return ExpectedCost(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, scheme, sample[1]))
 
 
 def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, runs: float, vocab_size: int) -> None:

@@ -93,7 +93,7 @@ Times = Annotated[
 ]
 Best = Annotated[
     bool | None,
-    typer.Option("--optimum/--no-optimum", help="The optimum of delayed trees, and the gap (default: where quick)."),
+    typer.Option("--optimum/--no-optimum", help="The optimum, and the gap (default: where quick)."),
 ]
 Policies = Annotated[
     list[str] | None,

@@ -9,15 +9,16 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from draftproof.experiments.grid.bounds import Goal, expected_seconds
+from draftproof.experiments.grid.bounds import QUICK_PATHS, Goal, bound_roots, expected_seconds, is_quick
 from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.shared.progress import remark
-from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
-from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
+from draftproof.lp_analysis.problem import assert_size
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
@@ -27,13 +28,13 @@ from draftproof.simulator.protocol import Card, DraftScheme
 MOST_SHAPES = 100_000
 #: The certified gap at which the solver of a bound stops.
 GOAL = Goal()
-#: By default bounds are computed for shapes of at most this many paths, if all bounds together take at most this long.
-QUICK_PATHS, QUICK_SECONDS = 256, 120.0
+#: By default the quick bounds are computed if all together take at most this long.
+QUICK_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row and its expected cost: a verifier on a scheme, or without a verifier the optimum of a delayed tree."""
+    """One row and its expected cost: a verifier on a scheme, or without a verifier its optimum."""
 
     verifier: NamedVerifier | None
     scheme: DraftScheme
@@ -42,7 +43,8 @@ class Cell:
 
     def task(self) -> Task[Cell]:
         """This row as a task of a grid."""
-        user_defined = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, UserScheme))
+        from_file = self.verifier is not None and self.verifier.from_file
+        user_defined = from_file or isinstance(self.scheme, UserScheme)
         return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if user_defined else (self.strong_id,)))
 
 
@@ -141,24 +143,16 @@ def declares_other_schemes(card: Card, scheme: DraftScheme) -> bool:
 
 
 def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
-    """The optimum of every delayed shape; wanted: None for those that are quick, False for none.
-
-    Raises `InvalidInput` for other schemes if it is wanted.
-    """
+    """The optimum of every shape; wanted: None for those that are quick, False for none."""
     cells = []
     for scheme in schemes if wanted is not False else ():
-        if not isinstance(scheme, Delayed):
-            if wanted:
-                raise InvalidInput(
-                    f"--optimum is for delayed trees, not for {scheme}; draftproof bound takes any scheme, in float64 "
-                    "without a certificate"
-                )
+        if wanted is None and context_count(problem.vocab_size, scheme.depth) > QUICK_PATHS:
             continue
-        paths = context_count(problem.vocab_size, scheme.depth)
-        if wanted is None and paths > QUICK_PATHS:
+        assert_size(problem.vocab_size, scheme)
+        roots = bound_roots(problem, scheme)
+        if wanted is None and not is_quick(roots[0].draft, scheme):
             continue
-        expected = expected_seconds(problem.vocab_size, scheme)
-        roots = problem.roots(scheme.depth, RATIONAL)
+        expected = expected_seconds(problem.vocab_size, scheme, roots[0].draft)
         fields = {
             "roots": _identity(problem, roots, scheme),
             "version": versions()["draftproof"],

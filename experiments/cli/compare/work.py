@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from draftproof.experiments.cli.compare.planning import GOAL, Cell, shape_label
-from draftproof.experiments.grid.bounds import bound_fields, bound_root
+from draftproof.experiments.grid.bounds import bound_fields, bound_root, bound_roots
 from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
@@ -43,8 +43,7 @@ class RowBuilder:
         started = time.perf_counter()
         named, scheme = cell.verifier, cell.scheme
         if named is None:
-            assert isinstance(scheme, Delayed)
-            bounds = [bound_root(root, scheme, GOAL) for root in self._problem.roots(scheme.depth, RATIONAL)]
+            bounds = [bound_root(root, scheme, GOAL) for root in bound_roots(self._problem, scheme)]
             fields = {"kind": "bound", **bound_fields(bounds, scheme, ()), "strong_id": cell.strong_id}
             return {**fields, "source": self._source, "versions": versions()}
         if named.spec not in self._evaluators:

@@ -3,7 +3,7 @@
 [sweep]
 verifiers = ["naive", "block", "traversal"]
 arithmetic = "rational"            # or "float64", the default
-questions = ["check", "bound"]     # laws of the verifiers; the optimum of delayed shapes
+questions = ["check", "bound"]     # laws of the verifiers; the optimum
 most_runs = 20_000                 # rows above a limit are left out: runs of an enumeration,
 most_steps = 1_000_000             # steps of a structured engine,
 most_paths = 256                   # paths V^L of the program of a bound

@@ -16,10 +16,12 @@ from draftproof.experiments.grid.run import Task
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.inputs.schemes import find_scheme, scheme_spec
 from draftproof.experiments.inputs.verifiers import Settings, find_verifier, from_file
+from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge, UnsupportedTree
 from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import DraftScheme
 
 #: Fields of a row that a sweep does not store as they are.
 _NOT_STORED = ("seconds", "history", "roots", "versions", "method")
@@ -71,7 +73,7 @@ def plan(sweep: Sweep) -> Plan:
                     continue
                 rows.append((strong_id({**about, "verifier": named.identity}), named.spec))
                 seconds += cost
-            if "bound" in sweep.questions and isinstance(scheme, Delayed):
+            if "bound" in sweep.questions:
                 cost = costs.bound(world, scheme)
                 if cost is None:
                     left_out[f"the optimum of {scheme}"] = None
@@ -121,20 +123,22 @@ class _Costs:
             check_runs(named, scheme, settings, cost.steps * len(roots), roots[0].target.vocab_size)
         return cost.seconds * len(roots)
 
-    def bound(self, world: World, scheme: Delayed) -> float | None:
+    def bound(self, world: World, scheme: DraftScheme) -> float | None:
         """Seconds of one bound."""
         kind = (_kind(world), None, str(scheme))
         if kind not in self._known:
             self._known[kind] = self._bound(world, scheme)
         return self._known[kind]
 
-    def _bound(self, world: World, scheme: Delayed) -> float | None:
+    def _bound(self, world: World, scheme: DraftScheme) -> float | None:
         size, most = world.problem.vocab_size, self._sweep.most_paths
-        if most is not None and context_count(size, scheme.depth) > most and scheme.K > 1:
+        one_path = isinstance(scheme, Delayed) and scheme.K == 1
+        if most is not None and context_count(size, scheme.depth) > most and not one_path:
             return None
-        roots = len(self._roots(world, scheme)) if world.given.text else 1
         try:
-            return expected_seconds(size, scheme) * roots
+            assert_size(size, scheme)
+            roots = self._roots(world, scheme)
+            return expected_seconds(size, scheme, roots[0].draft) * len(roots)
         except TooLarge:
             if most is None:
                 raise

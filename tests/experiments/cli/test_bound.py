@@ -170,9 +170,10 @@ def test_the_optimum_can_be_left_out_and_is_kept_with_the_rows(draftproof):
     assert "2 more are kept" in again.err
 
 
-def test_other_schemes_have_no_optimum_here(draftproof):
-    ran = draftproof("compare", "nss", "--scheme", "top_k", "--json", "-")
-    assert json.loads(ran.out)["rows"][0]["optimum"] is None
+def test_other_schemes_have_their_optimum_too(draftproof):
+    (row,) = draftproof("compare", "nss", "--scheme", "top_k", "--arithmetic", "rational", "--json", "-").json["rows"]
+    found = json_of(draftproof, "--scheme", "top_k")
+    assert row["optimum"] == row["block_efficiency"] == found["lower"]  # theorem 6 of the theory page
 
 
 PEAKED = ("--family", "dirichlet:alpha=0.1", "--denominator", 2**30, "--vocab", 4, "--K", 4, "--L2", 3, "--seed", 1)
@@ -201,10 +202,7 @@ def top_k_file():
 
 
 def test_a_shape_that_is_given_goes_before_another_scheme_in_the_file(draftproof, top_k_file):
-    ran = draftproof("bound", "--instance", top_k_file)
-    assert ran.code == 2
-    assert "has the scheme top_k(K=2, L1=0, L2=2)" in ran.err
-    assert "give --K, --L1 or --L2" in ran.err
+    assert json_of(draftproof, "--instance", top_k_file)["scheme"]["name"] == "top_k"
     for flags, shape in ((("--K", 3), (3, 0, 2)), (("--L1", 1, "--L2", 1), (2, 1, 1))):
         found = json_of(draftproof, "--instance", top_k_file, *flags)
         assert tuple(found["scheme"][key] for key in ("K", "L1", "L2")) == shape
@@ -219,6 +217,41 @@ def test_a_certificate_for_another_scheme_than_the_instance_file_says_so(draftpr
     assert "meant for" not in draftproof("bound", "--verify", "c.json").out
     Path("d.json").write_text(json.dumps(json.loads(Path("c.json").read_text())["instance"]))
     assert "meant for" not in draftproof("bound", "--verify", "c.json", "--instance", "d.json").out
+
+
+def test_certificates_of_other_schemes(draftproof, top_k_file):
+    found = json_of(draftproof, "--instance", top_k_file, "--certificate", "c.json")
+    assert found["method"] == "columns"
+    checked = draftproof("bound", "--verify", "c.json", "--instance", top_k_file)
+    assert checked.code == 0
+    assert "top_k (K = 2, L1 = 0, L2 = 2), V = 2, rows" in checked.out
+    assert "proves nothing" not in checked.out
+    fields = json.loads(Path("c.json").read_text())
+    fields["plan"]["orders"][0][0][:2] = fields["plan"]["orders"][0][0][1::-1]
+    Path("c.json").write_text(json.dumps(fields))
+    assert draftproof("bound", "--verify", "c.json").code == 1
+    fields["instance"]["scheme"] = {"name": "specinfer_config", "widths": [60, 60]}
+    Path("c.json").write_text(json.dumps(fields))
+    assert draftproof("bound", "--verify", "c.json").code == 2
+
+
+SCHEME = """
+class Two:
+    depth = 1
+    def draw(self, draft, coin):
+        return [(coin.choose(draft.row(())),) for _ in range(2)]
+"""
+
+
+def test_a_scheme_of_ones_own_has_bounds_and_no_certificate(draftproof):
+    Path("mine.py").write_text(SCHEME)
+    found = json_of(draftproof, "--scheme", "mine.py:Two")
+    delayed = json_of(draftproof, "--scheme", "delayed:K=2,L1=0,L2=1")
+    assert Fraction(found["lower"]) <= Fraction(delayed["upper"])
+    assert Fraction(delayed["lower"]) <= Fraction(found["upper"])
+    assert "the optimum over all lossless verifiers, Two\n" in draftproof("bound", "--scheme", "mine.py:Two").out
+    refused = draftproof("bound", "--scheme", "mine.py:Two", "--certificate", "c.json")
+    assert (refused.code, "Two is defined elsewhere; leave out --certificate" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize("flag", ["--instance", "--verify"])

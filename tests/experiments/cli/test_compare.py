@@ -212,12 +212,15 @@ def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):
             assert all(mark in value or float(value) <= float(cell) for value in column)
 
 
-def test_an_optimum_that_cannot_be_had_is_not_left_out_in_silence(draftproof):
-    given = ("compare", "naive", "--scheme", "dyspec:nodes=2", "--vocab", 2, "--jobs", 1)
+def test_an_optimum_that_cannot_be_had_is_not_left_out_in_silence(draftproof, monkeypatch):
+    given = ("compare", "naive", "--scheme", "dyspec:nodes=2", "--vocab", 2, "--jobs", 1, "--json", "-")
+    (row,) = draftproof(*given).json["rows"]
+    assert row["optimum_float"] >= row["block_efficiency_float"]
+    monkeypatch.setattr("draftproof.lp_analysis.hitting.MOST_TREES", 1)
     ran = draftproof(*given, "--optimum")
     assert ran.code == 2
-    assert "--optimum is for delayed trees, not for dyspec(nodes=2); draftproof bound takes any scheme" in ran.err
-    assert draftproof(*given).code == 0
+    assert "dyspec(nodes=2) has more than 1 draft trees" in ran.err
+    assert draftproof(*given).json["rows"][0]["optimum"] is None
 
 
 def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):

@@ -36,7 +36,7 @@ L2 = 2
 scheme = "dyspec:nodes=2"
 """
 #: 3 worlds, two delayed schemes with four verifiers and a bound, one other scheme that specinfer is not for.
-ROWS = 3 * (2 * 5 + 3)
+ROWS = 3 * (2 * 5 + 4)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_rows_are_those_of_compare_and_come_back_from_csv(draftproof, small):
         assert here.block_efficiency.tolist() == [row["block_efficiency"]]
         assert here.lossless.tolist() == [row["lossless"]]
     bounds = frame[frame.question == "bound"]
-    assert len(bounds) == 6
+    assert len(bounds) == 9
     assert all(Fraction(low) <= Fraction(high) for low, high in zip(bounds.lower, bounds.upper, strict=True))
 
 
