@@ -33,7 +33,7 @@ class _Group(NamedTuple):
     """The trees of one trunk, or all trees.
 
     ends: what can be leaves of them, each as its depth and its place in it, the deepest first. first: for every end of
-    an order, given as places in `ends`, the probability that a tree has it and none before it.
+    an order, given as places in `ends`, the probability that it is a leaf and none before it is.
     """
 
     ends: list[tuple[int, int]]

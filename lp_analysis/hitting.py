@@ -3,8 +3,8 @@
 `T` is the random draft tree as a set of contexts, root included. A verifier that accepts node `c` with probability
 `A(c)` exists if and only if `A(S) <= P(T meets S)` for every set `S` (Hall). A tree meets a set if and only if one of
 its leaves is in the set or below it. So a scheme is given by its ends, the contexts that can be leaves, and by the
-chances that a tree has one of the first ends of an order. Ends come in groups, of which a tree has exactly one: those
-below a trunk. `G` is the number of groups, `N` that of the ends in each.
+chances that one of the first ends of an order is a leaf of the tree. Ends come in groups, of which a tree has exactly
+one: those below a trunk. `G` is the number of groups, `N` that of the ends in each.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Hitting(Protocol):
 
     @property
     def ends(self) -> Sequence[Sequence[Context]]:
-        """The ends of each group, none before one that is below it."""
+        """The ends of each group."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class Hitting(Protocol):
         ...
 
     def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
-        """The probability that a tree has one of the first `i` ends of the order, given its group, for `i = 1..N`.
+        """The probability that one of the first `i` ends of the order is a leaf, given the group, for `i = 1..N`.
 
         orders: shape `(G, N)`, for each of these groups its ends in an order.
         """
@@ -198,7 +198,7 @@ def _nodes(trunk: Context, branches: Iterable[int], length: int, size: int) -> f
 class ListedTrees:
     """Any scheme, given by the list of its trees: sets of contexts, root included, with probabilities that sum to 1.
 
-    All ends are in one group, the deepest first.
+    All ends are in one group, numbered with the deepest first.
     """
 
     trees: Trees
@@ -255,7 +255,7 @@ class ListedTrees:
         return self._summed(held, self._masses.repeat(counts))
 
     def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
-        """By the first end of each tree."""
+        """By the first leaf of each tree."""
         held, starts = self._held
         ranks = orders[0].argsort()
         return self._summed(np.minimum.reduceat(ranks[held], starts), self._masses).cumsum(axis=1)

@@ -1,8 +1,8 @@
 """Orders of the ends of trees: their selection laws, and mixtures of them as plans.
 
-An order ranks the `N` ends below each of the `G` trunks (see `draftproof.lp_analysis.hitting`), none before one that is
-below it; the verifier takes the best leaf that was drafted and block-verifies its path against the law of that choice.
-Orders have shape `(G, N)`, best end first. The ends of delayed trees are all paths.
+An order ranks the `N` ends below each of the `G` trunks (see `draftproof.lp_analysis.hitting`); the verifier takes the
+best leaf that was drafted and block-verifies its path against the law of that choice. Orders have shape `(G, N)`, best
+end first. The ends of delayed trees are all paths.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ Plan: TypeAlias = PathPlan | Mixture
 
 
 def order_law(order: Any, chances: Any) -> Any:
-    """The law of "take the best present end": the chance of an end or a better one minus that of the better ones.
+    """The law of "take the best leaf": the chance of an end or a better one minus that of the better ones.
 
     order: shape `(N,)`. chances: of the first ends of the order, shape `(N,)`, in either arithmetic.
     """

@@ -5,8 +5,9 @@ leaves up (no children term at depth `L`), `pi(c)` the sum of the prices along t
 
     u(mu) = 1 + sum_y p(y) t(y) + E[max over c in T of pi(c)].
 
-With the ends of each trunk by `pi`, largest first, the last term is
-`sum_trunks q(trunk) sum_i (pi_i - pi_{i+1}) P(T has one of the first i ends | trunk)`.
+`pi` never falls along a path, so that the maximum is at a leaf. With the ends of each trunk, the contexts that can be
+leaves, by `pi`, largest first, the last term is
+`sum_trunks q(trunk) sum_i (pi_i - pi_{i+1}) P(one of the first i ends is a leaf of T | trunk)`.
 `u` is convex, and its minimum is the optimum: see the theory page. Shapes as in `draftproof.lp_analysis.nodes`.
 """
 
@@ -71,10 +72,7 @@ def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
 
 
 def sorted_levels(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any]:
-    """For each trunk, its ends by `pi`, largest first: their order, and `pi_i - pi_{i+1}`, each of shape `(G, N)`.
-
-    Ends of the same `pi` keep their order, so that none comes before one that is below it.
-    """
+    """For each trunk, its ends by `pi`, largest first: their order, and `pi_i - pi_{i+1}`, each of shape `(G, N)`."""
     values = end_prices(prices, problem)
     orders = (-values).argsort(axis=1, kind="stable")
     ranked = np.take_along_axis(values, orders, axis=1)

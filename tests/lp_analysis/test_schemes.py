@@ -1,6 +1,7 @@
 """Bounds on the trees of any scheme: against the program over trees, enumeration, and certificates with an error."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import chain, combinations, product
 
 import numpy as np
@@ -51,6 +52,7 @@ def instance_of(V, scheme, family="perturbed", seed=0):
     return FAMILIES[family].instance(V, scheme.depth, np.random.default_rng(seed), denominator=64)
 
 
+@cache
 def problem_of(V, scheme, family="perturbed", seed=0):
     return BoundProblem.of(*pair(instance_of(V, scheme, family, seed)), scheme)
 
@@ -84,15 +86,9 @@ def test_the_price_bound_is_a_mean_over_trees(seed, case):
 
 
 def random_mixture(problem, scheme, seed):
-    """Two orders of the ends, none before one that is below it."""
     rng = np.random.default_rng(seed)
-    ends = problem.trees.ends[0]
-    orders = []
-    for _ in range(2):
-        keys = {end: rng.random() for end in ends}
-        worst = [max(keys[d] for d in ends if d[: len(end)] == end) for end in ends]  # its own key or one below it
-        orders.append((tuple(sorted(range(len(ends)), key=lambda i: (worst[i], -len(ends[i])))),))
-    return Mixture(scheme, (Fraction(1, 3), Fraction(2, 3)), tuple(orders))
+    orders = tuple((tuple(rng.permutation(len(problem.trees.ends[0])).tolist()),) for _ in range(2))
+    return Mixture(scheme, (Fraction(1, 3), Fraction(2, 3)), orders)
 
 
 @given(seed=st.integers(0, 10**6), case=st.sampled_from(SCHEMES))
@@ -107,7 +103,7 @@ def test_any_mixture_is_attained_and_below_any_prices(seed, case):
     reach_of = dict(zip(contexts, chain(*reached), strict=True))
     accepted = {c: mass - sum(reach_of.get((*c, y), 0) for y in range(V)) for c, mass in reach_of.items()}
     assert min(accepted.values()) >= 0
-    likely = [c for c in contexts if accepted[c] > 0][:10]  # all sets of at most ten contexts
+    likely = [c for c in contexts if accepted[c] > 0][:8]  # all sets of so many contexts
     for chosen in chain.from_iterable(combinations(likely, n) for n in range(1, len(likely) + 1)):
         assert sum(accepted[c] for c in chosen) <= probability(problem.trees, chosen)
 
