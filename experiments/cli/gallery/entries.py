@@ -30,7 +30,8 @@ class Entry:
 
     repository: owner/name. commit: of the file that was measured. build: from the folder of a checkout and the path to
     the function. scheme: its drafts, None for the default ones. cases: default instances that the function is made for,
-    None for all. text, witness: for a lossy one. twin: of a planted bug the entry without it.
+    None for all. text, witness: for a lossy one. twin: of a planted bug the entry without it. drawn: what `--sampling`,
+    `--draft-sampling` and `--told` make of the cases.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Entry:
     text: str = ""
     witness: str = ""
     twin: str = ""
+    drawn: tuple[str | None, ...] = ()
 
     @property
     def folder(self) -> str:
@@ -160,6 +162,23 @@ def _planted(name: str, function: str, masks: str, twin: str = "", length: int |
     return Entry(name, *place, twin=twin)
 
 
+def _handed(name: str, what: str, *drawn: str | None, twin: str = "") -> Entry:
+    """An engine whose verifier is right, and handed the q of `drawn`."""
+    place = ("draftproof", "", planted.__name__, what, lambda *_: planted.handed, "chain", Delayed(1, 0, 2))
+    options = {"library": "python", "arithmetic": "rational"}
+    return Entry(name, *place, ("three_tokens",), options, twin=twin, drawn=drawn)
+
+
+#: For each mistake what it is, the sampling of both models, that of the draft, and the q that is handed over.
+_HANDED = {
+    "before-top-k": ("Drafts come from q at top-k 2, q before it is handed over", None, "top_k=2", "draft"),
+    "after-top-k": ("Drafts come from q, q at top-k 2 is handed over", None, "", "top_k=2"),
+    "before-temperature": (
+        "Drafts come from q at temperature 0.5, q at 1 is handed over", "temperature=.5", None, "draft",
+    ),
+    "greedy": ("Drafts come from q at temperature 0 (greedy), q itself is handed over", None, "temperature=0", "draft"),
+    "before-bits": ("Drafts come from q in multiples of 1/4, q before it is handed over", None, "bits=2", "draft"),
+}  # fmt: skip
 _GRAMMAR, _SHORTEST = "table=01-/-10", "eos=2,min_new_tokens=2"
 #: Bugs put there on purpose, and what they are without them.
 PLANTED = (
@@ -172,4 +191,9 @@ PLANTED = (
     _planted("masks-loop", "right_loop", _GRAMMAR, length=3),
     _planted("mask-counter", "stale_counter", _SHORTEST, "masks-counter", length=2),
     _planted("masks-counter", "right_counter", _SHORTEST, length=2),
+    *(_handed(f"q-{name}", *mistake, twin=f"corrected-{name}") for name, mistake in _HANDED.items()),
+    *(
+        _handed(f"corrected-{name}", f"{what.partition(',')[0]}, which is handed over", *drawn[:2])
+        for name, (what, *drawn) in _HANDED.items()
+    ),
 )

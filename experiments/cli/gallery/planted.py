@@ -1,6 +1,6 @@
-"""Planted bugs of masks and their corrected twins: verifiers and loops that mask their rows by themselves.
+"""Planted bugs of masks and their corrected twins, and a verifier for engines that hand over the wrong q.
 
-They follow the grammar `01-/-10` (in state 0 tokens 0 and 1 may follow, in state 1 tokens 1 and 2), the loops with a
+Those of masks are verifiers and loops that mask their rows by themselves. They follow the grammar `01-/-10` (in state 0 tokens 0 and 1 may follow, in state 1 tokens 1 and 2), the loops with a
 counter a shortest length of two tokens. In the wrong ones a mask is that of another place, is missing, or has seen
 drafts that were rejected.
 """
@@ -45,9 +45,13 @@ def _verify(
     p: Sequence[Row],
     masks: Callable[[list[Any]], list[Any]],
     raw: bool = False,
+    state: int | None = 0,
 ) -> tuple[int, int]:
-    """masks: of the rows of `p`, from the states; raw: whether corrections after a rejection have none."""
-    states: list[Any] = [0]
+    """masks: of the rows of `p`, from the states; raw: whether corrections after a rejection have none.
+
+    state: the first one, None for no masks.
+    """
+    states: list[Any] = [state]
     for token in tokens:
         states.append(_next_state(states[-1], token))
     target = [_masked(row, allowed) for row, allowed in zip(p, masks(states), strict=True)]
@@ -61,6 +65,11 @@ def _verify(
 def right(tokens: Any, q: Any, p: Any) -> Any:
     """Token-by-token verification with the mask of every row at its place."""
     return _verify(tokens, q, p, lambda states: [_by_grammar(state) for state in states])
+
+
+def handed(tokens: Any, q: Any, p: Any) -> Any:
+    """Token-by-token verification with the rows as they are handed over."""
+    return _verify(tokens, q, p, lambda states: states, state=None)
 
 
 def late(tokens: Any, q: Any, p: Any) -> Any:

@@ -16,6 +16,7 @@ from draftproof.experiments.cli.gallery.entries import ENTRIES, PLANTED, Entry
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Samplings
 
 MEASURED = Path(__file__).with_name("measured.json")
 
@@ -79,10 +80,13 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
     function = entry.build(folder, entry.path)
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
+    if entry.drawn:
+        sampled = Samplings.of_options(*entry.drawn)
+        cases = [sampled.cases([case], case.scheme.depth, None)[0] for case in cases]
     report = run_audit(Request(entry.name, audit, cases))
     if not report.complete:
         raise KeyboardInterrupt
-    return Outcome(entry.name, source_of(entry, folder), **_fields(report), day=day)
+    return Outcome(entry.name, source_of(entry, folder), **_fields(report, bool(entry.drawn)), day=day)
 
 
 def source_of(entry: Entry, folder: Path) -> str:
@@ -95,7 +99,8 @@ def source_of(entry: Entry, folder: Path) -> str:
     return "sha256 " + hashlib.sha256((folder / entry.path).read_bytes()).hexdigest()[:16]
 
 
-def _fields(report: Report) -> dict[str, Any]:
+def _fields(report: Report, closer: bool) -> dict[str, Any]:
+    """closer: whether the hypothesis is given with what the instance shows of it."""
     refuted = report.verdict.refuted
     failed: Sequence[Any] = [finding for finding in report.findings if not finding.lossless]
     verdict = "lossless" if report.verdict.lossless else "lossy"
@@ -110,5 +115,5 @@ def _fields(report: Report) -> dict[str, Any]:
         "refuted": len(failed) if report.rounding is None else 0,
         "deviation": largest,
         "place": "" if refuted is None else f"{refuted.scheme}: {refuted.first}",
-        "hypothesis": report.hypotheses[0].text if report.hypotheses else "",
+        "hypothesis": "".join(each.reason if closer else each.text for each in report.hypotheses[:1]),
     }
