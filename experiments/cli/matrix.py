@@ -21,7 +21,7 @@ from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.schemes import find_scheme
-from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.sources import Problem, told_note
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.shared.output import check_files, number_fields, write_json
 from draftproof.experiments.shared.progress import console_for, cut_short
@@ -183,6 +183,7 @@ def on_rows(wanted: Sequence[Column], problem: Problem) -> list[Column]:
     return [
         replace(
             column,
+            declared=column.declared and not told_note(problem),
             conformance=False,
             cases=tuple((size, scheme) for scheme in dict.fromkeys(scheme for _, scheme in column.cases)),
         )
@@ -232,6 +233,8 @@ def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], proble
     proved = sum(row["instances"] for row in rows)
     left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
     console.print(f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there.")
+    if note := told_note(problem):
+        console.print(note)
     for row in rows:
         if row["error"] is not None:
             console.print(f"{row['verifier']} on {row['scheme']} fails: {row['error']}", soft_wrap=True)

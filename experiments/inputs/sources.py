@@ -48,6 +48,22 @@ class Problem(Protocol):
     def __str__(self) -> str: ...
 
 
+def samplings_of(problem: Problem) -> Samplings:
+    """How tokens of a source are drawn, from models too."""
+    sampled: Samplings = getattr(problem, "samplings", None) or problem.warp  # type: ignore[attr-defined]
+    return sampled
+
+
+def told_note(problem: Problem | None) -> str:
+    """A line where verifiers are told another q than tokens are drawn from, else ""."""
+    if problem is None:
+        return ""
+    of_file = isinstance(problem, FileProblem) and problem.instance.draft.told is not None
+    if not (of_file or samplings_of(problem).told_apart):
+        return ""
+    return "Verifiers that read q are told another one than drafts come from: what their cards promise does not apply."
+
+
 @dataclass(frozen=True)
 class FileProblem:
     """One instance file."""

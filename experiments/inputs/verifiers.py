@@ -64,6 +64,11 @@ class PlannedEvaluator(Evaluator):
         if not isinstance(scheme, Delayed):
             raise InvalidInput(f"{self.verifier.card.name} is planned for delayed trees, not for {scheme}")
         rows = Instance.of(target, draft, scheme.depth, RATIONAL)
+        if rows.draft.told is not None:
+            raise InvalidInput(
+                f"{self.verifier.card.name} is planned for the q that tokens are drawn from and promises nothing where "
+                "verifiers are told another one; leave it out, or tell them that q"
+            )
         plan = optimum(rows.target, rows.draft, scheme, gap=GAP).plan
         made = verifiers.make(self.verifier.card.name, plan=plan, draft_tables=rows.draft.tables)
         evaluator = Evaluator(made, self.arithmetic, self.engine, self.device, self.memory)

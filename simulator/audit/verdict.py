@@ -23,6 +23,7 @@ from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.rounding import Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
 
@@ -40,6 +41,7 @@ class Request:
 
     spec: the name of the function in errors. boundary: whether coins with boundary values ("corner coins") are run.
     max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision refute.
+    drawn: how the rows of the cases were sampled, None where that is not known.
     Raises `InvalidInput` where `boundary` is not possible.
     """
 
@@ -49,6 +51,7 @@ class Request:
     boundary: bool = False
     max_runs: int = MOST_CALLS
     strict: bool = False
+    drawn: Samplings | None = None
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:

@@ -16,8 +16,10 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample
 
 from draftproof.simulator.errors import DraftproofError, NoFunction
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, rationalise
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.verdicts.grids import DENOMINATOR, assemble, inner_contexts
 from draftproof.simulator.verdicts.lossless import Check, Judge, check
@@ -27,6 +29,8 @@ from draftproof.simulator.verdicts.witness import Witness
 SEARCH_EXAMPLES = 200
 #: Shapes with at most so many draft trees are enumerated; larger ones use the engine "auto".
 ENUMERATED = 20_000
+#: Of sampled instances: the most tokens, and the denominator where sampling is not rational.
+LARGEST_DRAWN, ROUNDED = 8, 2**10
 
 
 _TWICE = (
@@ -44,6 +48,7 @@ def shrink(
     scheme: DraftScheme,
     examples: int = SEARCH_EXAMPLES,
     judge: Judge | None = None,
+    drawn: Samplings | None = None,
 ) -> Witness:
     """The smallest witness found for a verifier that is known to fail on an exact instance.
 
@@ -52,30 +57,42 @@ def shrink(
     shape give the same witness every time, whatever instance failed first. Only where random examples find no
     violation on any shape, the rows of `known` are simplified instead. Small shapes are enumerated, so that a witness
     does not depend on the structure of a verifier.
-    judge: used in place of `check`, for example an audit.
+    judge: used in place of `check`, for example an audit. drawn: how instances are sampled before they are judged, with
+    what verifiers are told of q; then at most `LARGEST_DRAWN` tokens are tried, and `known` stays as it is.
     Raises `NoFunction` for a verifier that fails on an instance, but not in a second run on it.
     """
     judge = judge or partial(_judge, verifier)
-    minimal, smaller = smallest(partial(_violates, judge), known, scheme, examples)
-    checked = judge(minimal, smaller)
+
+    def sampled(instance: Instance, smaller: DraftScheme) -> Instance:
+        if drawn is None or instance is known:
+            return instance
+        return drawn.cases([Case("", instance.target, instance.draft)], smaller.depth, ROUNDED)[0].rows(smaller.depth)
+
+    def judged(instance: Instance, smaller: DraftScheme) -> Check:
+        return judge(sampled(instance, smaller), smaller)
+
+    largest = None if drawn is None else LARGEST_DRAWN
+    minimal, smaller = smallest(partial(_violates, judged), known, scheme, examples, largest)
+    checked = judged(minimal, smaller)
     if checked.lossless:
         raise NoFunction(_TWICE)
-    return Witness.of(minimal, checked, shrunk=True)
+    return Witness.of(sampled(minimal, smaller), checked, shrunk=minimal is not known)
 
 
 def smallest(
-    fails: Fails, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES
+    fails: Fails, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES, largest: int | None = None
 ) -> tuple[Instance, DraftScheme]:
     """The smallest instance found on which a property fails, with its scheme, in the order of `shrink`.
 
-    known: an exact instance on which it fails on `scheme`.
+    known: an exact instance on which it fails on `scheme`. largest: how many tokens are tried at most, where `known` is
+    not simplified.
     """
-    for size in range(2, known.vocab_size + 1):
+    for size in range(2, min(known.vocab_size, largest or known.vocab_size) + 1):
         for smaller in scheme.reductions():
             minimal = _search(fails, _instances(size, smaller), smaller, examples)
             if minimal is not None:
                 return minimal, smaller
-    return _simplify(fails, known, scheme), scheme
+    return known if largest else _simplify(fails, known, scheme), scheme
 
 
 def _judge(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Check:

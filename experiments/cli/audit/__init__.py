@@ -99,5 +99,5 @@ def audit(
     chain = Sampling.parse(processing or "", "--processing")
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
-    report = run_audit(Request(function, audited, planned, boundary, max_runs, strict))
+    report = run_audit(Request(function, audited, planned, boundary, max_runs, strict, given.samplings))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -180,7 +180,8 @@ def find_witness(report: Report) -> Witness | None:
         return None
     audit = report.request.audit
     unshrunk = Witness.of(finding.instance, finding.check, shrunk=False)
-    if finding.instance.draft.told is not None:  # shrinking changes the rows, but not what the verifier is told
+    drawn = None if finding.instance.draft.told is None else report.request.drawn
+    if drawn is None and finding.instance.draft.told is not None:
         return unshrunk
     if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
         return unshrunk
@@ -194,7 +195,7 @@ def find_witness(report: Report) -> Witness | None:
     remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
     try:
         with quiet():
-            return shrink(audit.audited, finding.instance, finding.scheme, EXAMPLES, judged)
+            return shrink(audit.audited, finding.instance, finding.scheme, EXAMPLES, judged, drawn)
     except NoFunction:
         raise
     except (DraftproofError, KeyboardInterrupt):

@@ -8,7 +8,7 @@ from typing import Any
 
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
 from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
-from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem
+from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, samplings_of
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
@@ -234,13 +234,13 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk
         unshrunk = Witness.of(exact, known, shrunk=False)
-        if isinstance(problem, FileProblem) or exact.draft.told is not None:
+        if isinstance(problem, FileProblem):
             return unshrunk
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
         remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
         with quiet():
-            return shrink(verifier, exact, scheme)
+            return shrink(verifier, exact, scheme, drawn=None if exact.draft.told is None else samplings_of(problem))
     except NoFunction as error:
         raise NoFunction(f"{report.named.label}: {error}") from error
     except (DraftproofError, KeyboardInterrupt):  # no exact run is possible, or Ctrl-C

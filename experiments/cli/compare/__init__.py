@@ -20,7 +20,7 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.schemes import planned, scheme_spec
-from draftproof.experiments.inputs.sources import FileProblem, Problem, TextProblem
+from draftproof.experiments.inputs.sources import FileProblem, Problem, TextProblem, told_note
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
@@ -170,6 +170,8 @@ def compare(
     policies, complete = _policies(wanted, rows) if complete else ([], False)
     console = console_for(json_target)
     _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
+    if note := told_note(problem):
+        console.print(note)
     if not complete:
         return cut_short(len(rows), len(cells), "rows", resume)
     results |= {"rows": rows, "policies": policies}

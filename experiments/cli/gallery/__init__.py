@@ -26,9 +26,9 @@ A verdict holds for the instances of the audit and for this code. *lossy* says t
 the target's; the number is the largest imbalance, exact up to the rounding of floats.
 """
 _PLANTED = """\
-Planted bugs ([`planted.py`](planted.py)) mask their rows by themselves, by a grammar or a shortest length, or are handed
-another q than drafts come from, as `--told` does. Each is refuted and named, and its corrected twin is proved on the
-same instance of three tokens, in rationals."""
+Planted bugs ([`planted.py`](planted.py)) mask their rows by themselves, by a grammar or a shortest length, or are
+handed another q than drafts come from, as `--told` does. Each is refuted and named, and its corrected twin is proved on
+the same instance of three tokens, in rationals."""
 
 
 def table(outcomes: Mapping[str, Outcome]) -> str:

@@ -21,6 +21,7 @@ from draftproof.experiments.cli.gallery.adapters import (
 )
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme
 
 
@@ -30,8 +31,8 @@ class Entry:
 
     repository: owner/name. commit: of the file that was measured. build: from the folder of a checkout and the path to
     the function. scheme: its drafts, None for the default ones. cases: default instances that the function is made for,
-    None for all. text, witness: for a lossy one. twin: of a planted bug the entry without it. drawn: what `--sampling`,
-    `--draft-sampling` and `--told` make of the cases.
+    None for all. text, witness: for a lossy one. twin: of a planted bug the entry without it. drawn: how the cases are
+    sampled, and what verifiers are told.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Entry:
     text: str = ""
     witness: str = ""
     twin: str = ""
-    drawn: tuple[str | None, ...] = ()
+    drawn: Samplings | None = None
 
     @property
     def folder(self) -> str:
@@ -162,11 +163,13 @@ def _planted(name: str, function: str, masks: str, twin: str = "", length: int |
     return Entry(name, *place, twin=twin)
 
 
-def _handed(name: str, what: str, *drawn: str | None, twin: str = "") -> Entry:
-    """An engine whose verifier is right, and handed the q of `drawn`."""
+def _handed(
+    name: str, what: str, sampling: str | None, draft: str | None, told: str | None = None, twin: str = ""
+) -> Entry:
+    """An engine whose verifier is right; sampling, draft, told: as the options of a command."""
     place = ("draftproof", "", planted.__name__, what, lambda *_: planted.handed, "chain", Delayed(1, 0, 2))
     options = {"library": "python", "arithmetic": "rational"}
-    return Entry(name, *place, ("three_tokens",), options, twin=twin, drawn=drawn)
+    return Entry(name, *place, ("three_tokens",), options, twin=twin, drawn=Samplings.of_options(sampling, draft, told))
 
 
 #: For each mistake what it is, the sampling of both models, that of the draft, and the q that is handed over.
@@ -193,7 +196,7 @@ PLANTED = (
     _planted("masks-counter", "right_counter", _SHORTEST, length=2),
     *(_handed(f"q-{name}", *mistake, twin=f"corrected-{name}") for name, mistake in _HANDED.items()),
     *(
-        _handed(f"corrected-{name}", f"{what.partition(',')[0]}, which is handed over", *drawn[:2])
-        for name, (what, *drawn) in _HANDED.items()
+        _handed(f"corrected-{name}", f"{what.partition(',')[0]}, which is handed over", sampling, draft)
+        for name, (what, sampling, draft, _) in _HANDED.items()
     ),
 )

@@ -16,7 +16,6 @@ from draftproof.experiments.cli.gallery.entries import ENTRIES, PLANTED, Entry
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.sampling import Samplings
 
 MEASURED = Path(__file__).with_name("measured.json")
 
@@ -81,8 +80,7 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
     if entry.drawn:
-        sampled = Samplings.of_options(*entry.drawn)
-        cases = [sampled.cases([case], case.scheme.depth, None)[0] for case in cases]
+        cases = [entry.drawn.cases([case], case.scheme.depth, None)[0] for case in cases]
     report = run_audit(Request(entry.name, audit, cases))
     if not report.complete:
         raise KeyboardInterrupt

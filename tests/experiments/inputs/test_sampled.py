@@ -128,11 +128,20 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     assert draftproof("check", "naive", *at).code == 0
     ran = draftproof("check", "naive", *at, "--told", "draft", "--witness", tmp_path / "w.json")
     assert ran.code == 1
+    assert "witness (shrunk): V = 3" in ran.out
     saved = json.loads((tmp_path / "w.json").read_text())
     assert saved["told"][""] != saved["draft"][""]
     assert "0" in saved["draft"][""]
     again = draftproof("check", "naive", "--instance", tmp_path / "w.json", "--json", "-").json
     assert (again["lossless"], again["engine"]) == (False, "enumerate")
+    note = "Verifiers that read q are told another one than drafts come from: what their cards promise does not apply."
+    for file in ((*at, "--told", "draft"), ("--instance", tmp_path / "w.json")):
+        assert note in draftproof("compare", "naive", *file).out
+        shown = draftproof("matrix", "naive", *file, "--scheme", "delayed:K=1,L1=0,L2=1").out
+        assert note in shown
+        assert "card says otherwise" not in shown
+    planned = draftproof("compare", "optimum", *at, "--told", "draft")
+    assert (planned.code, "promises nothing where verifiers are told another one" in planned.err) == (2, True)
     rows = draftproof("compare", "naive", "block", *at, "--told", "draft", "--json", "-").json["rows"]
     assert [row["lossless"] for row in rows] == [False, False]
     for _ in range(2):  # stored, and taken from the store

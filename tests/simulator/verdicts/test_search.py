@@ -1,5 +1,6 @@
 """Grids are complete, and shrinking gives the same minimal witness from wherever it starts."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 from random import Random
@@ -22,9 +23,37 @@ from draftproof.simulator import (
     Verdict,
     check,
 )
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.vectors import residual
 from draftproof.simulator.verdicts.grids import grid, grid_sample, grid_size
 from draftproof.simulator.verdicts.search import _judge, shrink
+
+
+def test_witnesses_of_verifiers_that_are_told_another_q_keep_the_sampling() -> None:
+    told = Samplings.of_options("", "top_k=2", "draft")
+    scheme = Delayed(2, 0, 2)
+    raw = FAMILIES["dirichlet"].instance(4, scheme.depth, np.random.default_rng(0), 20)
+    known = told.cases([Case("known", raw.target, raw.draft)], scheme.depth, None)[0].rows(scheme.depth)
+    witness = shrink(verifiers.make("naive"), known, scheme, drawn=told)
+    found = witness.instance
+    assert (witness.shrunk, found.vocab_size, found.scheme) == (True, 3, Delayed(1, 0, 1))  # with V = 2 top-k 2 is q
+    assert found.draft.told is not None
+    kept = Sampling(top_k=2).rows(found.draft.told.row(())[None])[0]
+    assert found.draft.row(()).tolist() == kept.tolist() != found.draft.told.row(()).tolist()
+    assert check(verifiers.make("naive"), found.target, found.draft, found.scheme).violation == witness.violation
+    honest = replace(found, draft=TableProcess(found.draft.tables))
+    assert check(verifiers.make("naive"), honest.target, honest.draft, found.scheme).lossless
+
+
+def test_where_no_small_instance_fails_a_witness_of_sampled_rows_stays_as_it_is() -> None:
+    told, scheme = Samplings.of_options("", "top_k=8", "draft"), Delayed(1, 0, 1)
+    rows = [[fmpq(weight, 45) for weight in order] for order in (range(9, 0, -1), range(1, 10))]
+    target, draft = (MarkovProcess(np.array([row] * 9, dtype=object), (0,), "") for row in rows)
+    known = told.cases([Case("known", target, draft)], 1, None)[0].rows(1)
+    witness = shrink(verifiers.make("naive"), known, scheme, 5, drawn=told)
+    assert (witness.shrunk, witness.instance.digest()) == (False, replace(known, scheme=scheme).digest())
 
 
 @pytest.mark.parametrize(
