@@ -32,7 +32,7 @@ class Block:
         name="block",
         title="Block verification",
         source=Source("sun2024block", "algorithm 2"),
-        needs=Draws.FIRST_CHILD_FROM_Q,
+        needs=Draws.FIRST_PATH_FROM_Q,
         single_path=True,
         dominates=("naive",),
         departs="The coins are flipped from the last token backwards, which gives the same law with fewer flips.",

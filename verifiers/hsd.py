@@ -31,7 +31,7 @@ class Hierarchical:
         name="hsd",
         title="Hierarchical speculative decoding",
         source=Source("zhou2026overcoming", "capped branch resampling"),
-        needs=Draws.FIRST_CHILD_FROM_Q,
+        needs=Draws.FIRST_PATH_FROM_Q,
         single_path=True,
         dominates=("naive", "block"),
     )

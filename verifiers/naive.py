@@ -26,7 +26,7 @@ class Naive:
         name="naive",
         title="Token-by-token speculative sampling",
         source=Source("leviathan2023fast", "algorithm 1"),
-        needs=Draws.FIRST_CHILD_FROM_Q,
+        needs=Draws.FIRST_PATH_FROM_Q,
         single_path=True,
     )
 

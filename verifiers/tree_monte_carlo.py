@@ -31,7 +31,7 @@ class TreeMonteCarlo:
         name="tree_monte_carlo",
         title="Tree Monte Carlo (accelerated speculative sampling)",
         source=Source("hu2024accelerated", "accelerated speculative sampling"),
-        needs=Draws.FIRST_CHILD_FROM_Q,
+        needs=Draws.FIRST_PATH_FROM_Q,
         single_path=True,
         dominates=("naive", "block"),
     )

@@ -92,6 +92,8 @@ def _value(kind: type, key: str, text: str, spec: str) -> Any:
     """A parameter of a built-in scheme."""
     if kind is tuple:
         return tuple(whole(part, f"{key}={text} in {spec!r}") for part in text.split("-")) if text else ()
+    if kind is str:
+        return text
     return parse_fraction(text) if kind is Fraction else whole(text, f"{key}={text} in {spec!r}")
 
 

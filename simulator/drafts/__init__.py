@@ -21,6 +21,7 @@ from draftproof.simulator.drafts.opt_tree import OptTree
 from draftproof.simulator.drafts.sequoia import Sequoia
 from draftproof.simulator.drafts.spechub import SpecHub
 from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
+from draftproof.simulator.drafts.stratified import Stratified, Systematic
 from draftproof.simulator.drafts.top_k import TopK
 from draftproof.simulator.drafts.topology import Topology
 from draftproof.simulator.drafts.user_scheme import UserScheme
@@ -45,6 +46,8 @@ __all__ = [
     "Sequoia",
     "SpecHub",
     "SpecInferConfig",
+    "Stratified",
+    "Systematic",
     "TopK",
     "Topology",
     "UserScheme",
@@ -75,6 +78,8 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
             DynamicDepth,
             SpecHub,
             DySpecPruned,
+            Stratified,
+            Systematic,
         )
     }
 )
@@ -101,7 +106,7 @@ def scheme_from_dict(fields: Any) -> DraftScheme:
 
 
 def parameter_kinds(name: str) -> dict[str, type]:
-    """For each parameter of a built-in scheme what it holds: `int`, `Fraction`, or `tuple` for a list of numbers."""
+    """For each parameter of a built-in scheme its kind: `int`, `Fraction`, `str` or `tuple` (whole numbers)."""
     return {field.name: type(field.default) for field in dataclasses.fields(SCHEMES[name])}
 
 
@@ -111,7 +116,12 @@ def _parsed(key: str, value: Any, fields: dict[str, Any]) -> Any:
         return parse_fraction(value)
     if kind is tuple and isinstance(value, list) and all(type(count) is int for count in value):
         return tuple(value)
-    if kind is int and type(value) is int:
+    if kind in (int, str) and type(value) is kind:
         return value
-    words = {int: "a whole number", tuple: "a list of whole numbers", Fraction: 'a fraction such as "1/4"'}[kind]
+    words = {
+        str: "a word",
+        int: "a whole number",
+        tuple: "a list of whole numbers",
+        Fraction: 'a fraction such as "1/4"',
+    }[kind]
     raise InvalidInput(f"scheme {cut(repr(fields))}: {key} = {cut(repr(value))} must be {words}")

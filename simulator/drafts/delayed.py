@@ -57,10 +57,7 @@ class Delayed:
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability: `V**(L1 + K L2)` where `q > 0` everywhere."""
-        if self.depth * log2(max(draft.vocab_size, 2)) > log2(MOST_PATHS):
-            raise TooLarge(
-                f"V^L = {draft.vocab_size}^{self.depth} paths are too many to list; use a shorter tree or a smaller V"
-            )
+        assert_listable(draft.vocab_size, self.depth)
         return sum(len(_support(draft, trunk, self.L2)) ** self.K for trunk in _support(draft, (), self.L1))
 
     def reductions(self) -> list[Delayed]:
@@ -74,6 +71,12 @@ class Delayed:
 
     def __str__(self) -> str:
         return f"delayed(K={self.K}, L1={self.L1}, L2={self.L2})"
+
+
+def assert_listable(vocab_size: int, depth: int) -> None:
+    """Raises `TooLarge` where there are too many paths to list."""
+    if depth * log2(max(vocab_size, 2)) > log2(MOST_PATHS):
+        raise TooLarge(f"V^L = {vocab_size}^{depth} paths are too many to list; use a shorter tree or a smaller V")
 
 
 def _path(draft: TokenProcess, coin: Coin, start: Context, length: int) -> Context:

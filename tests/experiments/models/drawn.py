@@ -23,6 +23,8 @@ from draftproof.simulator.drafts import (
     Sequoia,
     SpecHub,
     SpecInferConfig,
+    Stratified,
+    Systematic,
     TopK,
     Topology,
     UserScheme,
@@ -73,6 +75,8 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
     "ddd": (DynamicDepth(2, 3, Fraction(2, 5)), "nss"),
     "spechub": (SpecHub(2), "spechub"),
     "dyspec_pruned": (DySpecPruned(2), "nss"),
+    "stratified": (Stratified(2, 1, 2), "block"),
+    "systematic": (Systematic(3, 0, 2), "hsd"),
     "twins": (UserScheme(Twins()), "specinfer"),
     "moody": (UserScheme(Moody()), "nss"),
 }

@@ -65,7 +65,7 @@ def test_what_is_no_claim_about_losslessness_is_checked_on_delayed_trees_or_the_
         return {name.removeprefix(kind) for name in names if name.startswith(kind)}
 
     hub = cases("lossless-random", Draws.HUB_PAIRS)
-    delayed = cases("lossless-random", Draws.FIXED_LENGTHS)
+    delayed = cases("lossless-random", Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
     assert hub
     assert not hub & delayed
     assert cases("law-sums-to-one", Draws.HUB_PAIRS) == hub
