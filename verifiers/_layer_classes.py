@@ -19,25 +19,45 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.protocol import Context, Vector
+from draftproof.simulator.protocol import Context, DraftNode, Vector
 from draftproof.simulator.vectors import is_tensor, minimum
+from draftproof.verifiers._branch_groups import Group, added, divided, mean_drafts, selectable
 from draftproof.verifiers._layer_outcomes import Child, race_outcomes
 from draftproof.verifiers._layers import Scored, Step, portion
 from draftproof.verifiers._race import Race
-from draftproof.verifiers._ratio_classes import CLASSES, Sorted, by_classes, number, spread
+from draftproof.verifiers._ratio_classes import CLASSES, ClassLaw, Sorted, by_classes, masses_of, number
 
 #: From target masses, draft masses and branches the race of `(n, J)` classes, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
 
 
-def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racing) -> Step:
-    """Steps 1 to 3 for the nodes of a layer that have children."""
+def class_step(forks: Sequence[Scored], groups: Sequence[Sequence[Group]], racing: Racing) -> Step:
+    """Steps 1 to 3 for the nodes of a layer that have children. groups: of their branches, by node."""
     rows = forks[0].node.target
     scratch = None if is_tensor(rows) else np.empty(len(rows))
-    nodes = [by_classes(scored.node.target, scored.node.draft, scratch) for scored in forks]
-    race, rho = _raced([number(scored.score) for scored in forks], nodes, branches, racing)
-    parts = list(zip(forks, nodes, rho, strict=True))
-    return Step(_scores(forks, nodes, race, rho), {part[0].node.context: partial(_mean, *part) for part in parts})
+    nodes = [_sorted(scored.node, here, scratch) for scored, here in zip(forks, groups, strict=True)]
+    scores = [number(scored.score) for scored, here in zip(forks, groups, strict=True) for _ in here]
+    branches = tuple(len(group.drafted) for here in groups for group in here)
+    race, rho = _raced(scores, [node for here in nodes for node in here], branches, racing)
+    rates = iter(rho)
+    laws = [
+        [(group.law, ClassLaw(node, next(rates))) for group, node in zip(*here, strict=True)]
+        for here in zip(groups, nodes, strict=True)
+    ]
+    means = {fork.node.context: partial(_mean, fork, law) for fork, law in zip(forks, laws, strict=True)}
+    return Step(_scores(forks, groups, race, laws), means)
+
+
+def _sorted(node: DraftNode, groups: Sequence[Group], scratch: Any) -> list[Sorted]:
+    """The branches of each group by classes of `p` over their mean law."""
+    if len(groups) == 1:
+        return [by_classes(node.target, groups[0].law, scratch)]
+    drafts = mean_drafts(groups)
+    place = by_classes(node.target, drafts / len(node.children), scratch).place
+    return [
+        Sorted(place, *masses_of(place, part, group.law))
+        for part, group in zip(divided(node.target, groups), groups, strict=True)
+    ]
 
 
 def class_outcomes(
@@ -68,29 +88,25 @@ def _raced(
     return race, (law / (draft + (draft <= 0))).reshape(len(nodes), CLASSES)
 
 
-def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: Any) -> dict[Context, Any]:
+def _scores(
+    forks: Sequence[Scored],
+    groups: Sequence[Sequence[Group]],
+    race: Race,
+    laws: Sequence[Sequence[tuple[Vector, ClassLaw]]],
+) -> dict[Context, Any]:
     """Of the drafted tokens those of the best block, with their scores."""
-    drafted = []
-    for c, scored in enumerate(forks):
-        for token in dict.fromkeys(scored.node.children):
-            at = int(nodes[c].place[token])
-            weight = int(race.weights[c, at]) * scored.node.children.count(token)
-            if weight > 0:
-                drafted.append((int(race.blocks[c, at]), c, token, weight, rho[c, at]))
-    best = race.best_block(block for block, *_ in drafted)
-    first = [entry for entry in drafted if entry[0] == best]
-    total = sum(weight for _, _, _, weight, _ in first) + race.null_weight_in(best)
     scores = {}
-    for _, c, token, weight, share in first:
-        node = forks[c].node
-        target_mass, law = forks[c].score * node.target[token], node.draft[token] * share
+    pairs, total = selectable(race, groups, lambda place, token: int(laws[place][0][1].node.place[token]))
+    for (place, token), weight in pairs.items():
+        node = forks[place].node
+        law = sum(q[token] * part.rates([token])[0] for q, part in laws[place])
+        target_mass = forks[place].score * node.target[token]
         if target_mass > 0 and law > 0:
             kept = target_mass / law if target_mass < law else 1
             scores[*node.context, token] = portion(kept * (law * 0 + 1), weight, total)
     return scores
 
 
-def _mean(scored: Scored, node: Sorted, rho: Any, part: slice) -> Vector:
+def _mean(scored: Scored, laws: Sequence[tuple[Vector, ClassLaw]], part: slice) -> Vector:
     """A part of `m(c, .)`."""
-    draft = scored.node.draft[part]
-    return minimum(scored.score * scored.node.target[part], spread(rho, node, draft, part) * draft)
+    return minimum(scored.score * scored.node.target[part], added([law.law(q, part) for q, law in laws]))

@@ -50,8 +50,7 @@ def by_classes(
     if is_tensor(target):
         ratio = target.double() / draft.double()
         place = ((ratio.view(torch.int64) >> shift) - lowest).clamp(0, classes - 1)
-        masses = [place.bincount(weights=row.double(), minlength=classes).cpu().numpy() for row in (target, draft)]
-        return Sorted(place, *masses)
+        return Sorted(place, *masses_of(place, target, draft, classes=classes))
     with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
         ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=scratch)
     place = ratio.view(np.int64)
@@ -59,9 +58,16 @@ def by_classes(
     place -= lowest
     np.minimum(np.maximum(place, 0, out=place), classes - 1, out=place)
     short = place.astype(np.int8 if classes <= 2**7 else np.int16)  # is kept, and quick to compare
-    if target.dtype == object:
-        return Sorted(short, *(_added_up(row, short, classes) for row in (target, draft)))
-    return Sorted(short, *(np.bincount(place, weights=row, minlength=classes) for row in (target, draft)))
+    return Sorted(short, *masses_of(short, target, draft, classes=classes))
+
+
+def masses_of(place: Any, *rows: Vector, classes: int = CLASSES) -> list[Any]:
+    """The masses of rows by class, shape `(J,)` each. place: the class of each token."""
+    if is_tensor(place):
+        return [place.bincount(weights=row.double(), minlength=classes).cpu().numpy() for row in rows]
+    if rows[0].dtype == object:
+        return [_added_up(row, place, classes) for row in rows]
+    return [np.bincount(place, weights=row, minlength=classes) for row in rows]
 
 
 def _added_up(row: Vector, place: Any, classes: int) -> Vector:

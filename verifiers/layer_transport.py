@@ -5,6 +5,7 @@ New here, after [cha2026layer], who score the nodes of a layer and sweep layer b
 1. The pair of node and token has the target mass `t(c, y) = a_c p(y|c)`. Select one of the branches, or the null
    option, by a race, see `verifiers._race`: blocks of pairs in strict order, whole weights within a block. Its law
    is `r(c, y)`.
+   Where branches have laws of their own, see `verifiers._branch_groups`.
 2. Blocks and weights, see `verifiers._equalised`: among pairs with `r < t`, `r/t` is as equal as any selection
    allows, which maximises `sum min(t, r)`, the probability to accept a node of the next layer. All other pairs are
    one block, in which the null option takes part such that `r = t`.
@@ -25,9 +26,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.structures import Layered
 from draftproof.simulator.vectors import is_tensor, joined, minimum
+from draftproof.verifiers._branch_groups import added, divided, groups_of, selectable
 from draftproof.verifiers._equalised import equalised
 from draftproof.verifiers._layer_classes import class_outcomes, class_step
 from draftproof.verifiers._layer_outcomes import race_outcomes
@@ -55,7 +57,7 @@ def race_of(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> Ra
 
 @dataclass(frozen=True)
 class LayerTransport:
-    """See the module. Any tree whose nodes have i.i.d. children, their number a function of the drafts above."""
+    """See the module. Any tree whose nodes have independent children, their number a function of the drafts above."""
 
     #: Vocabularies up to this size have a weight for every token, larger ones a weight for every class of tokens.
     most_tokens: ClassVar[int] = CLASSES
@@ -64,7 +66,7 @@ class LayerTransport:
         name="layer_transport",
         title="Layer transport: the joint transport of a layer, equalised",
         source=None,
-        needs=Draws.INDEPENDENT_SIBLINGS,
+        needs=Draws.INDEPENDENT_BRANCHES,
     )
 
     #: Step 2; see `race_of`.
@@ -77,21 +79,27 @@ class LayerTransport:
     def step(self, layer: Sequence[Scored]) -> Step:
         """Steps 1 to 3 for one layer."""
         forks = [scored for scored in layer if scored.node.children]
-        branches = tuple(len(scored.node.children) for scored in forks)
+        groups = [groups_of(scored.node) for scored in forks]
+        flat = [group for here in groups for group in here]
+        branches = tuple(len(group.drafted) for group in flat)
         if sum(branches) == 1:
             return _single(forks[0])
-        if len(forks[0].node.target) > self.most_tokens:
-            return class_step(forks, branches, _class_race)
-        target_mass = joined([scored.score * scored.node.target for scored in forks])
-        draft = joined([scored.node.draft for scored in forks])
-        race, law = self.raced(target_mass, draft, branches)
-        means = minimum(target_mass, law)
         size = len(forks[0].node.target)
-        rows = {
-            scored.node.context: means[place * size : (place + 1) * size].__getitem__
-            for place, scored in enumerate(forks)
-        }
-        return Step(_selected(forks, race, means, law), rows)
+        if size > self.most_tokens:
+            return class_step(forks, groups, _class_race)
+        target_mass = [scored.score * scored.node.target for scored in forks]
+        parts = [part for mass, here in zip(target_mass, groups, strict=True) for part in divided(mass, here)]
+        race, laws = self.raced(joined(parts), joined([group.law for group in flat]), branches)
+        rows = iter(laws.reshape(len(flat), size))
+        law = [added([next(rows) for _ in here]) for here in groups]
+        means = [minimum(*pair) for pair in zip(target_mass, law, strict=True)]
+        scores = {}
+        pairs, total = selectable(race, groups, lambda _, token: token)
+        for (place, token), weight in pairs.items():
+            mean = means[place][token]
+            if mean > 0:
+                scores[*forks[place].node.context, token] = portion(mean / law[place][token], weight, total)
+        return Step(scores, {fork.node.context: mean.__getitem__ for fork, mean in zip(forks, means, strict=True)})
 
     @property
     def structure(self) -> Layered | None:
@@ -159,38 +167,13 @@ def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
     return draft.new_tensor(floats) if is_tensor(draft) else floats.astype(draft.dtype)
 
 
-def _selected(forks: Sequence[Scored], race: Race, means: Vector, law: Vector) -> dict[Context, Any]:
-    """Step 3: of the drafted pairs those of the best block, with their scores."""
-    blocks, weights = race.blocks.tolist(), race.weights.tolist()
-    pairs = [
-        (place, token)
-        for place, scored in enumerate(forks)
-        for token in dict.fromkeys(scored.node.children)
-        if weights[place][token] > 0
-    ]
-    if not pairs:
-        return {}
-    best = race.best_block(blocks[place][token] for place, token in pairs)
-    raced = {
-        (place, token): weights[place][token] * forks[place].node.children.count(token)
-        for place, token in pairs
-        if blocks[place][token] == best
-    }
-    total, size = sum(raced.values()) + race.null_weight_in(best), len(forks[0].node.target)
-    scores = {}
-    for (place, token), weight in raced.items():
-        at = place * size + token
-        if means[at] > 0:
-            scores[*forks[place].node.context, token] = portion(means[at] / law[at], weight, total)
-    return scores
-
-
 def _single(scored: Scored) -> Step:
-    """One branch: the law is `q`."""
+    """One branch: the law of the race is that of the branch."""
     node, score = scored.node, scored.score
-    means = minimum(score * node.target, node.draft)
+    (law,) = node.laws
+    means = minimum(score * node.target, law)
     context, token = node.context, node.children[0]
-    kept = child_weight(score, node.target, node.draft, token)
+    kept = child_weight(score, node.target, law, token)
     return Step({(*context, token): kept} if kept > 0 else {}, {context: means.__getitem__})
 
 

@@ -69,6 +69,7 @@ class OnArrays:
         self.context, self.children = node.context, node.children
         self.target = node.target.view(Watched)
         self.draft = None if node.draft is None else node.draft.view(Watched)
+        self.laws = (self.draft,) * len(self.children)
 
     def child(self, token: int) -> DraftNode:
         return OnArrays(self._node.child(token))
