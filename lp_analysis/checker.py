@@ -68,7 +68,9 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     sizes = [rows.vocab_size**d for d in range(depth + 1)]
     prices = _numbers("prices", fields["prices"], sizes[1:])
     shape = rows.scheme.as_dict()
-    if shape["name"] == "delayed":
+    if shape["name"] == "stratified" and "plan" in fields:
+        groups = _stratified(rows.draft.tables, **{key: shape[key] for key in ("K", "L1", "L2", "order")})
+    elif shape["name"] == "delayed":
         trunks = _trunks(rows.draft.tables, shape["L1"], depth)
         groups = [_below(i, depth, mass, [(shares, shape["K"])]) for i, (mass, shares) in enumerate(trunks)]
     elif "law" in fields:
@@ -108,10 +110,35 @@ def _below(trunk: int, depth: int, mass: Any, branches: list[tuple[list[Any], in
     return _Group([(depth, trunk * paths + path) for path in range(paths)], partial(_first_path, mass, branches))
 
 
+def _stratified(q: Any, K: int, L1: int, L2: int, order: str) -> list[_Group]:
+    """Below each trunk, the paths in a lexicographic order side by side, cut into `K` pieces of the same mass."""
+
+    def paths(depth: int, place: int) -> Iterator[int]:
+        """The places of the paths below a node, in their order."""
+        if depth == L1 + L2:
+            yield place
+            return
+        row = list(q[depth][place])
+        for token in sorted(range(len(row)), key=lambda token: -row[token] if order == "descending" else token):
+            yield from paths(depth + 1, place * len(row) + token)
+
+    groups = []
+    for trunk, (mass, shares) in enumerate(_trunks(q, L1, L1 + L2)):
+        laws, start = [[fmpq(0)] * len(shares) for _ in range(K)], fmpq(0)
+        for path in (place - trunk * len(shares) for place in paths(L1, trunk)):
+            end = start + shares[path]
+            for k, law in enumerate(laws):
+                law[path] = K * max(min(end, mass * fmpq(k + 1, K)) - max(start, mass * fmpq(k, K)), fmpq(0))
+            start = end
+        groups.append(_below(trunk, L1 + L2, mass, [(law, 1) for law in laws]))
+    return groups
+
+
 def _first_path(mass: Any, branches: list[tuple[list[Any], int]], order: list[int]) -> Iterator[tuple[int, Any]]:
     """`first` of a group below a trunk."""
     before = fmpq(0)
-    for path, *sums in zip(order, *(accumulate(shares[path] for path in order) for shares, _ in branches), strict=True):
+    below = [list(accumulate(shares[path] for path in order)) for shares, _ in branches]
+    for path, *sums in zip(order, *below, strict=True):
         now = _hit(mass, [(x, K) for x, (_, K) in zip(sums, branches, strict=True)])
         yield path, now - before
         before = now

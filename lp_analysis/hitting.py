@@ -9,12 +9,14 @@ one: those below a trunk. `G` is the number of groups, `N` that of the ends in e
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -27,11 +29,12 @@ from draftproof.lp_analysis.nodes import (
     prefix_masses,
 )
 from draftproof.simulator.arithmetic import arithmetic_of
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.vectors import positive_part
 
 #: The draft tree as its set of nodes, with its probability; each set once.
 Trees: TypeAlias = Sequence[tuple[frozenset[Context], Any]]
@@ -98,11 +101,11 @@ def probability(hitting: Hitting, nodes: Iterable[Context]) -> Any:
 
 
 @dataclass(frozen=True)
-class IidBranches:
-    """The delayed tree: a trunk of `L1` tokens, then `K` independent branches of `L2` tokens."""
+class Branches(ABC):
+    """A trunk of `L1` tokens, then `K` branches of `L2` tokens, each of law `q` if nothing is known of the others."""
 
     draft_tables: Sequence[Any]
-    scheme: Delayed
+    scheme: Delayed | Stratified
 
     @property
     def vocab_size(self) -> int:
@@ -140,9 +143,9 @@ class IidBranches:
         paths = [context_at(path, self.depth, self.vocab_size) for path in range(self.shares.size)]
         return [paths[start : start + self.shares.shape[1]] for start in range(0, len(paths), self.shares.shape[1])]
 
+    @abstractmethod
     def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
-        """`g` of the mass of the first paths."""
-        return hit_probability(np.take_along_axis(self.shares[groups], orders, axis=1).cumsum(axis=1), self.scheme.K)
+        """See `Hitting`."""
 
     def at_ends(self, values: NodeValues) -> Any:
         """See `Hitting`."""
@@ -151,6 +154,17 @@ class IidBranches:
     def through(self, law: Any) -> NodeValues:
         """See `Hitting`."""
         return from_leaves(law, self.vocab_size, self.scheme.L2)
+
+
+@dataclass(frozen=True)
+class IidBranches(Branches):
+    """The delayed tree: branches are i.i.d."""
+
+    scheme: Delayed
+
+    def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
+        """`g` of the mass of the first paths."""
+        return hit_probability(_first(self.shares[groups], orders), self.scheme.K)
 
     @property
     def floats(self) -> IidBranches:
@@ -174,6 +188,53 @@ class IidBranches:
                     nodes = _nodes(trunk, branches, self.scheme.L2, self.vocab_size)
                     listed.append((nodes, mass * _exactly([below[index][path] for path in branches], K)))
         return listed
+
+
+def _first(shares: Any, orders: Any) -> Any:
+    """The mass of the first paths of each order."""
+    return np.take_along_axis(shares, orders, axis=1).cumsum(axis=1)
+
+
+@dataclass(frozen=True)
+class StratifiedBranches(Branches):
+    """Independent branches, one from each piece of the paths: in a set of paths falls one with `1 - prod (1 - q_k)`.
+
+    laws: `q_k(path | trunk)` of each piece, shape `(K, V**L1, V**L2)`.
+    """
+
+    scheme: Stratified
+    laws: Any
+
+    @classmethod
+    def of(cls, draft_tables: Sequence[Any], scheme: Stratified) -> StratifiedBranches:
+        """The laws by the absolute bounds of pieces and paths, in exact arithmetic."""
+        shares = cls(draft_tables, scheme, None).shares
+        orders = np.arange(len(shares))[:, np.newaxis]
+        for table in draft_tables[scheme.L1 : scheme.depth]:
+            tokens = (table * (-1 if scheme.order == "descending" else 0)).argsort(axis=1, kind="stable")
+            orders = (orders[:, :, np.newaxis] * table.shape[1] + tokens[orders]).reshape(len(shares), -1)
+        orders = orders - np.arange(len(shares))[:, np.newaxis] * shares.shape[1]
+        ends = _first(shares, orders)
+        starts = ends - np.take_along_axis(shares, orders, axis=1)
+        laws = np.stack([shares * 0] * scheme.K)
+        numbers = arithmetic_of(shares)
+        for k, law in enumerate(laws):
+            first, last = (numbers.number(Fraction(bound, scheme.K)) for bound in (k, k + 1))
+            within = positive_part(np.minimum(ends, last) - np.maximum(starts, first))
+            np.put_along_axis(law, orders, within * scheme.K, axis=1)
+        return cls(draft_tables, scheme, laws)
+
+    def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
+        """By the laws of the pieces."""
+        missed = self.shares[groups] * 0 + 1
+        for law in self.laws:
+            missed = missed * (1 - _first(law[groups], orders))
+        return 1 - missed
+
+    @property
+    def floats(self) -> StratifiedBranches:
+        """The same in float64."""
+        return StratifiedBranches(as_floats(self.draft_tables), self.scheme, self.laws.astype(np.float64))
 
 
 def _exactly(masses: Sequence[Any], K: int) -> Any:
@@ -313,8 +374,20 @@ def _contexts(tree: Any, size: int, depth: int) -> set[Context]:
     return nodes
 
 
+def is_stratified(scheme: DraftScheme) -> TypeGuard[Stratified]:
+    """Whether branches are drawn apart from pieces; those of its subclass depend on one another."""
+    return type(scheme) is Stratified
+
+
+def has_closed_form(scheme: DraftScheme) -> TypeGuard[Delayed | Stratified]:
+    """Whether the chances are computed without a list of trees."""
+    return isinstance(scheme, Delayed) or is_stratified(scheme)
+
+
 def hitting_of(draft_tables: Sequence[Any], scheme: DraftScheme) -> Hitting:
-    """A scheme in the arithmetic of the tables: delayed trees by their branches, others by the list of their trees."""
+    """A scheme in the arithmetic of the tables, which are exact."""
     if isinstance(scheme, Delayed):
         return IidBranches(draft_tables, scheme)
+    if is_stratified(scheme):
+        return StratifiedBranches.of(draft_tables, scheme)
     return ListedTrees.of(TableProcess(draft_tables, "draft"), scheme)

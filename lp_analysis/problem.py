@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from draftproof.lp_analysis.hitting import Hitting, IidBranches, hitting_of
+from draftproof.lp_analysis.hitting import Hitting, IidBranches, has_closed_form, hitting_of
 from draftproof.lp_analysis.nodes import as_floats
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -82,7 +82,7 @@ def assert_size(vocab_size: int, scheme: DraftScheme) -> None:
         raise TooLarge(
             f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_PATHS:,}; use a smaller vocabulary or tree"
         )
-    if isinstance(scheme, Delayed) and scheme.K > 1 and context_count(vocab_size, scheme.L1) > MOST_TRUNKS:
+    if has_closed_form(scheme) and scheme.K > 1 and context_count(vocab_size, scheme.L1) > MOST_TRUNKS:
         raise TooLarge(
             f"V^L1 = {vocab_size}^{scheme.L1} trunks are more than {MOST_TRUNKS}; use a shorter trunk or a smaller V"
         )

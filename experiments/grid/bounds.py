@@ -13,7 +13,7 @@ from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick
 from draftproof.lp_analysis import Optimum, optimum
-from draftproof.lp_analysis.hitting import listed_draws
+from draftproof.lp_analysis.hitting import has_closed_form, listed_draws
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
@@ -126,7 +126,7 @@ def expected_seconds(vocab_size: int, scheme: DraftScheme, draft: TokenProcess) 
         return 0.05
     paths = context_count(vocab_size, scheme.depth)
     solver = next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
-    return solver if isinstance(scheme, Delayed) else solver + _LISTED * listed_draws(scheme, draft)
+    return solver if has_closed_form(scheme) else solver + _LISTED * listed_draws(scheme, draft)
 
 
 def is_quick(draft: TokenProcess, scheme: DraftScheme) -> bool:
