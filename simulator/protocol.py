@@ -109,18 +109,25 @@ class Draws(Flag):
 
     #: The first path is drawn from `q`, token by token, for whoever does not look at `DraftNode.laws`.
     FIRST_PATH_FROM_Q = auto()
+    #: Given what trees tell of pieces, the first child of every node is drawn from the first of `DraftNode.laws`.
+    FIRST_CHILD_FROM_LAWS = auto()
     #: The first child of every node is drawn from `q`.
     _EVERY_NODE = auto()
-    FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q
+    FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q | FIRST_CHILD_FROM_LAWS
     #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.
     _IN_TURN = auto()
     SIBLINGS_IN_TURN = _IN_TURN | FIRST_CHILD_FROM_Q
-    #: The same, never uniformly.
+    #: Given what trees tell of pieces, siblings are drawn one after the other, each from its entry of `DraftNode.laws`
+    #: or from what is left of that.
+    _FROM_LAWS = auto()
+    SIBLINGS_FROM_LAWS = _FROM_LAWS | FIRST_CHILD_FROM_LAWS
+    #: Later siblings are drawn one after the other: from `q` or from what is left, never uniformly.
     _NEVER_UNIFORM = auto()
-    SIBLINGS_FROM_Q = _NEVER_UNIFORM | SIBLINGS_IN_TURN
+    SIBLINGS_FROM_Q = _NEVER_UNIFORM | SIBLINGS_IN_TURN | SIBLINGS_FROM_LAWS
     #: Given what trees tell of pieces, siblings are independent, each from its entry of `DraftNode.laws`, repetitions
     #: kept: whatever was drafted above them, beside them and on other paths.
-    INDEPENDENT_BRANCHES = auto()
+    _INDEPENDENT = auto()
+    INDEPENDENT_BRANCHES = _INDEPENDENT | SIBLINGS_FROM_LAWS
     #: Siblings are i.i.d. from `q`, repetitions kept.
     _REPEATED = auto()
     INDEPENDENT_SIBLINGS = _REPEATED | SIBLINGS_FROM_Q | INDEPENDENT_BRANCHES

@@ -10,17 +10,29 @@ from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 
 #: `solve(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
-NextToken = Callable[[Vector, Vector, tuple[int, ...], Coin], int]
+NextToken = Callable[[Vector, Any, tuple[int, ...], Coin], int]
 
 
-def walk(root: DraftNode, coin: Coin, next_token: NextToken) -> Verdict:
+def draft_of(node: DraftNode) -> Vector:
+    """The row `q`."""
+    return node.draft
+
+
+def laws_of(node: DraftNode) -> tuple[Vector, ...]:
+    """The law of each draft."""
+    return node.laws
+
+
+def walk(
+    root: DraftNode, coin: Coin, next_token: NextToken, drawn_from: Callable[[DraftNode], Any] = draft_of
+) -> Verdict:
     """Go down the tree while the next token is a drafted one; the first that is not is the correction.
 
-    At a leaf the correction is drawn from `p`.
+    At a leaf the correction is drawn from `p`. drawn_from: what `next_token` gets as `q`.
     """
     node = root
     while node.children:
-        token = next_token(node.target, node.draft, node.children, coin)
+        token = next_token(node.target, drawn_from(node), node.children, coin)
         if token not in node.children:
             return Verdict(node.context, token)
         node = node.child(token)

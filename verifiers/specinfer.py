@@ -5,7 +5,8 @@
 2. On rejection set `p` to normalised `(p - q)+` and drop that one occurrence.
 3. When none is left draw from `p`.
 
-The token has law `p` when the drafts are i.i.d. from `q`: a round accepts the mass `min(p, q)` of its current target.
+The token has law `p` when the drafts are independent: a round accepts the mass `min(p, q)` of its current target. Where
+drafts have laws of their own, as `DraftNode.laws` tells, that of the draft stands for `q`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from draftproof.simulator.vectors import (
     times,
     token_by_token,
 )
-from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import acceptance_rate, laws_of, walk
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class SpecInfer:
         name="specinfer",
         title="Multi-step speculative sampling (SpecInfer)",
         source=Source("miao2024specinfer", "algorithm 2"),
-        needs=Draws.INDEPENDENT_SIBLINGS,
+        needs=Draws.INDEPENDENT_BRANCHES,
         exchangeable=True,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token)
+        return walk(root, coin, _next_token, laws_of)
 
     acceptance_rate = acceptance_rate
 
@@ -108,10 +109,10 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     return missed * p, taken
 
 
-def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    remaining = list(drafted)
+def _next_token(p: Vector, laws: tuple[Vector, ...], drafted: tuple[int, ...], coin: Coin) -> int:
+    remaining = list(zip(drafted, laws, strict=True))
     while remaining:
-        token = remaining.pop(coin.choose([1] * len(remaining)))
+        token, q = remaining.pop(coin.choose([1] * len(remaining)))
         if coin.flip(acceptance(p, q, token)):
             return token
         p = residual(p, q)

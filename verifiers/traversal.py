@@ -7,12 +7,16 @@
    (unchanged where `s = 0`), `w` becomes `s/(s + 1 - w)`, and `q` loses the token and is renormalised.
 4. Recompute the weights below the parent; a parent without children has become a leaf.
 
-For one path this is block verification. The tree may hold i.i.d. paths or drafts without replacement.
+For one path this is block verification. The tree may hold i.i.d. paths or drafts without replacement. Where drafts
+have laws of their own, as `DraftNode.laws` tells, the law of the next child, without all rejected tokens, stands for
+`q`: given which children were rejected, the first of the other drafts has it, and `p` after a rejection does not depend
+on the rejected token.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
@@ -29,7 +33,7 @@ class Traversal:
         name="traversal",
         title="Traversal verification",
         source=Source("weng2025traversal", "traversal verification"),
-        needs=Draws.SIBLINGS_FROM_Q,
+        needs=Draws.SIBLINGS_FROM_LAWS,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -53,8 +57,12 @@ def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vect
 
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:
     """Accept a node of this subtree, or None if all of it is rejected; `weight` is that of its top node."""
-    p, q = node.target, node.draft
-    for token in dict.fromkeys(node.children):
+    p, law, q = node.target, None, None
+    tokens = list(dict.fromkeys(node.children))
+    for place, token in enumerate(tokens):
+        own = node.laws[node.children.index(token)]
+        if own is not law:
+            law, q = own, reduce(without, tokens[:place], own)
         verdict = _visit(node.child(token), child_weight(weight, p, q, token), coin)
         if verdict is not None:
             return verdict

@@ -83,7 +83,7 @@ class TreeEfficiency:
 
     A verifier with `branch` costs one step a node: the sum over nodes of the product of branching probabilities. So
     does one from leaf to root: that a subtree is rejected is all that the next sibling needs to know. Any other is run
-    on all outcomes of its coin.
+    on all outcomes of its coin, and so is every verifier on a tree whose branches have laws of their own.
     """
 
     verifier: Verifier
@@ -92,6 +92,8 @@ class TreeEfficiency:
     def of(self, root: DraftNode) -> Any:
         """The mean on the tree under `root`, in the arithmetic of its rows."""
         branch, structure = branch_of(self.verifier), offered(self.verifier)
+        if _has_own_laws(root):
+            return tree_efficiency_by_coins(self.verifier, root)
         if branch is not None:
             return self._by_products(branch, root)
         if isinstance(structure, LeafToRoot):
@@ -139,3 +141,9 @@ class TreeEfficiency:
             self._laws[key] = entered, structure.reject(own, p, q, token)
         laws: tuple[Any, tuple[Vector, Vector, Any]] = self._laws[key]
         return laws
+
+
+def _has_own_laws(node: DraftNode) -> bool:
+    """Whether a branch has another law than `q` at a node."""
+    own = any(law is not node.draft for law in node.laws)
+    return own or any(_has_own_laws(node.child(token)) for token in dict.fromkeys(node.children))

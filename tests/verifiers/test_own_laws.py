@@ -5,9 +5,9 @@ import pytest
 from draftproof.simulator import Instance, check
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.user_scheme import UserScheme
-from draftproof.simulator.protocol import Draws, Verifier
+from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
-from draftproof.verifiers import STANDALONE, make
+from draftproof.verifiers import make
 from tests.verifiers.stratified import Pieces
 from tests.verifiers.test_layer_classes import InClasses
 from tests.verifiers.test_layers import RandomRace
@@ -16,8 +16,8 @@ from tests.verifiers.test_layers import RandomRace
 SHAPES = ((2, 2, 0, 2), (3, 2, 0, 1), (3, 3, 0, 1), (2, 2, 1, 1), (2, 3, 0, 1))
 #: The shapes of the long check.
 MANY = (*SHAPES, (2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1))
-#: All that need independent branches and no more.
-NAMES = [name for name in STANDALONE if make(name).card.needs == Draws.INDEPENDENT_BRANCHES]
+#: All that read the laws of their own.
+NAMES = ("specinfer", "block_tree", "traversal", "layer_transport")
 
 
 def deviation(verifier: Verifier, instance: Instance, shape: tuple[int, ...], by_node: bool) -> object:
@@ -69,7 +69,7 @@ class BlindNode:
         return BlindNode(self._node.child(token))
 
 
-@pytest.mark.parametrize("name", [*NAMES, "spectr", "khisti", "optimal_transport"])
+@pytest.mark.parametrize("name", [*NAMES, "naive_tree", "spectr", "khisti", "optimal_transport"])
 def test_who_takes_the_branches_for_identical_is_refuted(name: str) -> None:
     instances = conformance_instances((2, 2, 0, 2), 8)
     assert any(deviation(Blind(make(name)), instance, (2, 2, 0, 2), False) for instance in instances)

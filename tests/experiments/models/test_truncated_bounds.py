@@ -178,6 +178,10 @@ class Node:
     children: tuple[int, ...] = ()
     below: "dict[int, Node]" = field(default_factory=dict)
 
+    @property
+    def laws(self) -> tuple[Any, ...]:
+        return (self.draft,) * len(self.children)
+
     def child(self, token: int) -> "Node":
         return self.below[token]
 

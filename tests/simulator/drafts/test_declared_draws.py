@@ -147,6 +147,23 @@ def independent_branches(trees: dict[Any, Fraction], instance: Instance) -> bool
     )
 
 
+def from_laws(trees: dict[Any, Fraction], most: int) -> bool:
+    """Each of the first drafts of a node has its told law, or what is left of it, given those before."""
+    found: dict[Any, dict[int, Fraction]] = {}
+    for tree, mass in trees.items():
+        for context, drafts in tree:
+            for place, (token, law) in enumerate(drafts[:most]):
+                here = found.setdefault((context, drafts[:place], law), {})
+                here[token] = here.get(token, Fraction(0)) + mass
+    return all(
+        any(
+            all(shares.get(x, Fraction(0)) * sum(left) == sum(shares.values()) * mass for x, mass in enumerate(left))
+            for left in (law, [0 if x in dict(before) else mass for x, mass in enumerate(law)])
+        )
+        for (_, before, law), shares in found.items()
+    )
+
+
 def distinct(trees: dict[Any, Fraction], instance: Instance) -> bool:
     return all(len(set(tokens)) == len(tokens) for tree in trees for _, tokens in tree)
 
@@ -185,6 +202,8 @@ def fixed_lengths(trees: dict[Any, Fraction], instance: Instance) -> bool:
 FACTS: dict[Draws, Holds] = {
     Draws.FIRST_PATH_FROM_Q: first_path_from_q,
     Draws.FIRST_CHILD_FROM_Q: first_child_from_q,
+    Draws.FIRST_CHILD_FROM_LAWS: lambda trees, instance: from_laws(trees, 1),
+    Draws.SIBLINGS_FROM_LAWS: lambda trees, instance: from_laws(trees, len(trees)),
     Draws.SIBLINGS_IN_TURN: lambda trees, instance: in_turn(trees, instance, or_uniform),
     Draws.SIBLINGS_FROM_Q: lambda trees, instance: in_turn(trees, instance, from_q),
     Draws.INDEPENDENT_BRANCHES: independent_branches,
@@ -199,7 +218,7 @@ FACTS: dict[Draws, Holds] = {
 
 
 #: Facts about trees with the laws that they tell.
-TOLD = {Draws.INDEPENDENT_BRANCHES}
+TOLD = {Draws.FIRST_CHILD_FROM_LAWS, Draws.SIBLINGS_FROM_LAWS, Draws.INDEPENDENT_BRANCHES}
 
 
 @pytest.mark.parametrize("name", SCHEMES)
