@@ -101,7 +101,9 @@ def one_hot(like: Vector, token: int) -> Vector:
 
 def acceptances(p: Vector, q: Vector, token: int) -> Any:
     """`acceptance` for many instances at once, as a column: shape `(n.., 1)`."""
-    return (minimum(p, q) / (q + (q <= 0)))[..., token : token + 1]
+    p, q = p[..., token : token + 1], q[..., token : token + 1]
+    nothing = q <= 0
+    return (minimum(p, q) + nothing * (p > 0)) / (q + nothing)
 
 
 def stacked(function: Callable[..., Any], *vectors: Vector) -> Any:
@@ -129,8 +131,14 @@ def without(q: Vector, token: int) -> Vector:
 
 
 def acceptance(p: Vector, q: Vector, token: int) -> Any:
-    """`min(1, p/q)` at a drafted token, where `q > 0`."""
-    return p[token] / q[token] if p[token] < q[token] else 1
+    """`min(1, p/q)` at a drafted token; where `q = 0` it is 1 if `p > 0`, else 0.
+
+    A drafted token has `q = 0` only where a verifier is told another q. Engines that accept where `u < p/q`, as
+    transformers, then accept it, too, except that `0/0` is no number and accepts nothing.
+    """
+    if p[token] < q[token]:
+        return p[token] / q[token]
+    return 1 if p[token] > 0 else 0
 
 
 def minimum(a: Vector, b: Vector) -> Vector:

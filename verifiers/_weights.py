@@ -12,13 +12,15 @@ from draftproof.simulator.vectors import minimum, normalised, positive_part, res
 
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
-    """`min(1, w p(x)/q(x))` at a drafted token, where `q > 0`."""
+    """`min(1, w p(x)/q(x))` at a drafted token; as `capped` where `q = 0`."""
     return capped(weight * p[token], q[token])
 
 
 def capped(target: Any, mass: Any) -> Any:
-    """`min(1, target / mass)` of a drafted token, where `mass > 0`."""
-    return target / mass if target < mass else 1
+    """`min(1, target / mass)` of a drafted token; as `acceptance`, where `mass = 0` it is 1 if `target > 0`, else 0."""
+    if target < mass:
+        return target / mass
+    return 1 if target > 0 else 0
 
 
 def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:
@@ -45,8 +47,9 @@ def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
 
 
 def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:
-    """`child_weight` for every token of many nodes: weight `(n.., 1)`, result `(n.., V)`, 0 where `q = 0`."""
-    return minimum(weight * p, q) / (q + (q <= 0))
+    """`child_weight` for every token of many nodes: weight `(n.., 1)`, result `(n.., V)`."""
+    weighted, nothing = weight * p, q <= 0
+    return (minimum(weighted, q) + nothing * (weighted > 0)) / (q + nothing)
 
 
 def at_rejection(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:

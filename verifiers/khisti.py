@@ -159,5 +159,6 @@ def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     winner, law = winner_and_law(p, q, drafted)
-    passed = winner * (p - positive_part(p - law)) / (law + (law <= 0))
+    nothing = law <= 0  # as in `acceptance`
+    passed = winner * (p - positive_part(p - law) + nothing * (p > 0)) / (law + nothing)
     return passed + (1 - passed.sum()) * residual(p, law)

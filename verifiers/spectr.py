@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import (
+    acceptance,
     acceptances,
     layers,
     minimum,
@@ -75,7 +76,7 @@ def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     law: Any = 0
     left: Any = 1
     for token in drafted:
-        accepted = acceptances(scaled, q, token)
+        accepted = acceptances(scaled + p * (q <= 0), q, token)
         law = law + left * accepted * one_hot(p, token)
         left = left * (1 - accepted)
     return law + left * rest
@@ -140,6 +141,6 @@ def _next_token(
 ) -> int:
     scaled, rest, _ = node(p, q, len(drafted))
     for token in drafted:
-        if coin.flip(scaled[token] / q[token]):
+        if coin.flip(acceptance(scaled if q[token] > 0 else p, q, token)):
             return token
     return coin.choose(rest)

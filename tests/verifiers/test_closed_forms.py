@@ -1,7 +1,7 @@
 """Closed forms of top-down verifiers equal enumeration exactly; torch equals numpy; so does the estimator."""
 
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 import numpy as np
 import pytest
@@ -11,7 +11,9 @@ from draftproof.simulator import CallableProcess, Delayed, check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import DySpec, Greedy, Topology, WithoutReplacement
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
 from draftproof.simulator.structures import branch_of
@@ -65,6 +67,32 @@ def test_branching_probabilities_equal_enumeration(name, k):
                 ).items():
                     found[(*accepted, token)[0]] += mass
                 assert law.tolist() == found.tolist()
+
+
+ZEROS = [["1/2", "1/2", "0"], ["0", "1/3", "2/3"], ["1", "0", "0"], ["1/4", "1/4", "1/2"], ["0", "0", "1"]]
+#: Its plan has no sets of drafts that q never draws.
+PLANNED = {"optimal_transport"}
+
+
+@pytest.mark.parametrize("name", sorted({*TOP_DOWN, *OTHERS, "traversal"} - PLANNED))
+def test_drafts_with_a_told_q_of_zero_are_judged_alike_by_formulas_and_by_verify(name):
+    verifier = make(name)
+    for target, draft in product(ZEROS, ZEROS):
+        p, q = (MarkovProcess(RATIONAL.vector([row] * 3), (0,), "rows") for row in (target, draft))
+        for drafts in ([(0,)], [(2,)], [(0,), (1,)], [(2,), (0,)], [(2,), (2,)], [(0, 2), (1, 0)]):
+            tree = DraftTree.from_paths((), drafts)
+            assert tree_efficiency(verifier, tree.root(p, q)) == tree_efficiency_by_coins(verifier, tree.root(p, q))
+            for (accepted, token), mass in verdicts(verifier, tree, p, q, RATIONAL).items():
+                assert not mass or all(p.row(())[each] for each in (*accepted, token))
+
+
+@pytest.mark.parametrize("name", ["naive", "block", "specinfer", "naive_tree", "spectr", "khisti", "traversal"])
+def test_a_draft_with_a_told_q_of_zero_is_accepted_where_p_is_above_zero(name):
+    p = MarkovProcess(RATIONAL.vector([["1/4", "0", "3/4"]] * 3), (0,), "p")
+    q = MarkovProcess(RATIONAL.vector([["0", "0", "1"]] * 3), (0,), "q")
+    for token, depth in ((0, 1), (1, 0)):
+        found = verdicts(make(name), DraftTree.from_paths((), [(token,)]), p, q, RATIONAL)
+        assert {len(accepted) for (accepted, _), mass in found.items() if mass} == {depth}
 
 
 @pytest.mark.parametrize("name", TOP_DOWN)
