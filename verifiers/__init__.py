@@ -30,8 +30,16 @@ from draftproof.verifiers.layer_greedy import LayerGreedy
 from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.layer_verification import LayerVerification
 from draftproof.verifiers.layer_without_replacement import LayerWithoutReplacement
+from draftproof.verifiers.lossy.cactus import Cactus
+from draftproof.verifiers.lossy.cascade import Cascade
 from draftproof.verifiers.lossy.ensemble import Ensemble
+from draftproof.verifiers.lossy.eta import Eta
+from draftproof.verifiers.lossy.fuzzy import Fuzzy
+from draftproof.verifiers.lossy.lenience import Lenience
+from draftproof.verifiers.lossy.mentored import Mentored
 from draftproof.verifiers.lossy.threshold import Threshold
+from draftproof.verifiers.lossy.toward import Toward
+from draftproof.verifiers.lossy.truncation import Truncation
 from draftproof.verifiers.lossy.typical import Typical
 from draftproof.verifiers.mixed_order import MixedOrder
 from draftproof.verifiers.naive import Naive
@@ -83,6 +91,14 @@ _ZOO: tuple[Any, ...] = (
     Ensemble,
     Typical,
     Threshold,
+    Lenience,
+    Truncation,
+    Eta,
+    Cactus,
+    Fuzzy,
+    Mentored,
+    Cascade,
+    Toward,
 )
 
 
@@ -122,5 +138,19 @@ def make(name: str, **parameters: Any) -> Verifier:
         raise InvalidInput(
             f"{name} cannot be made from its name: it is made for one instance and needs {' and '.join(missing)}"
         )
-    verifier: Verifier = entry(**parameters) if isinstance(entry, type) else entry
+    inside = getattr(entry, "verifiers", ())
+    given = {
+        key: _named(value) if key in inside and isinstance(value, str) else value for key, value in parameters.items()
+    }
+    verifier: Verifier = entry(**given) if isinstance(entry, type) else entry
     return verifier
+
+
+def _named(text: str) -> Verifier:
+    """The verifier of `NAME` or `NAME:key=value,..`, which is a parameter of another one."""
+    name, _, rest = text.partition(":")
+    parts = [part.partition("=") for part in rest.split(",") if part]
+    for key, equals, _ in parts:
+        if not equals:
+            raise InvalidInput(f"{key!r} in {text!r} is no parameter; write {name}:key=value")
+    return make(name, **{key.strip(): value.strip() for key, _, value in parts})

@@ -89,6 +89,33 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Fu, Jiang, Chen, Fan, Geng, Yang. Fast large language model collaborative decoding via speculation. "
             "ICML 2025, arXiv:2502.01662."
         ),
+        "narasimhan2025faster": (
+            "Narasimhan, Jitkrittum, Rawat, Kim, Gupta, Menon, Kumar. Faster cascades via speculative decoding. "
+            "ICLR 2025, arXiv:2405.19261."
+        ),
+        "hao2026cactus": (
+            "Hao, Mou. Cactus: accelerating auto-regressive decoding with constrained acceptance speculative sampling. "
+            "ICLR 2026, arXiv:2604.04987."
+        ),
+        "holsman2025fuzzy": (
+            "Holsman, Huang, Dhingra. Fuzzy speculative decoding for a tunable accuracy-runtime tradeoff. Findings of "
+            "ACL 2025, arXiv:2502.20704."
+        ),
+        "tranthien2023optimal": (
+            "Tran-Thien. An optimal lossy variant of speculative decoding. 2023, a post on huggingface.co/blog."
+        ),
+        "holtzman2020curious": (
+            "Holtzman, Buys, Du, Forbes, Choi. The curious case of neural text degeneration. ICLR 2020, "
+            "arXiv:1904.09751."
+        ),
+        "nguyen2025turning": (
+            "Nguyen, Baker, Neo, Roush, Kirsch, Shwartz-Ziv. Turning up the heat: min-p sampling for creative and "
+            "coherent LLM outputs. ICLR 2025, arXiv:2407.01082."
+        ),
+        "hewitt2022truncation": (
+            "Hewitt, Manning, Liang. Truncation sampling as language model desmoothing. Findings of EMNLP 2022, "
+            "arXiv:2210.15191."
+        ),
         "border1991implementation": (
             "Border. Implementation of reduced form auctions: a geometric approach. Econometrica 59(4), 1991."
         ),

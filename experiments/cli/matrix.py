@@ -263,7 +263,9 @@ def _shown(row: Row, column: Column) -> Text:
 
 @with_groups()
 def matrix(
-    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")] = None,
+    chosen: Annotated[
+        list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all, of lossy ones those of engines.")
+    ] = None,
     *,
     given: Given,
     instances: Annotated[

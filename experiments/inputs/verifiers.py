@@ -33,6 +33,13 @@ from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
 #: Certified gap of the plans.
 GAP = 1e-6
+#: Those shown where none is named: all but `optimum`, which is planned for one instance and tree, and but the declared
+#: lossy ones that no serving engine has.
+USUAL = tuple(
+    name
+    for name in verifiers.STANDALONE
+    if name in ("ensemble", "typical", "threshold") or verifiers.REGISTRY[name].card.status != "declared lossy"
+)
 
 
 @dataclass(frozen=True)
@@ -195,8 +202,8 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def _value(text: str) -> Fraction | str:
-    """A number, or the name of a choice."""
-    return text if text.isidentifier() else parse_fraction(text)
+    """A number, or the name of a choice, of a verifier with a parameter too (`ensemble:w=1/2`)."""
+    return text if text.partition(":")[0].isidentifier() else parse_fraction(text)
 
 
 def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:
@@ -284,11 +291,11 @@ def _from_file(spec: str) -> Verifier:
 
 
 def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
-    """The verifiers with these texts, or all of the registry but `optimum`, which is planned for one instance and tree.
+    """The verifiers with these texts, or those of the registry that `USUAL` says.
 
     Raises `InvalidInput` for two with the same label.
     """
-    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else verifiers.STANDALONE)]
+    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else USUAL)]
     for one, other in combinations(named, 2):
         if one.label == other.label:
             raise InvalidInput(f"{one.spec} and {other.spec} are both called {one.label!r}; rename one card")

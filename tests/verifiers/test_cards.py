@@ -230,7 +230,7 @@ def test_entries_are_factories_exactly_when_they_have_parameters(name: str) -> N
 #: Values tried for a parameter; each verifier refuses those that make no sense for it.
 VALUES: tuple[Any, ...] = (
     *(Fraction(0), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1)),
-    *("specinfer", "khisti", "optimal_transport"),
+    *("specinfer", "khisti", "optimal_transport", "lenience", "cascade"),
 )
 
 

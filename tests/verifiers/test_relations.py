@@ -169,7 +169,10 @@ def test_one_path_is_one_path_however_it_is_split(name):
 @pytest.mark.parametrize("name", list(STANDALONE))
 def test_without_drafts_the_block_is_one_token_from_the_target(name):
     for instance in case_instances((3, Delayed(1, 0, 0)), 4):
-        assert laws(name, instance, Delayed(1, 0, 0)) == [[instance.target.row(()).tolist()]]
+        row = instance.target.row(())
+        own = getattr(make(name), "surrogate", lambda p, q: p)(row, None)  # some truncate this row, too
+        assert (own.tolist() == row.tolist()) or name in ("truncation", "eta")
+        assert laws(name, instance, Delayed(1, 0, 0)) == [[own.tolist()]]
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 0, 3), (3, 1, 0, 2), (2, 2, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2)], ids=str)

@@ -58,6 +58,10 @@ class Ensemble:
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
 
+    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
+        """`v`, the law of the next token, shape `(n.., V)`; `p` where `q` is None."""
+        return p if q is None else q + (p - q) * self.w.numerator / self.w.denominator
+
     @property
     def structure(self) -> TopDown:
         return TopDown(child_law=partial(_child_law, self.w))

@@ -16,10 +16,10 @@ from draftproof.experiments.grid import figures as picture
 from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, highlighted
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.inputs.sources import FamilyProblem
-from draftproof.experiments.inputs.verifiers import Settings, find_verifier
+from draftproof.experiments.inputs.verifiers import USUAL, Settings, find_verifier
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.instances import processes
-from draftproof.verifiers import REGISTRY, STANDALONE
+from draftproof.verifiers import REGISTRY
 
 TOPICS = Path(__file__).parents[2] / "data" / "topics.json"
 #: Exact block efficiency on (K, L1, L2) = (2, 1, 2). Source: the enumerating engine, rationals, tests/data/topics.json.
@@ -63,9 +63,9 @@ def test_rows_of_a_verifier_that_ranks_quotients_are_exact_where_rounding_would_
 def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):
     """Whoever is for other trees is left out by name; asked for by name it is judged, or it refuses."""
     ran = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-")
-    cards = {name: REGISTRY[name].card for name in STANDALONE}
+    cards = {name: REGISTRY[name].card for name in USUAL}
     elsewhere = {"greedy_multi_draft", "layer_greedy", "layer_without_replacement", "spechub"}
-    assert [row["verifier"] for row in ran.json["rows"]] == [name for name in STANDALONE if name not in elsewhere]
+    assert [row["verifier"] for row in ran.json["rows"]] == [name for name in USUAL if name not in elsewhere]
     refuted = {row["verifier"] for row in ran.json["rows"] if not row["lossless"]}
     assert refuted == {name for name, card in cards.items() if card.control or not lossless_for(card)}
     assert all(f"{name} is not for trees of delayed(K=3, L1=0, L2=2): left out" in ran.err for name in elsewhere)

@@ -63,6 +63,14 @@ STRUCTURES = {
     "ensemble": "top-down",
     "typical": None,
     "threshold": "top-down",
+    "lenience": "top-down",
+    "truncation": None,
+    "eta": None,
+    "cactus": "top-down",
+    "fuzzy": "top-down",
+    "mentored": "top-down",
+    "cascade": "top-down",
+    "toward": None,
 }
 #: Those of them that can be made without an instance.
 OFFERING = [name for name in verifiers.STANDALONE if STRUCTURES[name]]
