@@ -182,6 +182,7 @@ class _Path:
     def __init__(self, node: DraftNode) -> None:
         self._node = node
         self.context, self.target, self.draft, self.children = node.context, node.target, node.draft, node.children[:1]
+        self.laws = node.laws[:1]
 
     def child(self, token: int) -> "_Path":
         return _Path(self._node.child(token))
