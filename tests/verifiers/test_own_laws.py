@@ -1,13 +1,23 @@
 """Verifiers on branches that are independent but not identically distributed."""
 
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
 import pytest
 
-from draftproof.simulator import Instance, check
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator import CallableProcess, Instance, SamplingCoin, TableProcess, Verdict, block_law, check
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Delayed, Stratified
+from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.drafts.user_scheme import UserScheme
+from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import make
+from draftproof.verifiers._layers import Scored
 from tests.verifiers.stratified import Pieces
 from tests.verifiers.test_layer_classes import InClasses
 from tests.verifiers.test_layers import RandomRace
@@ -16,6 +26,8 @@ from tests.verifiers.test_layers import RandomRace
 SHAPES = ((2, 2, 0, 2), (3, 2, 0, 1), (3, 3, 0, 1), (2, 2, 1, 1), (2, 3, 0, 1))
 #: The shapes of the long check.
 MANY = (*SHAPES, (2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1))
+#: Sums of a few products of numbers of at most 1, and the error of the integral.
+ROUNDING = 1e-11
 #: All that read the laws of their own.
 NAMES = ("specinfer", "block_tree", "traversal", "layer_transport")
 
@@ -47,6 +59,63 @@ def test_any_race_and_any_classes_are_lossless(shape: tuple[int, ...]) -> None:
     for number, instance in enumerate(conformance_instances(shape, 4)):
         for verifier in (RandomRace(number), InClasses()):
             assert deviation(verifier, instance, shape, False) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_law_in_floats_is_the_rational_one(name: str) -> None:
+    for instance in conformance_instances((3, 2, 0, 2), 2):
+        exact, floats = (
+            block_law(make(name), instance.target, instance.draft, Stratified(2, 0, 2), arithmetic, engine="enumerate")
+            for arithmetic in ("rational", "float64")
+        )
+        for ours, theirs in zip(exact.correction, floats.correction, strict=True):
+            assert abs(ours.astype(np.float64) - theirs).max() <= FLOAT64.tolerance
+
+
+@pytest.mark.parametrize("size", [3, 36])
+@pytest.mark.parametrize("name", NAMES)
+def test_tensors_give_the_law_of_numpy_rows(name: str, size: int) -> None:
+    torch = pytest.importorskip("torch")
+    instance = FAMILIES["dirichlet"].instance(size, 2, np.random.default_rng(4), 2**16)
+    floats = Instance.of(instance.target, instance.draft, 2, FLOAT64)
+    tree = Stratified(3, 0, 2).draw(floats.draft, SamplingCoin(np.random.default_rng(1)))
+
+    def law(rows: Callable[[Any], Any]) -> dict[Verdict, float]:
+        root = tree.root(*(TableProcess([rows(t) for t in side.tables]) for side in (floats.target, floats.draft)))
+        masses: dict[Verdict, float] = {}
+        for verdict, mass in outcomes(lambda coin: make(name).verify(root, coin), FLOAT64):
+            masses[verdict] = masses.get(verdict, 0.0) + float(mass)
+        return masses
+
+    ours, theirs = law(lambda table: table), law(torch.tensor)
+    assert len(ours) >= size
+    assert all(abs(ours.get(verdict, 0) - theirs.get(verdict, 0)) <= ROUNDING for verdict in {*ours, *theirs})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_real_vocabulary_is_verified(name: str) -> None:
+    size, scheme = 20_000, Stratified(4, 0, 3)
+    rows = cache(lambda which, context: np.random.default_rng((which, *context)).dirichlet(np.full(size, 0.05)))
+    target, draft = (CallableProcess(size, partial(rows, which)) for which in range(2))
+    for seed in range(3):
+        coin = SamplingCoin(np.random.default_rng(seed))
+        tree = scheme.draw(draft, coin)
+        verdict = make(name).verify(tree.root(target, draft), coin)
+        assert verdict.accepted in tree
+        assert target.row(verdict.accepted)[verdict.correction] > 0
+
+
+def test_the_classes_of_groups_have_a_law_that_sums_to_one() -> None:
+    size = 5_000
+    p, q = (np.random.default_rng(seed).dirichlet(np.full(size, 0.1)) for seed in range(2))
+    target, draft = TableProcess([p[None]]), TableProcess([q[None]])
+    root = Stratified(4, 0, 1).draw(draft, SamplingCoin(np.random.default_rng(0))).root(target, draft)
+    (mean,) = make("layer_transport").step([Scored(root, 1.0)]).means.values()
+    iid = DraftTree(dict.fromkeys([()], root.children)).root(target, draft)
+    (other,) = make("layer_transport").step([Scored(iid, 1.0)]).means.values()
+    met, before = mean(slice(None)), other(slice(None))
+    assert (met <= p + ROUNDING).all()
+    assert before.sum() < met.sum() <= 1 + ROUNDING
 
 
 class Blind:
