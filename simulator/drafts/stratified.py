@@ -8,11 +8,11 @@ are shuffled, so each of them has law `q`. Stratified branches meet a set of pat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial, prod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -67,14 +67,25 @@ class Stratified(Adapting):
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, level by level; it tells the piece of each branch."""
+        steps, rows = self.steps(coin), None
+        while True:
+            try:
+                paths = steps.send(rows)
+            except StopIteration as drawn:
+                tree: DraftTree = drawn.value
+                return tree
+            prefetch(draft, list(dict.fromkeys(paths)))
+            rows = [draft.row(path) for path in paths]
+
+    def steps(self, coin: Coin) -> Generator[list[Context], Any, DraftTree]:
+        """The same tree for whoever has the rows: asks for those after each path of a level, and is sent them."""
         paths: list[Context] = [()]
         pieces = below = [Interval()]
         for depth in range(self.depth):
             if depth == self.L1:
                 paths = paths * self.K
                 pieces = below = self._shuffled(coin)
-            prefetch(draft, list(dict.fromkeys(paths)))
-            tokens, below = self._level([draft.row(path) for path in paths], below, coin)
+            tokens, below = self._level((yield paths), below, coin)
             paths = [(*path, token) for path, token in zip(paths, tokens, strict=True)]
         return DraftTree.from_paths(paths[0][: self.L1], [path[self.L1 :] for path in paths], pieces)
 

@@ -17,7 +17,7 @@ import torch
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector
@@ -34,6 +34,8 @@ def drawing(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Contex
     """
     if type(scheme) is Delayed:
         return _by_levels(scheme, coin, known)
+    if isinstance(scheme, Stratified):
+        return _by_steps(scheme, coin, known)
     return _by_replay(scheme, vocab_size, coin, known)
 
 
@@ -70,6 +72,20 @@ def _by_levels(scheme: Delayed, coin: Coin, known: dict[Context, Vector]) -> Dra
             yield missing
         paths = [(*path, coin.choose(known[path])) for path in paths]
     return DraftTree.from_paths(paths[0][: scheme.L1], [path[scheme.L1 :] for path in paths])
+
+
+def _by_steps(scheme: Stratified, coin: Coin, known: dict[Context, Vector]) -> Drawing:
+    steps, rows = scheme.steps(coin), None
+    while True:
+        try:
+            paths = steps.send(rows)
+        except StopIteration as drawn:
+            tree: DraftTree = drawn.value
+            return tree
+        missing = [path for path in dict.fromkeys(paths) if path not in known]
+        if missing:
+            yield missing
+        rows = [known[path] for path in paths]
 
 
 def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Context, Vector]) -> Drawing:

@@ -42,11 +42,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import TableProcess, context_index
-from draftproof.simulator.protocol import Coin, DraftScheme
+from draftproof.simulator.protocol import Coin, DraftScheme, Draws
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Piece
@@ -390,7 +389,8 @@ class Monitor:
 
 def guaranteed_draft_rows(scheme: DraftScheme) -> int:
     """How many tokens of a block have a row of the draft whatever is drafted and accepted."""
-    return scheme.depth if type(scheme) is Delayed else min(scheme.depth, 1)
+    fixed = Draws.FIXED_LENGTHS in getattr(scheme, "draws", Draws(0))
+    return scheme.depth if fixed else min(scheme.depth, 1)
 
 
 def log_ratios(p: Any, q: Any, token: int) -> Any:

@@ -14,7 +14,7 @@ from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Block, Loop
 from draftproof.experiments.models.loop.sequential import POWERS, SHIFTS, guaranteed_draft_rows, log_ratios
 from draftproof.experiments.models.loop.vectors import coin_for
-from draftproof.simulator.drafts import DySpec
+from draftproof.simulator.drafts import DySpec, Stratified
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.laws import ROOT, SIZE
@@ -235,4 +235,5 @@ def test_what_cannot_be_watched_is_one_clear_line(pair: Any) -> None:
     told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Sampling(), keep_rows=True), ())
     with pytest.raises(InvalidInput, match="the draft's row is missing where a block begins"):
         told(Piece(0, (1,), Block((), 1, rows=((P, None),)), False))
-    assert [guaranteed_draft_rows(scheme) for scheme in (Delayed(2, 1, 2), DySpec(4), Delayed(1, 0, 0))] == [3, 1, 0]
+    schemes = Delayed(2, 1, 2), Stratified(2, 0, 2), DySpec(4), Delayed(1, 0, 0)
+    assert [guaranteed_draft_rows(scheme) for scheme in schemes] == [3, 2, 1, 0]

@@ -1,0 +1,68 @@
+"""Branches from pieces in the loop: their joint law, the laws that nodes tell, and texts."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from draftproof.experiments.models.loop.loop import Loop, many_texts
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import SCHEMES, Stratified
+from draftproof.simulator.instances.sampling import Sampling
+from draftproof.verifiers import make
+from tests.experiments.models.drawn import PROMPTS, Watched
+from tests.experiments.models.laws import ROOT, agrees, law_of_texts, tables
+
+WARM = Sampling(temperature=1.3)
+
+
+def plain(tree: Any) -> Any:
+    return tuple(sorted(tree.children.items())), tuple(sorted(tree.pieces.items(), key=str))
+
+
+@pytest.mark.parametrize("runs", [2_000, pytest.param(100_000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("name", ["stratified", "systematic"])
+def test_three_branches_of_depth_four_have_their_joint_law(
+    random_pair: Callable[..., Any], name: str, runs: int
+) -> None:
+    """With `top_k` two tokens are left after each context."""
+    scheme, warp = SCHEMES[name](3, 0, 4), Sampling(temperature=1.3, top_k=2)
+    pair = random_pair(vocab=3)
+    rows, law = tables(pair, "draft", 3, warp), Counter[Any]()
+    for tree, mass in outcomes(lambda coin: scheme.draw(rows, coin), FLOAT64):
+        law[plain(tree)] += mass
+    loop, coin = Loop(pair, make("block"), scheme, warp), coin_for("numpy", 0)
+    state = loop.start(ROOT).repeated(500)
+    seen = Counter(plain(tree) for _ in range(runs // 500) for tree in loop.drafted(state, coin).trees)
+    assert set(seen) <= set(law)
+    assert agrees(seen, law)
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+def test_nodes_tell_the_laws_that_their_drafts_have(random_pair: Callable[..., Any], vectors: str) -> None:
+    watched = Watched(random_pair(vocab=3), Stratified(3, 1, 2), "block", PROMPTS, WARM)
+    watched.loop = Loop(watched.loop.pair, watched.recorder, watched.loop.scheme, WARM, vectors)
+    told = 0
+    for _, nodes in watched.run(4).seen:
+        for node in nodes:
+            assert len(node.laws) == len(node.children)
+            for token, law in zip(node.children, node.laws, strict=True):
+                told += law is not node.draft
+                assert float(law[token]) > 0
+                assert float(law.sum()) == pytest.approx(1, abs=1e-12)
+        fork = nodes[1]
+        mean = sum(np.asarray(law) for law in fork.laws) / 3
+        assert mean == pytest.approx(np.asarray(fork.draft), abs=1e-12)
+    assert told > 3 * len(watched.seen)
+
+
+@pytest.mark.parametrize("name", ["stratified", "systematic"])
+def test_texts_of_block_verification_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
+    pair = random_pair(vocab=3)
+    loop = Loop(pair, make("block"), SCHEMES[name](3, 0, 2), WARM)
+    texts = many_texts(loop, ROOT, 800, 4, coin_for("numpy", 1))
+    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
