@@ -13,7 +13,7 @@ from flint import arb, fmpq
 
 from draftproof import InvalidInput
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.simulator import Delayed, Instance, Verifier, block_law, check
+from draftproof.simulator import Delayed, Instance, TableProcess, Verifier, block_law, check
 from draftproof.simulator.arithmetic import FLOAT64, to_fmpq
 from draftproof.simulator.drafts import WithoutReplacement
 from draftproof.simulator.instances.processes import context_index
@@ -302,3 +302,13 @@ def test_tensors_are_verified_as_arrays_are(name: str) -> None:
         ours = rule.surrogate(FLOAT64.vector(p), FLOAT64.vector(q))
         theirs = rule.surrogate(torch.from_numpy(FLOAT64.vector(p)), torch.from_numpy(FLOAT64.vector(q)))
         assert abs(theirs.numpy() - ours).max() <= FLOAT64.tolerance
+
+
+def test_a_lossless_block_verifier_is_ahead_of_the_ensemble_in_tokens_and_in_bias() -> None:
+    """So on two drafts the ensemble, Pareto-optimal on one, is not."""
+    target, draft = ([[row] * 2**depth for depth in range(3)] for row in (["1/3", "2/3"], ["2/3", "1/3"]))
+    instance = Instance(TableProcess(target, "target"), TableProcess(draft, "draft"))
+    ours, theirs = (check(made(spec), instance.target, instance.draft, PATH) for spec in ("block", "ensemble:w=19/20"))
+    assert (ours.block_efficiency, ours.total_variation) == (Fraction(20, 9), 0)
+    assert theirs.block_efficiency == 1 + Fraction(41, 60) + Fraction(41, 60) ** 2 < ours.block_efficiency
+    assert theirs.total_variation > 0

@@ -262,3 +262,11 @@ def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monk
         return sum(rows.dtype == object for rows in converted)
 
     assert conversions("nss", "specinfer", "traversal") == conversions("nss") == 5  # target to depth 2, draft to 1
+
+
+def test_on_text_block_verification_is_ahead_of_the_ensemble_and_towards_its_mixture_of_both(draftproof):
+    names = ("block", "ensemble:w=19/20", "toward:inner=block,target=ensemble:w=19/20")
+    ran = draftproof("compare", *names, "--text", "topics", "--vocab", 4, "--K", 1, "--L2", "3..4", "--json", "-")
+    tokens = [f"{row['block_efficiency_float']:.3f}" for row in ran.json["rows"]]
+    assert tokens == ["3.570", "3.551", "3.590", "4.305", "4.256", "4.337"]
+    assert [f"{row['total_variation_float']:.3f}" for row in ran.json["rows"][:3]] == ["0.000", "0.024", "0.024"]
