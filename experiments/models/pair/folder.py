@@ -1,5 +1,6 @@
 """The folder that training writes: models and their record as JSON, written completely or not at all."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,7 +62,10 @@ def saving(what: str) -> Iterator[None]:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder that is renamed to the wanted one when the body ends; raises `InvalidInput`."""
+    """A temporary folder that is renamed to the wanted one when the body ends; raises `InvalidInput`.
+
+    A folder that another run has made meanwhile stays as it is.
+    """
     try:
         parent = folder.resolve().parent
         parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +74,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
             umask = os.umask(0)
             os.umask(umask)
             new.chmod(0o777 & ~umask)
-            os.replace(new, folder.resolve())
+            try:
+                os.replace(new, folder.resolve())
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
     except OSError as error:
         raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None
 
@@ -86,15 +94,15 @@ def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str
     Raises `InvalidInput` where the folder holds anything else or cannot be written.
     """
     path = Path(folder)
-    found = recorded(path)
-    if found is not None:
-        check_same(path, "pair", _flat(found["configuration"]), _flat(recipe.configuration))
-        return found, True
-    with new_folder(path) as new:
-        record = _train_both(recipe, new, device)
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        (new / "pair.json").write_text(text, encoding="utf-8")
-    return record, False
+    found = before = recorded(path)
+    if found is None:
+        with new_folder(path) as new:
+            record = _train_both(recipe, new, device)
+            text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+            (new / "pair.json").write_text(text, encoding="utf-8")
+        found = recorded(path) or record
+    check_same(path, "pair", _flat(found["configuration"]), _flat(recipe.configuration))
+    return found, before is not None
 
 
 def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:

@@ -49,6 +49,8 @@ def make_head(
     with new_folder(path) as new, within_memory("training a head", pair.device):
         record = asked | _saved(pair.target, tokens, plan, seed, new, tick)
         (new / "head.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    record = read_record(path, "head", "head") or record
+    check_same(path, "head", record, asked)
     return record, False
 
 

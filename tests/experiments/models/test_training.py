@@ -14,7 +14,7 @@ import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
-from draftproof.experiments.models.pair.folder import make_pair
+from draftproof.experiments.models.pair.folder import make_pair, new_folder
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, _noisy, choose_recipe, new_model, train
 from draftproof.simulator.errors import InvalidInput
@@ -291,3 +291,12 @@ def test_a_pair_trained_on_cuda_gives_the_same_rows_on_the_cpu(tmp_path: Path) -
     for which in ("target", "draft"):
         # Sums in another order.
         assert (there.rows(which, contexts).cpu() - here.rows(which, contexts)).abs().max() < 1e-12
+
+
+def test_a_folder_that_another_run_has_made_meanwhile_stays(tmp_path):
+    with new_folder(tmp_path / "new") as mine:
+        (mine / "whose").write_text("mine")
+        with new_folder(tmp_path / "new") as others:
+            (others / "whose").write_text("others")
+    assert (tmp_path / "new" / "whose").read_text() == "others"
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
