@@ -16,7 +16,7 @@ from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make
 from draftproof.verifiers._layer_classes import _mean
 from draftproof.verifiers._layers import Scored, total_mean
-from draftproof.verifiers._ratio_classes import WHOLE, by_classes
+from draftproof.verifiers._ratio_classes import WHOLE, ClassLaw, by_classes
 from draftproof.verifiers.layer_transport import LayerTransport
 from tests.quick import quick
 
@@ -113,10 +113,11 @@ def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
     rows = [pytest.importorskip("torch").tensor(row) for row in (p, q)] if tensors else [p, q]
     node = by_classes(*rows)
     rho = generator.random(len(node.q)) * 0.8
-    scored = Scored(SimpleNamespace(target=rows[0], draft=rows[1]), 0.4)
+    scored = Scored(SimpleNamespace(target=rows[0]), 0.4)
+    laws = [(rows[1], ClassLaw(node, rho))]
     wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
-    assert np.allclose(np.asarray(_mean(scored, node, rho, WHOLE)), wanted, rtol=0, atol=ROUNDING)
-    assert total_mean(partial(_mean, scored, node, rho), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
+    assert np.allclose(np.asarray(_mean(scored, laws, WHOLE)), wanted, rtol=0, atol=ROUNDING)
+    assert total_mean(partial(_mean, scored, laws), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("size", [3, 36])

@@ -78,7 +78,7 @@ def test_the_page_is_whole_and_names_nothing_elsewhere(drawn):
 def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_own(made):
     summary, page = made
     compared, leads, refuted = summary["findings"]
-    assert compared == "4 verifiers compared exactly on 3 worlds (perturbed) and 3 draft schemes: 39 rows."
+    assert compared == "4 verifiers compared exactly on 3 worlds (perturbed) and 3 draft schemes: 42 rows."
     best, *_, last = summary["verifiers"]
     assert leads.startswith(f"{best['verifier']} leads, {100 * (1 - best['share']):.2f}% below the optimum on average")
     assert leads.endswith(f"and {last['verifier']} is last with {100 * (1 - last['share']):.2f}%.")
@@ -180,12 +180,10 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
         assert row["median"] == pytest.approx(sorted(best)[1], rel=1e-12)
     for term in {(row["term"], row["value"]) for row in summary["matched"]}:
         line, *group = [row for row in summary["matched"] if (row["term"], row["value"]) == term]
-        if line["verifier"] != "optimum":  # bounds are of delayed trees only
-            line, group = None, [line, *group]
+        assert line["verifier"] == "optimum"
         assert sum(row["wins"] for row in group) >= 1
         assert all(0 <= row["wins"] <= 1 for row in group)
-        assert (line is None) == (term[1] == 2)
-        assert all(line is None or row["mean"] <= line["mean"] + 1e-9 for row in group)
+        assert all(row["mean"] <= line["mean"] + 1e-9 for row in group)
     fastest = {row["value"]: row["mean"] for row in rows if row["term"] == "time"}
     assert list(fastest) == list(TIMES)
     assert 1 < max(fastest.values()) == fastest[TIMES[0]]

@@ -87,12 +87,20 @@ def test_unless_told_otherwise_a_cell_is_judged_on_the_instances_of_the_conforma
     assert compatibility(Delaying(), "delayed").instances == wanted
 
 
+class DividingByZero:
+    card = make("spectr").card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return Verdict((), 1 // 0)
+
+
 def test_a_cell_whose_verifier_fails_is_not_defined_and_has_the_instance() -> None:
     scheme = SCHEMES["sequoia"](nodes=4, depth=2, tree=(2, 2, 0, 0, 0))
     zeros = [FAMILIES["zeros"].instance(3, 2, np.random.default_rng(0), 20)]
-    cell = compatibility(make("spectr"), "sequoia", cases=[(3, scheme)], given=lambda case: zeros)
+    dividing = DividingByZero()
+    cell = compatibility(dividing, "sequoia", cases=[(3, scheme)], given=lambda case: zeros)
     assert (cell.status, cell.instances, cell.undefined, cell.witness) == ("not defined", 0, 1, None)
     assert "ZeroDivisionError" in str(cell.error)
     assert cell.broken is not None
     with pytest.raises(InvalidVerifier, match="ZeroDivisionError"):
-        check(make("spectr"), cell.broken.target, cell.broken.draft, cell.broken.scheme, engine="enumerate")
+        check(dividing, cell.broken.target, cell.broken.draft, cell.broken.scheme, engine="enumerate")
