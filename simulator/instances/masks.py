@@ -68,19 +68,7 @@ class Grammar:
 
         names: what stands for each token in a text; a token without a name is never allowed.
         """
-        try:
-            parse_pattern = import_module("interegular").parse_pattern
-        except ImportError:
-            raise InvalidInput(
-                "regex needs interegular: pip install 'draftproof[grammars]', or write the automaton as table=.."
-            ) from None
-        try:
-            re.compile(regex)  # says best what is wrong
-            made = _automaton(regex, parse_pattern(regex), len(names))
-        except InvalidInput:
-            raise
-        except Exception as error:
-            raise InvalidInput(f"regex {regex!r} cannot be read: {error}") from None
+        made = _read(regex, len(names))
         number = {state: place for place, state in enumerate([made.initial, *(made.states - {made.initial})])}
 
         def after(state: int, name: str) -> int | None:
@@ -90,6 +78,16 @@ class Grammar:
             return number.get(here)
 
         moves = tuple(tuple(after(state, name) for name in names) for state in number)
+        return cls(moves, frozenset(number[state] for state in made.finals))
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of_letters(cls, regex: str) -> Grammar:
+        """The texts that it matches, of any letters: those in it are tokens, and one more stands for all others."""
+        made = _read(regex, 1)
+        number = {state: place for place, state in enumerate([made.initial, *(made.states - {made.initial})])}
+        letters = list(made.alphabet.by_transition)
+        moves = tuple(tuple(number.get(made.map.get(state, {}).get(letter)) for letter in letters) for state in number)
         return cls(moves, frozenset(number[state] for state in made.finals))
 
     def without(self, token: int | None) -> Grammar:
@@ -105,7 +103,7 @@ class Grammar:
             live |= new
             open_states += new
         if 0 not in live:
-            raise InvalidInput("the grammar accepts no text of these tokens")
+            raise InvalidInput("the grammar accepts no text")
         return Grammar(tuple(tuple(to if to in live else None for to in row) for row in moves), self.ends)
 
 
@@ -182,6 +180,23 @@ class Masks:
         return any(word in text[max(before - len(word) + 1, 0) :] for word in self.stop_strings)
 
 
+def _read(regex: str, tokens: int) -> Any:
+    """The automaton of a regular expression; raises `InvalidInput`."""
+    try:
+        parse_pattern = import_module("interegular").parse_pattern
+    except ImportError:
+        raise InvalidInput(
+            "regex needs interegular: pip install 'draftproof[grammars]', or write the automaton as table=.."
+        ) from None
+    try:
+        re.compile(regex)  # says best what is wrong
+        return _automaton(regex, parse_pattern(regex), tokens)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"regex {regex!r} cannot be read: {error}") from None
+
+
 def _automaton(regex: str, pattern: Any, tokens: int) -> Any:
     """The automaton of a parsed regular expression; raises `InvalidInput` where it or a part of it is too large."""
     machines: Any = import_module("interegular.fsm")
@@ -194,7 +209,8 @@ def _automaton(regex: str, pattern: Any, tokens: int) -> Any:
         for place, state in enumerate(states):  # grows while it is walked
             if place > most:
                 raise InvalidInput(
-                    f"regex {regex!r} needs an automaton of more than {most:,} states for {tokens} tokens; "
+                    f"regex {regex!r} needs an automaton of more than {most:,} states"
+                    f"{f' for {tokens:,} tokens' if tokens > 1 else ''}; "
                     "make it simpler, or write the automaton as table=.."
                 )
             arrows[place] = {}

@@ -107,7 +107,9 @@ class Sampling:
         if self.table is not None and self.regex is not None:
             raise InvalidInput("table and regex both give a grammar; leave one of them out")
         if self.table is not None:
-            Grammar.of_table(self.table).without(None)
+            _assert_texts(Grammar.of_table(self.table), f"table {self.table}", self.eos is None)
+        if self.regex is not None:
+            _assert_texts(Grammar.of_letters(self.regex), f"regex {self.regex!r}", self.eos is None)
 
     @classmethod
     def parse(cls, text: str, flag: str = "sampling") -> Sampling:
@@ -499,11 +501,24 @@ def _grammar(
         shown = shown.removeprefix("the letters ")
         ends = "" if eos is None else f"; none of its texts may have the eos {names[eos]!r}, which follows them"
         comma = "; what follows regex= is all of the expression: other settings come before it"
-        raise InvalidInput(f"{said}: {error}, {shown}{ends}{comma if ',' in (regex or '') else ''}") from None
+        raise InvalidInput(
+            f"{said}: {error} of these tokens, {shown}{ends}{comma if ',' in (regex or '') else ''}"
+        ) from None
     if eos is None and {*kept.moves[0]} == {None}:
         shown = shown.removeprefix("the letters ")
         raise InvalidInput(f"{said}: the grammar accepts only the empty text of these tokens, {shown}")
     return kept
+
+
+def _assert_texts(grammar: Grammar, said: str, endless: bool) -> None:
+    """Raise `InvalidInput` for a grammar that no tokens can obey, before models are read; endless: without `eos`."""
+    comma = "; what follows regex= is all of the expression: other settings come before it" if "," in said else ""
+    try:
+        kept = grammar.without(None)
+    except InvalidInput as error:
+        raise InvalidInput(f"{said}: {error}{comma}") from None
+    if endless and {*kept.moves[0]} <= {None}:
+        raise InvalidInput(f"{said}: the grammar accepts only the empty text{comma}")
 
 
 def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
@@ -519,15 +534,16 @@ def masked_row(row: Vector, masks: Masks, context: Context) -> Vector:
         return arithmetic_of(row).vector(kept.astype(int))
     if (row * kept).any():
         return _conditioned(row, kept)
-    raise dead_end(context, np.flatnonzero(kept).tolist())
+    raise dead_end(context, masks.names, np.flatnonzero(kept).tolist())
 
 
-def dead_end(context: Context, without_mass: Sequence[int] = ()) -> InvalidInput:
-    """The error that no token can follow a context."""
-    after = ", ".join(map(str, context)) or "the root"
+def dead_end(context: Context, names: Sequence[str], without_mass: Sequence[int] = ()) -> InvalidInput:
+    """The error that no token can follow a context; names: of the tokens in masks."""
+    after = ", ".join(repr(names[token]) for token in context) or "the root"
     why = "the masks allow none; add eos=TOKEN, which ends a text, or use a shallower tree"
     if without_mass:
-        why = f"the masks allow {list(without_mass)}, which have no mass; use a finer denominator"
+        allowed = ", ".join(repr(names[token]) for token in without_mass)
+        why = f"the masks allow {allowed}, which have no mass; use a finer denominator"
     return InvalidInput(f"no token can follow {after}: {why}")
 
 

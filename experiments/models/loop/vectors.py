@@ -97,7 +97,7 @@ class RowsOf:
             context = contexts[sequence][place]
             steps = [(places.get(context[:at]), token) for at, token in enumerate(context)]
             if all(at is None or rows[sequence, at, token] > 0 for at, token in steps):
-                raise dead_end(context)
+                raise dead_end(context, texts[sequence].masks[self.role].names)
         return rows
 
     def _allowed(

@@ -177,7 +177,7 @@ class Pair:
                 rows = self.rows(which, texts[:, :place], sampling, begins)
                 texts = texts[rows.gather(1, texts[:, place : place + 1])[:, 0] > 0]
         if len(texts):
-            raise dead_end(tuple(texts[0, begins:].tolist()))
+            raise dead_end(tuple(texts[0, begins:].tolist()), self.token_names)
 
     def _tokenizer(self) -> TextTokenizer:
         if self.tokenizer is None:

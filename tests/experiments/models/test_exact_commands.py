@@ -211,7 +211,10 @@ def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
     for closing, code in ((likeliest, 2), ((likeliest + 1) % 8, 0)):
         moves = "".join("1" if token == closing else "0" for token in range(8))
         ran = draftproof(*given, "--sampling", f"top_k=1,table={moves}/--------!", "--draft-sampling", "")
-        assert (ran.code, f"no token can follow {closing}: the masks allow none; add eos" in ran.err) == (
+        assert (
+            ran.code,
+            f"no token can follow {tiny_pair.token_names[closing]!r}: the masks allow none; add eos" in ran.err,
+        ) == (
             code,
             code == 2,
         )

@@ -126,7 +126,7 @@ def test_a_context_without_a_next_token_is_refused_where_the_target_may_write_it
 ) -> None:
     pair = random_pair(vocab=4, dtype=torch.float64)
     loop = Loop(pair, make("naive"), Delayed(1, 0, 1), Samplings.of_options("table=1111/----!", ""))
-    with pytest.raises(InvalidInput, match=r"no token can follow .: the masks allow none; add eos=TOKEN"):
+    with pytest.raises(InvalidInput, match=r"no token can follow '.': the masks allow none; add eos=TOKEN"):
         loop.blocks(loop.start(ROOT), coin_for("numpy", 0))
     likeliest = int(pair.rows("target", [ROOT]).argmax())
     moves = "".join("0" if token == likeliest else "1" for token in range(4))

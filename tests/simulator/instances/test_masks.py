@@ -137,7 +137,7 @@ def test_every_engine_agrees_with_enumeration_and_verifiers_stay_lossless(case):
     [
         ("table=01", "write the next state of every token"),
         ("table=0-/1", "write the next state of every token"),
-        ("table=---/000!", "accepts no text"),
+        ("table=---/000!", "table ---/000!: the grammar accepts no text"),
         ("no_repeat_ngram_size=0", "must be at least 1"),
         ("min_new_tokens=-1", "must be at least 0"),
         ("stop_strings=01", "add eos=TOKEN"),
@@ -156,9 +156,9 @@ def test_wrong_settings_are_named(text, words):
         ("eos=7", "tokens are the letters '012'"),
         ("eos=12", "must be one of the letters"),
         ("eos=2,stop_strings=0||1", "stop_strings ''"),
-        ("table=---", "accepts only the empty text of these tokens, '012'"),
-        ("table=1--/---", "no token can follow 0: the masks allow none; add eos=TOKEN"),
-        ("no_repeat_ngram_size=1", "no token can follow 0, 1, 2"),
+        ("table=---", "the grammar accepts only the empty text"),
+        ("table=1--/---", "no token can follow '0': the masks allow none; add eos=TOKEN"),
+        ("no_repeat_ngram_size=1", "no token can follow '0', '1', '2'"),
     ],
 )
 def test_what_does_not_fit_the_tokens_is_named(text, words):
@@ -182,10 +182,27 @@ def test_wrong_regular_expressions_are_named(regex, words):
         sampled(f"eos=2,regex={regex}")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (r"regex=[^\s\S]", "accepts no text$"),
+        (r"eos=2,regex=0[^\s\S],top_k=2", "accepts no text; what follows regex= is all of the expression"),
+        ("regex=0{0}", "accepts only the empty text"),
+        ("regex=", "accepts only the empty text"),
+        ("regex=(", "cannot be read"),
+    ],
+)
+def test_regular_expressions_that_no_tokens_obey_are_refused_before_tokens_are_known(text, words):
+    pytest.importorskip("interegular")
+    with pytest.raises(InvalidInput, match=words):
+        Sampling.parse(text)
+    assert Sampling.parse("eos=2,regex=0{0}").regex == "0{0}"  # its end follows the empty text
+
+
 @pytest.mark.parametrize("regex", ["(0|1)*0(0|1){20}", "0{100000}", "(0|1){0,1000}1(0|1){0,1000}"])
 def test_automata_that_would_be_too_large_are_refused(regex):
     pytest.importorskip("interegular")
-    with pytest.raises(InvalidInput, match=r"needs an automaton of more than 5,000 states for 3 tokens"):
+    with pytest.raises(InvalidInput, match=r"needs an automaton of more than 5,000 states; make"):
         sampled(f"regex={regex}")
 
 
@@ -227,7 +244,7 @@ def test_tokens_without_mass_are_named_where_the_context_is_drawn():
     given = MarkovProcess([["1", "0", "0"], ["0", "1/2", "1/2"], ["1/3", "1/3", "1/3"]], (0,), "target")
     made = Sampling.parse("table=-00").process(given)
     with pytest.raises(
-        InvalidInput, match=r"target: no token can follow the root: the masks allow .1, 2., which have no mass"
+        InvalidInput, match=r"target: no token can follow the root: the masks allow '1', '2', which have no mass"
     ):
         made.row(())
     after = Sampling.parse("table=001/-00").process(MarkovProcess([["1/2", "1/2", "0"]] * 2 + [["1", "0", "0"]], (0,)))
