@@ -17,14 +17,14 @@ RANDOM = 2
 
 
 def by_kind() -> Iterator[Any]:
-    """Every check of every verifier; of each kind all but every third or fourth are heavy, by turns."""
+    """Every check of every verifier; of each kind all but every fourth or sixth are heavy, by turns."""
     for turn, name in enumerate(STANDALONE):
         checks = checks_for(make(name), RANDOM)
         many = Counter(kind_of(check) for check in checks)
         seen = Counter[str]()
         for check in checks:
             kind = kind_of(check)
-            every = 4 if kind.startswith("lossless") else 3
+            every = 6 if kind.startswith("lossless") else 4
             heavy = many[kind] >= every and (turn + seen[kind]) % every > 0
             seen[kind] += 1
             yield pytest.param(check, id=f"{name}-{check}", marks=[pytest.mark.heavy] * heavy)

@@ -101,7 +101,9 @@ def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any
     assert not agrees(seen, law_of_texts(pair, 3, Sampling()))
 
 
-@pytest.mark.parametrize("draft_sampling", [None, ""], ids=["both", "target only"])
+@pytest.mark.parametrize(
+    "draft_sampling", [pytest.param(None, id="both", marks=pytest.mark.heavy), pytest.param("", id="target only")]
+)
 @pytest.mark.parametrize(
     "masks",
     [
