@@ -126,10 +126,10 @@ S = TypeVar("S", bound="Structure | Selection")
 Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
 
 
-def offered(verifier: Verifier) -> Structure | None:
-    """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind.
+def declared(verifier: Verifier) -> Structure | None:
+    """The structure of a verifier as it stands: to ask for its kind, not to call its functions.
 
-    User-defined functions get `Exact` numbers.
+    None if it has none. Raises `InvalidVerifier` for one that is of no known kind.
     """
     structure = getattr(verifier, "structure", None)
     if structure is None:
@@ -139,11 +139,15 @@ def offered(verifier: Verifier) -> Structure | None:
             f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
             "Layered or Continued of draftproof.simulator.structures, or leave it out"
         )
-    return (
-        structure
-        if is_library(verifier)
-        else with_functions(structure, lambda name, function: with_user_numbers(function))
-    )
+    return structure
+
+
+def offered(verifier: Verifier) -> Structure | None:
+    """The structure of a verifier, see `declared`, to be called: user-defined functions get `Exact` numbers."""
+    structure = declared(verifier)
+    if structure is None or is_library(verifier):
+        return structure
+    return with_functions(structure, lambda name, function: with_user_numbers(function))
 
 
 def with_functions(structure: S, change: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> S:

@@ -16,7 +16,7 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.laws.enumeration import guarded, verdicts
 from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector, Verifier
 from draftproof.simulator.shown import number_text, tree_svg
-from draftproof.simulator.structures import Branch, LeafToRoot, branch_of, offered
+from draftproof.simulator.structures import Branch, LeafToRoot, TopDown, branch_of, declared, offered
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +74,8 @@ def tree_efficiency_by_coins(verifier: Verifier, root: DraftNode) -> Any:
 
 def closed_form(verifier: Verifier) -> bool:
     """Whether its mean on a tree follows without running it on the outcomes of its coin; see `TreeEfficiency`."""
-    return branch_of(verifier) is not None or isinstance(offered(verifier), LeafToRoot)
+    structure = declared(verifier)
+    return isinstance(structure, LeafToRoot) or (isinstance(structure, TopDown) and structure.branch is not None)
 
 
 @dataclass

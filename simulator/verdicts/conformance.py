@@ -24,7 +24,7 @@ from draftproof.simulator.drafts.trees import DraftTree, first_path
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import verdicts
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.laws.structured import structure_of
+from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
 from draftproof.simulator.structures import Branch, branch_of
 from draftproof.simulator.verdicts.cases import (
@@ -80,7 +80,7 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
             _named("function-of-tree-and-coin", case, _is_function, verifier, case),
             _named("float-equals-rational", case, _float_agrees, laws, case),
         ]
-        if structure_of(verifier, case[1]) is not None:
+        if declared_for(verifier, case[1]) is not None:
             checks.append(_named("structured-equals-enumerated", case, _structure_agrees, laws, case))
         if verifier.card.exchangeable and (branch := branch_of(verifier)) is not None:
             checks.append(_named("branch-ignores-order", case, _order_ignored, branch, case))

@@ -19,11 +19,11 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.enumeration import assert_function, estimate_size
 from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_structure_agrees, run
-from draftproof.simulator.laws.structured.declared import structure_of
+from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
-from draftproof.simulator.structures import Layered, offered
+from draftproof.simulator.structures import Layered, declared
 from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
 
 #: Enumerations of more runs are refused unless the caller allows more.
@@ -161,7 +161,7 @@ class Costing:
 
         Layers of one path take no time, so that of several it is the deepest with all branches from the root on.
         """
-        if scheme.K > 1 and isinstance(structure_of(self.verifier, scheme), Layered):
+        if scheme.K > 1 and isinstance(declared_for(self.verifier, scheme), Layered):
             shapes = [Delayed(scheme.K, 0, length) for length in range(1, scheme.L2 + 1)]
             return [shapes[0], *(shape for shape in shapes if steps(self.verifier, shape, vocab_size) <= most)][-1]
         return deepest(scheme, lambda shape: steps(self.verifier, shape, vocab_size) <= most) or Delayed(1, 0, 0)
@@ -209,7 +209,7 @@ def structure_hint(verifier: Verifier, scheme: DraftScheme, runs: float, vocab_s
     if not isinstance(scheme, Delayed) or runs < LONG:
         return ""
     contexts = table_entries(vocab_size, scheme.depth) / max(vocab_size - 1, 1)
-    if offered(verifier) is not None:
+    if declared(verifier) is not None:
         return f"; by its structure about {contexts:,.0f} contexts, which proves nothing: use the engine structured"
     return f"; {name} has no `structure`: with one, such as TopDown(branch=..), about {contexts:,.0f} contexts"
 

@@ -18,11 +18,11 @@ from draftproof.simulator.laws.structured import (
     MarkovRows,
     RowSource,
     TableRows,
-    structure_of,
     structured_law,
     structured_metrics,
 )
 from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
+from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.laws.structured.rows import common_state
 from draftproof.simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
@@ -121,7 +121,7 @@ def choose_engine(
         raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
     enumerated = engine == "enumerate" or (engine == "auto" and not is_library(verifier))
     other_q = draft is not None and told_of(draft) is not None
-    structure = None if enumerated or other_q else structure_of(verifier, scheme)
+    structure = None if enumerated or other_q else declared_for(verifier, scheme)
     if engine == "structured" and other_q:
         raise InvalidInput("verifiers are told another q than tokens are drawn from; use the engine enumerate")
     if engine == "structured" and structure is None:
@@ -241,7 +241,7 @@ class Evaluator:
         numbers = arithmetic_named(self.arithmetic)
         choose_engine(self.verifier, scheme, "structured")
         pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
-        if isinstance(structure_of(self.verifier, scheme), TopDown):
+        if isinstance(declared_for(self.verifier, scheme), TopDown):
             return steady_by_states(self._by_states(*pair), scheme)
         return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
 

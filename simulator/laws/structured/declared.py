@@ -9,18 +9,24 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.raised import short_repr, user_lines
-from draftproof.simulator.structures import OnePath, Structure, offered, with_functions
+from draftproof.simulator.structures import OnePath, Structure, declared, offered, with_functions
+
+
+def declared_for(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
+    """The structure by which the law of `verifier` on `scheme` can be computed, as it stands; None without one.
+
+    It tells the kind; the functions to call are those of `structure_of`.
+    """
+    structure = declared(verifier) if isinstance(scheme, Delayed) else None
+    if isinstance(structure, OnePath) and structure.selection is None and not verifier.card.single_path:
+        return None  # the structure does not say which of several paths it verifies
+    return structure
 
 
 def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
     """How the law of `verifier` on `scheme` can be computed without enumeration; None if it cannot."""
-    if not isinstance(scheme, Delayed):
+    if declared_for(verifier, scheme) is None or (structure := offered(verifier)) is None:
         return None
-    structure = offered(verifier)
-    if structure is None:
-        return None
-    if isinstance(structure, OnePath) and structure.selection is None and not verifier.card.single_path:
-        return None  # the structure does not say which of several paths it verifies
     name = verifier.card.name
     return with_functions(
         structure, lambda part, function: _checked(function, part, f"{name}: {part} of its structure")

@@ -13,10 +13,10 @@ from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.processes import MarkovProcess, context_count
-from draftproof.simulator.laws.structured.declared import structure_of
+from draftproof.simulator.laws.structured.declared import declared_for
 from draftproof.simulator.laws.structured.top_down import CHUNK
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
-from draftproof.simulator.structures import Continued, Layered, LeafToRoot, TopDown, offered
+from draftproof.simulator.structures import Continued, Layered, LeafToRoot, TopDown, declared
 
 #: Bytes that a run may take by default.
 MEMORY = 4 * 2**30
@@ -98,7 +98,7 @@ def _refused(fits: Callable[[Delayed], bool], L1: int, L2: int, K: int) -> bool:
 
 def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
     """Contexts, times the paths that may be alive or the calls of `branch`, or states of nodes that are visited."""
-    structure = structure_of(verifier, scheme)
+    structure = declared_for(verifier, scheme)
     if isinstance(structure, LeafToRoot):
         return _states(scheme, vocab_size)
     if isinstance(structure, Layered):
@@ -112,7 +112,7 @@ def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
 
 def most_steps(verifier: Verifier, arithmetic: Arithmetic) -> float:
     """The limit in `STEPS`; a call of `branch` is as slow in floats as in exact numbers."""
-    return STEPS[arithmetic.exact or _calls(verifier, 1, 2) > 0 or isinstance(offered(verifier), Layered)]
+    return STEPS[arithmetic.exact or _calls(verifier, 1, 2) > 0 or isinstance(declared(verifier), Layered)]
 
 
 def _layers(scheme: Delayed, size: int) -> float:
@@ -123,7 +123,7 @@ def _layers(scheme: Delayed, size: int) -> float:
 
 def _calls(verifier: Verifier, paths: int, size: int) -> float:
     """Calls of `branch` at one context for every number of paths; 0 for a verifier that has a child law."""
-    structure = offered(verifier)
+    structure = declared(verifier)
     if not isinstance(structure, TopDown) or structure.child_law is not None:
         return 0.0
     if verifier.card.exchangeable:
@@ -158,7 +158,7 @@ def _modes(
     verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, arithmetic: Arithmetic
 ) -> list[Work]:
     """Every way to evaluate, the most informative first."""
-    structure = structure_of(verifier, scheme)
+    structure = declared_for(verifier, scheme)
     assert structure is not None
     assert isinstance(scheme, Delayed)
     size, entry_bytes = target.vocab_size, BYTES[arithmetic.exact]
