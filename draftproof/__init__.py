@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from draftproof.experiments.api.arguments import from_model
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
-    from draftproof.experiments.api.comparing import bound, compare, optimum
+    from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
@@ -63,7 +63,7 @@ _HOMES = {
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.sequential": ("Monitor",),
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
-    "draftproof.experiments.api.comparing": ("bound", "compare", "optimum"),
+    "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
     "draftproof.simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
     "draftproof.simulator.drafts": (
@@ -167,6 +167,7 @@ __all__ = [
     "find_witness",
     "from_model",
     "from_softmax",
+    "frontier",
     "generate_with",
     "make",
     "make_draft",

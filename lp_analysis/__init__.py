@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from draftproof.lp_analysis.certificates import certificate, dumps, law_certificate, save
     from draftproof.lp_analysis.checker import check_certificate, check_file
+    from draftproof.lp_analysis.frontier_points import FrontierPoint, frontier
     from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
     from draftproof.lp_analysis.reference.cuts import CutBound, cut_bound
@@ -25,6 +26,7 @@ __all__ = [
     "MOST_PATHS",
     "MOST_TRUNKS",
     "CutBound",
+    "FrontierPoint",
     "Hitting",
     "IidBranches",
     "ListedTrees",
@@ -36,6 +38,7 @@ __all__ = [
     "direct_bound",
     "direct_variables",
     "dumps",
+    "frontier",
     "law_certificate",
     "optimum",
     "save",
@@ -48,6 +51,7 @@ _MODULES = {
     **dict.fromkeys(("check_certificate", "check_file"), "checker"),
     **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
     **dict.fromkeys(("direct_bound", "direct_variables"), "reference.direct"),
+    **dict.fromkeys(("FrontierPoint", "frontier"), "frontier_points"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),
     "single_step_optimum": "single_step",

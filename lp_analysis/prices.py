@@ -63,8 +63,13 @@ def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
     """
     if any((values < 0).any() for values in prices) or prices[0][0] != 0:
         raise InvalidInput("node prices must be at least 0, and 0 at the root")
-    total = node_worths(prices, problem.target)[0][0]
-    orders, jumps = sorted_levels(prices, problem)
+    return node_worths(prices, problem.target)[0][0] + mean_of_largest(end_prices(prices, problem), problem)
+
+
+def mean_of_largest(values: Any, problem: BoundProblem) -> Any:
+    """The mean, over draft trees, of the largest value at a leaf; values: of every end, at least 0, shape `(G, N)`."""
+    total = problem.trees.fixed[0][0] * 0
+    orders, jumps = levels_of(values)
     chances = problem.trees.chances(orders)
     for group, mass in enumerate(problem.trees.fixed[-1]):
         total = total + mass * (jumps[group] * chances[group]).sum()
@@ -73,7 +78,11 @@ def price_bound(prices: NodeValues, problem: BoundProblem) -> Any:
 
 def sorted_levels(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any]:
     """For each trunk, its ends by `pi`, largest first: their order, and `pi_i - pi_{i+1}`, each of shape `(G, N)`."""
-    values = end_prices(prices, problem)
+    return levels_of(end_prices(prices, problem))
+
+
+def levels_of(values: Any) -> tuple[Any, Any]:
+    """Along each row, the order from the largest value down, and each value minus the next; the last minus 0."""
     orders = (-values).argsort(axis=1, kind="stable")
     ranked = np.take_along_axis(values, orders, axis=1)
     return orders, ranked - np.concatenate([ranked[:, 1:], ranked[:, :1] * 0], axis=1)

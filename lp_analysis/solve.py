@@ -155,7 +155,7 @@ def _searched(problem: BoundProblem, scheme: DraftScheme, gap: float, method: st
     def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
         late = search.late  # before the rationals, which take time too
         plan = as_plan(problem.vocab_size, scheme, mixtures)
-        bounds = _exact(problem, plan, _rounded(search.prices), tuple(search.history), used)
+        bounds = _exact(problem, plan, rounded(search.prices), tuple(search.history), used)
         return replace(bounds, timed_out=late)
 
     if method == "columns" or not isinstance(scheme, Delayed):
@@ -185,7 +185,8 @@ def _from_law(law: Any, problem: BoundProblem, gap: float) -> list[tuple[Any, li
     return mixtures
 
 
-def _rounded(prices: NodeValues) -> NodeValues:
+def rounded(prices: NodeValues) -> NodeValues:
+    """In rationals, multiples of 2^-40."""
     return [
         RATIONAL.vector(np.rint(values * PRICE_UNIT).astype(np.int64)) / RATIONAL.number(PRICE_UNIT)
         for values in prices

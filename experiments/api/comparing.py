@@ -1,12 +1,14 @@
 """Comparisons of verifiers, and bounds on the block efficiency of every lossless verifier on a scheme."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from draftproof.experiments.api.arguments import as_pair, as_schemes, as_verifiers, planned_scheme
 from draftproof.experiments.api.calls import SCHEME, judge
 from draftproof.experiments.grid.bounds import is_quick
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
-from draftproof.lp_analysis import Optimum
+from draftproof.lp_analysis import FrontierPoint, Optimum
+from draftproof.lp_analysis import frontier as trace
 from draftproof.lp_analysis import optimum as solve
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import lossless_for
@@ -32,6 +34,19 @@ def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
 
 #: The same, by the name of the command.
 bound = optimum
+
+
+def frontier(
+    target: Any, draft: Any, scheme: Any = SCHEME, bias: Sequence[Any] = (0, 0.01, 0.05)
+) -> list[FrontierPoint]:
+    """The most tokens a block of any verifier, lossless or not, at each bias: exact bounds from both sides.
+
+    target, draft, scheme: as for `check`. bias: total variations between the first `L + 1` tokens of a block, short
+    ones continued by the target, and the target's. Returns values with `bias`, `lower`, `upper`, `price` (tokens a
+    unit of more bias brings at most) and `verified_by`; raises `TooLarge` where paths or trees are too many.
+    """
+    pair = as_pair(target, draft)
+    return trace(*pair, planned_scheme(scheme, pair), bias)
 
 
 class Comparison(list[dict[str, Any]]):

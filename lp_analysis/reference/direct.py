@@ -4,9 +4,14 @@
 
     maximise sum_c D(c)   with   sum_c x(T, c) = P(T),   D(c) = sum_T sum_{c' below c} x(T, c'),
                                  D(c,y) <= D(c) p(y|c)   for every child, drafted or not.
+
+At a given bias the last line is replaced by correction masses `e(c,y)` of any law, `sum_y e(c,y) = sum_T x(T, c)`, and
+by `sum_x (p(x) - o(x))+ <= bias` over the paths of length `L`, where `o` is the law of the output, continued by the
+target.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,17 +39,17 @@ def _variables(trees: Trees) -> int:
     return sum(len(tree) for tree, _ in trees)
 
 
-def direct_bound(target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> float:
-    """The optimum over all lossless verifiers for any scheme, in float64.
+def direct_bound(target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, bias: float | None = None) -> float:
+    """The optimum over all lossless verifiers for any scheme, or over all of at most this bias, in float64.
 
     target, draft: processes, or their tables to the depth of the scheme less 1. Raises `InvalidInput`, `TooLarge`.
     """
     trees = separable(draft, scheme).trees
     tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
-    return solve_direct(tables, trees)
+    return solve_direct(tables, trees, bias)
 
 
-def solve_direct(target_tables: Sequence[Any], trees: Trees) -> float:
+def solve_direct(target_tables: Sequence[Any], trees: Trees, bias: float | None = None) -> float:
     """`direct_bound` of a scheme given by its trees.
 
     trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. Raises `InvalidInput`, `TooLarge`.
@@ -60,20 +65,52 @@ def solve_direct(target_tables: Sequence[Any], trees: Trees) -> float:
     through = _incidence(
         [(place[c[:d]], i) for i, (_, c) in enumerate(pairs) for d in range(len(c) + 1)], (len(place), len(pairs))
     )
+    x = cp.Variable(len(pairs), nonneg=True)
+    reach = through @ x
+    rules = [of_tree @ x == np.array([float(mass) for _, mass in trees])]
+    if bias is None:
+        child, share = _matching(place, tables)
+        rules.append(child @ reach <= share @ reach)
+    else:
+        accepted = _incidence([(place[c], i) for i, (_, c) in enumerate(pairs)], (len(place), len(pairs))) @ x
+        rules += _within(bias, accepted, place, tables)
+    problem = cp.Problem(cp.Maximize(cp.sum(reach)), rules)
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    return float(problem.solve(solver=cp.HIGHS, highs_options=exact))
+
+
+def _matching(place: dict[Context, int], tables: list[Any]) -> tuple[Any, Any]:
+    """The matrices that give, of every node below the root, `D(c,y)` and `D(c) p(y|c)`."""
     below = [c for c in place if c]
     child = _incidence([(i, place[c]) for i, c in enumerate(below)], (len(below), len(place)))
     share = scipy.sparse.csr_array(
         ([_row(tables, c)[c[-1]] for c in below], (range(len(below)), [place[c[:-1]] for c in below])),
         shape=(len(below), len(place)),
     )
-    x = cp.Variable(len(pairs), nonneg=True)
-    reach = through @ x
-    problem = cp.Problem(
-        cp.Maximize(cp.sum(reach)),
-        [of_tree @ x == np.array([float(mass) for _, mass in trees]), child @ reach <= share @ reach],
+    return child, share
+
+
+def _within(bias: float, accepted: Any, place: dict[Context, int], tables: list[Any]) -> list[Any]:
+    """The rules of a bias. accepted: of every node, the probability that exactly it is accepted."""
+    cp, V, L = modelling(), tables[0].shape[1], len(tables)
+    edges = [(*c, y) for c in place if len(c) < L for y in range(V)]
+    paths = list(product(range(V), repeat=L))
+    inner = sorted({place[edge[:-1]] for edge in edges})
+    owner = np.array([[float(place[edge[:-1]] == i) for edge in edges] for i in inner])
+    through = np.array(
+        [[_goes_on(tables, path, len(edge)) * (path[: len(edge)] == edge) for edge in edges] for path in paths]
     )
-    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    return float(problem.solve(solver=cp.HIGHS, highs_options=exact))
+    whole = np.array([[float(path == c) for c in place] for path in paths])
+    wanted = np.array([_goes_on(tables, path, 0) for path in paths])
+    e = cp.Variable(len(edges), nonneg=True)
+    missing = cp.Variable(len(paths), nonneg=True)
+    output = through @ e + whole @ accepted
+    return [owner @ e == accepted[inner], output + missing >= wanted, cp.sum(missing) <= bias]
+
+
+def _goes_on(tables: list[Any], path: Context, begun: int) -> float:
+    """The probability that the target goes on after `begun` tokens as this path does."""
+    return float(np.prod([_row(tables, path[: d + 1])[path[d]] for d in range(begun, len(path))]))
 
 
 def _validate(trees: Trees) -> None:

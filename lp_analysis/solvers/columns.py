@@ -45,22 +45,25 @@ class Columns:
         self._build()
 
     def _build(self) -> None:
-        """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, `D(c,y) <= D(c) p(y|c)`."""
-        n, trunks, target = int(self.starts[-1]), len(self.orders), self.problem.target
-        model = warm_model()
-        caps = np.concatenate([target[0].ravel(), np.full(n - self.V, 1.0)])
-        model.addCols(n, -np.ones(n), np.zeros(n), caps, 0, EMPTY[0], *EMPTY)
+        """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, then what the output has to obey."""
+        self.n, trunks = int(self.starts[-1]), len(self.orders)
+        self.model = model = warm_model()
+        model.addCols(self.n, -np.ones(self.n), np.zeros(self.n), np.ones(self.n), 0, EMPTY[0], *EMPTY)
         for depth in range(1, self.L + 1):
             fixed = self.fixed[depth] if depth < len(self.fixed) else np.zeros(self.V**depth)
             for i, right in enumerate(fixed):
                 model.addRow(-INFINITY, float(right), 1, np.array([self.starts[depth - 1] + i]), np.ones(1))
         for _ in range(trunks):
             model.addRow(1.0, 1.0, 0, *EMPTY)
+        self._match(model, self.problem.target)
+
+    def _match(self, model: Any, target: Sequence[Any]) -> None:
+        """Target matching, `D(c,y) <= D(c) p(y|c)`."""
+        model.changeColsBounds(self.V, np.arange(self.V, dtype=np.int32), np.zeros(self.V), target[0].ravel())
         for depth in range(1, self.L):
             for i, p in enumerate(target[depth].ravel()):
                 index = np.array([self.starts[depth] + i, self.starts[depth - 1] + i // self.V])
                 model.addRow(-INFINITY, 0.0, 2, index, np.array([1.0, -float(p)]))
-        self.n, self.model = n, model
 
     def add(self, trunk: int, order: Any) -> bool:
         """Add an order of the ends of this trunk to the mixture; False if it is there already."""
@@ -90,6 +93,13 @@ class Columns:
         return 1 - float(self.model.getInfo().objective_function_value), prices, weights
 
 
+def likely_orders(problem: BoundProblem) -> Any:
+    """For each trunk, its ends by `p/q`, largest first: shape `(G, N)`. problem: in float64."""
+    masses = prefix_masses(problem.target, problem.depth)
+    likely = problem.trees.at_ends(masses) / np.maximum(masses[len(problem.trees.fixed) - 1], 1e-300)[:, np.newaxis]
+    return (-likely / np.maximum(problem.trees.shares, 1e-300)).argsort(axis=1, kind="stable")
+
+
 def generate(
     columns: Columns, gap: float, search: Search, start: Sequence[Sequence[Any]] = ()
 ) -> list[tuple[Any, list[Any]]]:
@@ -103,9 +113,7 @@ def generate(
         for order in orders:
             columns.add(trunk, order)
     problem = columns.problem
-    masses = prefix_masses(problem.target, problem.depth)
-    likely = problem.trees.at_ends(masses) / np.maximum(masses[len(columns.fixed) - 1], 1e-300)[:, np.newaxis]
-    for trunk, order in enumerate((-likely / np.maximum(problem.trees.shares, 1e-300)).argsort(axis=1, kind="stable")):
+    for trunk, order in enumerate(likely_orders(problem)):
         columns.add(trunk, order)
     best: list[tuple[Any, list[Any]]] = []
     for _ in range(ROUNDS):
