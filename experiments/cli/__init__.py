@@ -135,6 +135,7 @@ def run(program: typer.Typer, name: str | None = None) -> int:
             runtime.flush_or_discard()
     except KeyboardInterrupt:  # it can come after the last line of the work, too
         code = INTERRUPTED
+    exec("")  # Python ends by SIGINT if KeyboardInterrupt has left an `exec` of a text, unless another one follows
     if signals:  # also where something swallowed the exception
         return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
     return code

@@ -84,3 +84,20 @@ def test_check_says_how_far_it_came(tmp_path):
     assert process.returncode == 130
     assert re.search(r"interrupted after \d+ of 500 instances", err)
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_study_that_is_ended_within_code_from_a_text_says_so(tmp_path):
+    """Python itself ends by SIGINT after `python -m` where a `KeyboardInterrupt` has left an `exec` of a text."""
+    (tmp_path / "study.py").write_text(
+        """
+from draftproof.experiments.cli import run_command
+
+def main() -> int:
+    exec("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    return 0
+
+run_command(main)
+"""
+    )
+    ended = subprocess.run([sys.executable, "-m", "study"], cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (143, "")
