@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from draftproof.experiments.cli.sweep import sweep_file, work
+from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.report import equal_terms
 from draftproof.experiments.grid.report.matched import (
     ACCEPTANCE,
@@ -34,12 +35,14 @@ from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
+from draftproof.simulator.errors import InvalidInput
 
 #: The folder of the grids.
 HERE = Path(__file__).with_suffix("")
 #: Files of grids: the usual one; the same with more worlds; all shapes to depth 8 on one world of each kind; the
-#: temperatures and nuclei of papers.
+#: temperatures and nuclei of papers; delays to 8 under nuclei, on text and on pairs.
 CELLS, LARGE, DEEP, NUCLEUS = "cells.toml", "large.toml", "deep.toml", "nucleus.toml"
+DELAYS = ("delays.toml", "delays_pairs.toml")
 _PAIR = """
 [[worlds]]
 pair = {folder!r}
@@ -57,13 +60,24 @@ def main(
     nucleus: Annotated[
         bool, typer.Option("--nucleus", help="Instead: nucleus.toml, on text and two pairs that train made.")
     ] = False,
+    delays: Annotated[
+        bool, typer.Option("--delays", help="Instead: delays.toml and delays_pairs.toml, on the same sources.")
+    ] = False,
+    plot: Annotated[str | None, typer.Option(help="With --delays: PNG of the gain by delay.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     markdown: Annotated[str | None, typer.Option(help="The tables, as Markdown.")] = None,
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
-    check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
-    grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())] if not nucleus else [grid(NUCLEUS)]
+    check_files((), {"--store": store, "--markdown": markdown, "--json": json_target, "--plot": plot})
+    if nucleus and delays:
+        raise InvalidInput("--nucleus and --delays are two studies; leave one out")
+    if plot is not None and not delays:
+        raise InvalidInput("--plot is the picture of --delays; add it, or leave out --plot")
+    if nucleus or delays:
+        grids = [grid(name) for name in (DELAYS if delays else (NUCLEUS,))]
+    else:
+        grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())]
     tasks, kept = [task for each in grids for task in work.plan(each).tasks], Store(store)
     names = sorted({name for task in tasks for name in task.ids})
     if not run(tasks, kept, Executor(work.compute, jobs)):
@@ -72,12 +86,15 @@ def main(
     kept.close()
     summary = summarise(rows)
     folders = {str(world.source.get("pair")): world.given.pair for each in grids for world in each.worlds}
-    sections = by_sampling(worlds_on_schemes([*rows["law"], *rows["bound"]]), folders) if nucleus else ()
+    pairs = worlds_on_schemes([*rows["law"], *rows["bound"]]) if nucleus or delays else []
+    sections = by_sampling(pairs, folders) if nucleus else by_delay(pairs, folders) if delays else ()
     shown = markdown_of(summary) + "".join(f"{line}\n" for section in sections for line in _section(section))
     console_for(json_target).print(shown, soft_wrap=True, markup=False, highlight=False)
     if markdown is not None:
         write_whole(markdown, shown)
     write_json(json_target, summary)
+    if plot is not None:
+        write_whole(plot, draw_delays(pairs, folders))
     return 0
 
 
@@ -133,13 +150,7 @@ def by_sampling(pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None
 
     folders: of the pairs of models, by their digest.
     """
-    groups: dict[tuple[str, float], dict[float, list[WorldOnScheme]]] = {}
-    for pair in pairs:
-        source = pair.row["source"]
-        warp = source.get("sampling") or source.get("warp") or {}
-        name = Path(folders[source["pair"]] or "").name if "pair" in source else kind(source)
-        warmths = groups.setdefault((name, float(warp.get("top_p") or 1)), {})
-        warmths.setdefault(float(warp.get("temperature", 1.0)), []).append(pair)
+    groups = _groups(pairs, folders)
     marked: dict[tuple[str, str], list[str]] = {}
     counts = []
     columns = sorted(groups, key=lambda group: (group[0], -group[1]))
@@ -149,21 +160,9 @@ def by_sampling(pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None
         for rows in zip(*orders.values(), strict=True):
             marks = "".join(_mark(row) for row in rows)
             marked.setdefault((rows[0]["lower"], rows[0]["higher"]), []).append(marks)
-        for warmth, order in orders.items():
-            met = Counter(map(_mark, order))
-            cells = (name, f"{top_p:g}", f"{warmth:g}", *(str(met[mark]) for mark in "+~=-x"))
-            counts.append([*map(text, cells), text(_ranked(warmths[warmth]))])
-    headings = (
-        "source",
-        "top-p",
-        "T",
-        "on all drafts",
-        "on average",
-        "equal",
-        "reversed on average",
-        "reversed on all",
-    )
-    yield Section("counts", "Pairs of the reported order by sampling", (*headings, "means on the same drafts"), counts)
+        counts += [_counted((name, f"{top_p:g}", f"{warmth:g}"), warmths[warmth]) for warmth in orders]
+    headings = ("source", "top-p", "T", *COUNTED)
+    yield Section("counts", "Pairs of the reported order by sampling", headings, counts)
     note = (
         "A mark for each temperature from the lowest to the highest: + the reported order on all drafts, ~ on average, "
         "= equal, - reversed on average, x reversed on all drafts or impossible by the card."
@@ -171,6 +170,75 @@ def by_sampling(pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None
     paired = ("lower", "higher", *(f"{name}, {top_p:g}" for name, top_p in columns))
     lines = [[text(low), text(high), *map(text, marks)] for (low, high), marks in marked.items()]
     yield Section("marks", "The reported order, pair by pair", paired, lines, note)
+
+
+def by_delay(pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None]) -> Iterator[Section]:
+    """The reported order by source, nucleus and delay, all temperatures together. folders: as for `by_sampling`."""
+    counts = []
+    for (name, top_p), warmths in sorted(
+        _groups(pairs, folders).items(), key=lambda group: (group[0][0], -group[0][1])
+    ):
+        met = [pair for warmth in warmths.values() for pair in warmth]
+        for delay in sorted({pair.row["scheme"]["L1"] for pair in met}):
+            there = [pair for pair in met if pair.row["scheme"]["L1"] == delay]
+            counts.append(_counted((name, f"{top_p:g}", str(delay)), there))
+    headings = ("source", "top-p", "delay", *COUNTED)
+    yield Section("delays", "Pairs of the reported order by delay", headings, counts)
+
+
+def draw_delays(pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None]) -> bytes:
+    """A PNG: what two verifiers of several paths bring more than block verification, by delay; a panel for each source.
+
+    Means over the roots at the highest temperature, with two branches; a line for each verifier and nucleus.
+    """
+    groups = _groups(pairs, folders)
+    names = sorted({name for name, _ in groups})
+    figure, panels = matplotlib_pyplot().subplots(
+        1, len(names), figsize=(3.6 * len(names), 3.6), sharey=True, squeeze=False, layout="constrained"
+    )
+    for axes, name in zip(panels[0], names, strict=True):
+        nuclei = sorted((top_p for source, top_p in groups if source == name), reverse=True)
+        for verifier, dash in (("traversal", "-"), ("khisti", "--")):
+            for number, top_p in enumerate(nuclei):
+                warmths = groups[name, top_p]
+                gains: dict[int, list[float]] = {}
+                for pair in warmths[max(warmths)]:
+                    if pair.row["scheme"]["K"] == 2 and {verifier, "block"} <= {*pair.values}:
+                        more = pair.values[verifier] - pair.values["block"]
+                        gains.setdefault(pair.row["scheme"]["L1"], []).append(more)
+                delays = sorted(gains)
+                style = {**line_style(number), "linestyle": dash, "label": f"{verifier}, top-p {top_p:g}"}
+                axes.plot(delays, [fmean(gains[delay]) for delay in delays], **style)
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_xlabel("delay: drafted tokens before the fork")
+        style_axes(axes)
+    panels[0][0].set_ylabel("tokens a block more than block verification")
+    panels[0][-1].legend(frameon=False, fontsize=8)
+    return as_png(figure, 160)
+
+
+#: Headings of what `_counted` gives after the name of the setting.
+COUNTED = ("on all drafts", "on average", "equal", "reversed on average", "reversed on all", "means on the same drafts")
+
+
+def _counted(setting: Sequence[str], pairs: Sequence[WorldOnScheme]) -> list[Any]:
+    """A row of a table: how many pairs of the reported order have each verdict, and the means."""
+    met = Counter(map(_mark, ordering(pairs)))
+    return [*map(text, (*setting, *(str(met[mark]) for mark in "+~=-x"), _ranked(pairs)))]
+
+
+def _groups(
+    pairs: Sequence[WorldOnScheme], folders: Mapping[str, str | None]
+) -> dict[tuple[str, float], dict[float, list[WorldOnScheme]]]:
+    """By source and top-p, then by temperature."""
+    groups: dict[tuple[str, float], dict[float, list[WorldOnScheme]]] = {}
+    for pair in pairs:
+        source = pair.row["source"]
+        warp = source.get("sampling") or source.get("warp") or {}
+        name = Path(folders[source["pair"]] or "").name if "pair" in source else kind(source)
+        warmths = groups.setdefault((name, float(warp.get("top_p") or 1)), {})
+        warmths.setdefault(float(warp.get("temperature", 1.0)), []).append(pair)
+    return groups
 
 
 def _mark(row: Row) -> str:

@@ -99,5 +99,5 @@ def main() -> int:
 run_command(main)
 """
     )
-    ended = subprocess.run([sys.executable, "-m", "study"], cwd=tmp_path, capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-m", "study"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (143, "")

@@ -128,6 +128,22 @@ def test_the_reported_order_stands_by_temperature_and_nucleus(matched_study):
         assert means == sorted(means)
 
 
+def test_the_reported_order_stands_by_delay_with_a_picture(matched_study):
+    for name in matched.DELAYS:
+        Path(name).write_text(NUCLEUS.replace('L2 = "1..2"', 'L1 = "0..1"\nL2 = 1'))
+    given = ("--delays", "--store", "d.db", "--markdown", "d.md", "--plot", "d.png")
+    assert matched_study(*given)[0] == 0
+    text = Path("d.md").read_text().partition("### Pairs of the reported order by delay\n")[2]
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert [line[:3] for line in lines] == [["topics", top_p, delay] for top_p in ("1", "0.6") for delay in "01"]
+    assert {sum(map(int, line[3:8])) for line in lines} == {28}
+    assert Path("d.png").read_bytes().startswith(b"\x89PNG")
+    code, out = matched_study("--delays", "--nucleus")
+    assert (code, "leave one out" in out.err) == (2, True)
+    code, out = matched_study("--plot", "d.png")
+    assert (code, "--delays" in out.err) == (2, True)
+
+
 def test_pairs_of_models_have_the_names_of_their_folders_and_equal_means_an_equals_sign():
     def world(digest, top_p, nss):
         source = {"pair": digest, "warp": {"temperature": 1.0, "top_p": top_p}}

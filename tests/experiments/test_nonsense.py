@@ -14,8 +14,8 @@ COMMANDS = {
     "policies": ("--vocab", 2, "--K", 2, "--L1", 0, "--L2", 1, "--policy", "static"),
     "prove": ("--vocab", 2, "--K", 1, "--L2", 1),
 }
-#: Never asked for what is wrong: the matrix enumerates, a theorem follows `verify` alone. For schemes, `bound` stands in
-#: place of `policies`.
+#: Never asked for what is wrong: the matrix enumerates, a theorem follows `verify` alone. For schemes, `bound`
+#: stands in place of `policies`.
 UNASKED = {
     *((command, name) for command in ("matrix", "prove") for name in nonsense.VERIFIERS if name.startswith("Struct")),
     *((command, name) for command in ("matrix", "prove") for name in ("BranchRaises", "BranchReturnsNone")),
