@@ -18,6 +18,7 @@ from draftproof.simulator.drafts.dyspec_threshold import DySpecThreshold
 from draftproof.simulator.drafts.eagle2 import Eagle2
 from draftproof.simulator.drafts.greedy import Greedy
 from draftproof.simulator.drafts.opt_tree import OptTree
+from draftproof.simulator.drafts.rsd_s import StochasticBeam
 from draftproof.simulator.drafts.sequoia import Sequoia
 from draftproof.simulator.drafts.spechub import SpecHub
 from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
@@ -46,6 +47,7 @@ __all__ = [
     "Sequoia",
     "SpecHub",
     "SpecInferConfig",
+    "StochasticBeam",
     "Stratified",
     "Systematic",
     "TopK",
@@ -80,6 +82,7 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
             DySpecPruned,
             Stratified,
             Systematic,
+            StochasticBeam,
         )
     }
 )

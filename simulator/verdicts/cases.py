@@ -26,7 +26,7 @@ def shape_of(case: SizedScheme) -> tuple[int, ...]:
     """(V, K, L1, L2) of a case, for drawing its instances; schemes without these fields count as one path."""
     size, scheme = case
     fields = scheme.as_dict()
-    return (size, fields["K"], fields["L1"], fields["L2"]) if "K" in fields else (size, 1, 0, scheme.depth)
+    return (size, fields["K"], fields["L1"], fields["L2"]) if "L1" in fields else (size, 1, 0, scheme.depth)
 
 
 def conformance_instances(shape: Sequence[int], count: int) -> Iterator[Instance]:

@@ -23,6 +23,7 @@ from draftproof.simulator.drafts import (
     Sequoia,
     SpecHub,
     SpecInferConfig,
+    StochasticBeam,
     Stratified,
     Systematic,
     TopK,
@@ -77,6 +78,7 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
     "dyspec_pruned": (DySpecPruned(2), "nss"),
     "stratified": (Stratified(2, 1, 2), "block"),
     "systematic": (Systematic(3, 0, 2), "hsd"),
+    "rsd_s": (StochasticBeam(2, 2), "rejection_without_replacement"),
     "twins": (UserScheme(Twins()), "specinfer"),
     "moody": (UserScheme(Moody()), "nss"),
 }

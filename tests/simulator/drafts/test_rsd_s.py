@@ -1,0 +1,167 @@
+"""Stochastic beam search: its law by races of all leaves and by Gumbels, and what sees that siblings are not i.i.d."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import fmpq
+from scipy.stats import chi2
+
+from draftproof import verifiers
+from draftproof.simulator import InvalidInput, SamplingCoin, check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import StochasticBeam
+from draftproof.simulator.drafts.without_replacement import draw_without_replacement
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.protocol import Context
+from draftproof.simulator.verdicts.cases import case_instances
+
+Tree = tuple[tuple[Context, tuple[int, ...]], ...]
+
+
+def instance(family: str, size: int, depth: int, seed: int = 0) -> Instance:
+    return FAMILIES[family].instance(size, depth, np.random.default_rng((seed, size, depth)), 20)
+
+
+def law(scheme: StochasticBeam, draft: TableProcess, arithmetic: Arithmetic = RATIONAL) -> dict[Tree, fmpq]:
+    masses: dict[Tree, fmpq] = {}
+    for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic):
+        key = tuple(sorted(tree.children.items()))
+        masses[key] = masses.get(key, 0) + mass
+    return masses
+
+
+def leaves(draft: TableProcess, depth: int) -> dict[Context, fmpq]:
+    masses = {(): fmpq(1)}
+    for _ in range(depth):
+        masses = {(*c, y): m * q for c, m in masses.items() for y, q in enumerate(draft.row(c)) if m * q > 0}
+    return masses
+
+
+def kept(ranking: tuple[Context, ...], K: int, L: int) -> Tree:
+    """The tree of a ranking of leaves: at each level the first `K` different prefixes."""
+    drafted: dict[Context, tuple[int, ...]] = {}
+    for depth in range(1, L + 1):
+        for *parent, token in list(dict.fromkeys(leaf[:depth] for leaf in ranking))[:K]:
+            drafted[tuple(parent)] = (*drafted.get(tuple(parent), ()), token)
+    return tuple(sorted(drafted.items()))
+
+
+def raced(draft: TableProcess, K: int, L: int) -> dict[Tree, fmpq]:
+    """The law by all rankings of the leaves without replacement, each as far as it decides the tree."""
+    masses = leaves(draft, L)
+    enough = [min(K, len({leaf[:depth] for leaf in masses})) for depth in range(1, L + 1)]
+    found: dict[Tree, fmpq] = {}
+
+    def follow(ranking: tuple[Context, ...], mass: fmpq, rest: fmpq) -> None:
+        if all(len({leaf[:depth] for leaf in ranking}) >= count for depth, count in enumerate(enough, 1)):
+            key = kept(ranking, K, L)
+            found[key] = found.get(key, fmpq(0)) + mass
+            return
+        for leaf, m in masses.items():
+            if leaf not in ranking:
+                follow((*ranking, leaf), mass * m / rest, rest - m)
+
+    follow((), fmpq(1), fmpq(1))
+    return found
+
+
+SMALL = [(2, 2, 2), (2, 3, 2), (2, 4, 2), (3, 3, 1), (2, 1, 3), (2, 2, 3), (3, 2, 2)]
+
+
+@pytest.mark.parametrize(("family", "shape"), list(product(["dirichlet", "zeros", "ties"], SMALL)), ids=str)
+def test_the_law_is_that_of_all_leaves_ranked_without_replacement(family: str, shape: tuple[int, int, int]) -> None:
+    size, K, L = shape
+    draft = instance(family, size, L).draft
+    exact = law(StochasticBeam(K, L), draft)
+    assert exact == raced(draft, K, L)
+    assert sum(exact.values()) == 1
+    floats = law(StochasticBeam(K, L), tabulate(draft, L - 1, FLOAT64), FLOAT64)
+    assert floats == pytest.approx({key: float(mass.p) / float(mass.q) for key, mass in exact.items()}, abs=1e-14)
+
+
+def test_one_level_is_drawn_without_replacement_and_one_prefix_is_a_path() -> None:
+    draft = instance("dirichlet", 4, 3).draft
+    drawn = outcomes(lambda coin: draw_without_replacement(draft.row(()), coin, 3), RATIONAL)
+    assert law(StochasticBeam(3, 1), draft) == {(((), tokens),): mass for tokens, mass in drawn}
+    paths = {tuple((leaf[:d], leaf[d : d + 1]) for d in range(3)): m for leaf, m in leaves(draft, 3).items()}
+    assert law(StochasticBeam(1, 3), draft) == paths
+
+
+def test_perturbed_log_probabilities_give_the_same_trees() -> None:
+    """20,000 rankings by Gumbel noise, and as many trees of the sampling coin, against the law: chi-square."""
+    draws, K, L = 20_000, 3, 3
+    draft = instance("dirichlet", 2, L, 1).draft
+    exact = {key: float(mass.p) / float(mass.q) for key, mass in law(StochasticBeam(K, L), draft).items()}
+    masses = leaves(draft, L)
+    generator = np.random.default_rng(5)
+    noisy = np.log([float(m.p) / float(m.q) for m in masses.values()]) + generator.gumbel(size=(draws, len(masses)))
+    paths = list(masses)
+    by_noise = Counter(kept(tuple(paths[i] for i in order), K, L) for order in (-noisy).argsort(axis=1).tolist())
+    floats, coin = tabulate(draft, L - 1, FLOAT64), SamplingCoin(generator)
+    by_coin = Counter(
+        tuple(sorted(StochasticBeam(K, L).draw(floats, coin).children.items())) for _ in range(draws // 4)
+    )
+    for counts in (by_noise, by_coin):
+        total = counts.total()
+        often = [key for key, mass in exact.items() if mass * total >= 5]
+        observed = [counts[key] for key in often]
+        expected = [exact[key] * total for key in often]
+        observed.append(total - sum(observed))
+        expected.append(total - sum(expected))
+        statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True) if e > 1e-6)
+        assert set(counts) <= set(exact)
+        assert chi2.sf(statistic, len(often)) > 1e-4
+
+
+def test_given_their_number_siblings_are_not_drawn_without_replacement() -> None:
+    """Two children of token 0 are kept more often where the first of them was the less likely one."""
+    draft = TableProcess([[["1/2", "1/2"]], [["3/4", "1/4"]] * 2])
+    pairs = {pair: fmpq(0) for pair in ((0, 1), (1, 0))}
+    for key, mass in law(StochasticBeam(2, 2), draft).items():
+        for context, tokens in key:
+            if context == (0,) and len(tokens) == 2:
+                pairs[tokens] += mass
+    assert pairs == {(0, 1): fmpq(1, 2) * fmpq(3, 4) * fmpq(1, 5), (1, 0): fmpq(1, 2) * fmpq(1, 4) * fmpq(3, 7)}
+    assert pairs[0, 1] / sum(pairs.values()) != fmpq(3, 4)
+
+
+@pytest.mark.parametrize("name", ["rejection_without_replacement", "specinfer", "naive_tree", "layer_transport"])
+def test_recursive_rejection_is_lossless_and_rules_for_other_trees_have_a_witness(name: str) -> None:
+    """SpecInfer takes siblings for i.i.d. ones; the layer rule takes them for independent ones."""
+    verifier, scheme = verifiers.make(name), StochasticBeam(2, 2)
+    declared = verifier.card.needs in StochasticBeam.draws
+    verdicts = [check(verifier, each.target, each.draft, scheme).lossless for each in case_instances((2, scheme), 6)]
+    assert all(verdicts) == declared == (name in ("rejection_without_replacement", "naive_tree"))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("case", [(2, StochasticBeam(2, 2)), (3, StochasticBeam(2, 2))], ids=str)
+def test_recursive_rejection_is_lossless_on_200_instances(case: tuple[int, StochasticBeam]) -> None:
+    verifier = verifiers.make("rejection_without_replacement")
+    assert all(check(verifier, each.target, each.draft, case[1]).lossless for each in case_instances(case, 200))
+
+
+def test_long_trees_of_a_real_vocabulary() -> None:
+    """At V = 150,000 and depth 40 all levels have `K` prefixes."""
+
+    class Same:
+        vocab_size = 150_000
+        weights = np.random.default_rng(0).dirichlet(np.full(150_000, 0.01))
+
+        def row(self, context: Context) -> object:
+            return self.weights
+
+    tree = StochasticBeam(3, 40).draw(Same(), SamplingCoin(np.random.default_rng(1)))
+    levels = Counter(len(context) + 1 for context, tokens in tree.children.items() for _ in tokens)
+    assert levels == dict.fromkeys(range(1, 41), 3)
+
+
+@pytest.mark.parametrize(("K", "L", "text"), [(0, 2, "K = 0 must be"), (2, -1, "L = -1 must be")])
+def test_refusals(K: int, L: int, text: str) -> None:
+    with pytest.raises(InvalidInput, match=f"rsd_s: {text}"):
+        StochasticBeam(K, L)
