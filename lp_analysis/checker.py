@@ -6,9 +6,9 @@ optimum from above, and a selection law in the base polytope is attained.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,7 +72,7 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
         groups = _stratified(rows.draft.tables, **{key: shape[key] for key in ("K", "L1", "L2", "order")})
     elif shape["name"] == "delayed":
         trunks = _trunks(rows.draft.tables, shape["L1"], depth)
-        groups = [_below(i, depth, mass, [(shares, shape["K"])]) for i, (mass, shares) in enumerate(trunks)]
+        groups = [_below(i, depth, mass, shares, shape["K"]) for i, (mass, shares) in enumerate(trunks)]
     elif "law" in fields:
         raise InvalidInput(f"a law is for delayed trees; for the draft scheme {rows.scheme} give a plan")
     else:
@@ -104,44 +104,85 @@ def _trunks(q: Any, L1: int, depth: int) -> list[tuple[Any, list[Any]]]:
     return list(zip(masses[L1], _split(masses[depth], len(masses[L1])), strict=True))
 
 
-def _below(trunk: int, depth: int, mass: Any, branches: list[tuple[list[Any], int]]) -> _Group:
-    """The trees of a trunk. branches: independent; the masses of the paths of this trunk, and how many have them."""
-    paths = len(branches[0][0])
-    return _Group([(depth, trunk * paths + path) for path in range(paths)], partial(_first_path, mass, branches))
+def _below(trunk: int, depth: int, mass: Any, shares: list[Any], K: int) -> _Group:
+    """The trees of a trunk with `K` i.i.d. branches; shares: the masses of its paths."""
+
+    def first(order: list[int]) -> Iterator[tuple[int, Any]]:
+        sums = accumulate(shares[path] for path in order)
+        return zip(order, _differences(_hit(mass, x, K) for x in sums), strict=True)
+
+    return _Group([(depth, trunk * len(shares) + path) for path in range(len(shares))], first)
 
 
 def _stratified(q: Any, K: int, L1: int, L2: int, order: str) -> list[_Group]:
-    """Below each trunk, the paths in a lexicographic order side by side, cut into `K` pieces of the same mass."""
+    """At a node of `k` branches the tokens side by side in an order, cut into `k` parts of the same mass."""
 
-    def paths(depth: int, place: int) -> Iterator[int]:
-        """The places of the paths below a node, in their order."""
-        if depth == L1 + L2:
-            yield place
-            return
-        row = list(q[depth][place])
+    @cache
+    def parts(depth: int, place: int, k: int) -> list[dict[int, Any]]:
+        """For each part its tokens with their shares, in the order."""
+        row, start = list(q[depth][place]), fmpq(0)
+        laws: list[dict[int, Any]] = [{} for _ in range(k)]
         for token in sorted(range(len(row)), key=lambda token: -row[token] if order == "descending" else token):
-            yield from paths(depth + 1, place * len(row) + token)
-
-    groups = []
-    for trunk, (mass, shares) in enumerate(_trunks(q, L1, L1 + L2)):
-        laws, start = [[fmpq(0)] * len(shares) for _ in range(K)], fmpq(0)
-        for path in (place - trunk * len(shares) for place in paths(L1, trunk)):
-            end = start + shares[path]
-            for k, law in enumerate(laws):
-                law[path] = K * max(min(end, mass * fmpq(k + 1, K)) - max(start, mass * fmpq(k, K)), fmpq(0))
+            end = start + row[token]
+            for i, law in enumerate(laws):
+                share = min(end, fmpq(i + 1, k)) - max(start, fmpq(i, k))
+                if share > 0:
+                    law[token] = k * share
             start = end
-        groups.append(_below(trunk, L1 + L2, mass, [(law, 1) for law in laws]))
-    return groups
+        return laws
+
+    def first(trunk: int, mass: Any, ends: list[int]) -> Iterator[tuple[int, Any]]:
+        missed: dict[tuple[int, int, int], Any] = {}  # by depth, place and branches, where it is not 1
+
+        def met(end: int) -> Any:
+            """How likely an end up to this one is met."""
+            place = trunk * size**L2 + end
+            missed.update({(L1 + L2, place, k): fmpq(0) for k in range(1, K + 1)})
+            for depth in reversed(range(L1, L1 + L2)):
+                place //= size
+                for k in range(1, K + 1):
+                    below = partial(_child, missed, depth + 1, place * size)
+                    missed[depth, place, k] = _mean(parts(depth, place, k), below)
+            return mass * (1 - missed.get((L1, trunk, K), 1))
+
+        return zip(ends, _differences(map(met, ends)), strict=True)
+
+    size = len(list(q[0][0])) if L1 + L2 else 1
+    return [
+        _Group([(L1 + L2, trunk * size**L2 + path) for path in range(size**L2)], partial(first, trunk, mass))
+        for trunk, (mass, _) in enumerate(_trunks(q, L1, L1 + L2))
+    ]
 
 
-def _first_path(mass: Any, branches: list[tuple[list[Any], int]], order: list[int]) -> Iterator[tuple[int, Any]]:
-    """`first` of a group below a trunk."""
+def _child(missed: dict[tuple[int, int, int], Any], depth: int, first: int, token: int, k: int) -> Any:
+    return missed.get((depth, first + token, k), fmpq(1))
+
+
+def _mean(laws: list[dict[int, Any]], value: Callable[[int, int], Any]) -> Any:
+    """The mean product of `value(y, n)` over the tokens `y` that `n` draws have, one draw from each part of a row.
+
+    From part to part: how likely its token is `y`, which `n` draws have so far, times the values of the others. A part
+    shares no token with the next one but its last.
+    """
+    last: dict[tuple[int, int], Any] = {}
+    total = fmpq(1)
+    for law in laws:
+        now = {
+            (y, n + 1): share * last[y, n] for y, share in law.items() for n in range(1, len(laws)) if (y, n) in last
+        }
+        for y, share in law.items():
+            own = [n for n in range(1, len(laws)) if (y, n) in last]
+            now[y, 1] = share * (total - sum(last[y, n] * value(y, n) for n in own))
+        last, total = now, sum(weight * value(*drawn) for drawn, weight in now.items())
+    return total
+
+
+def _differences(values: Iterable[Any]) -> Iterator[Any]:
+    """Each value less the one before it, the first less 0."""
     before = fmpq(0)
-    below = [list(accumulate(shares[path] for path in order)) for shares, _ in branches]
-    for path, *sums in zip(order, *below, strict=True):
-        now = _hit(mass, [(x, K) for x, (_, K) in zip(sums, branches, strict=True)])
-        yield path, now - before
-        before = now
+    for value in values:
+        yield value - before
+        before = value
 
 
 def _listed(scheme: DraftScheme, draft: TokenProcess) -> _Group:
@@ -214,7 +255,7 @@ def _stated(values: Any, trunks: Any, K: int) -> list[Any]:
         _same(f"law on what is never drafted after trunk {i}", sum(r for r, x in pairs if x == 0), 0)
         ranked = sorted(((r, x) for r, x in pairs if x > 0), key=lambda pair: -pair[0] / pair[1])
         sums = zip(accumulate(r for r, _ in ranked), accumulate(x for _, x in ranked), strict=True)
-        if any(r > _hit(mass, [(x, K)]) for r, x in sums):
+        if any(r > _hit(mass, x, K) for r, x in sums):
             raise InvalidInput(f"the law selects some paths of trunk {i} more often than they are drafted")
     return law
 
@@ -239,17 +280,9 @@ def _ranked(part: Any) -> Any:
     return sorted(part) if isinstance(part, list) and all(type(path) is int for path in part) else None
 
 
-def _hit(mass: Any, branches: list[tuple[Any, int]]) -> Any:
-    """A trunk of this mass is drafted and, of independent branches, one falls into a set.
-
-    branches: the mass of the set, together with the trunk, and how many branches have it.
-    """
-    if not mass > 0:
-        return mass
-    missed = fmpq(1)
-    for x, K in branches:
-        missed *= (1 - x / mass) ** K
-    return mass * (1 - missed)
+def _hit(mass: Any, x: Any, K: int) -> Any:
+    """A trunk of this mass is drafted and one of `K` i.i.d. branches is in a set; x: their mass, with the trunk's."""
+    return mass * (1 - (1 - x / mass) ** K) if mass > 0 else mass
 
 
 def _split(values: list[Any], parts: int) -> list[list[Any]]:

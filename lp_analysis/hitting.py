@@ -12,7 +12,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -30,6 +29,7 @@ from draftproof.lp_analysis.nodes import (
 )
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.drafts import Delayed, Stratified
+from draftproof.simulator.drafts.stratified import mean_product
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
@@ -197,44 +197,57 @@ def _first(shares: Any, orders: Any) -> Any:
 
 @dataclass(frozen=True)
 class StratifiedBranches(Branches):
-    """Independent branches, one from each piece of the paths: in a set of paths falls one with `1 - prod (1 - q_k)`.
+    """At every node one branch from each part of the row.
 
-    laws: `q_k(path | trunk)` of each piece, shape `(K, V**L1, V**L2)`.
+    laws: for each depth from the trunk on and `k = 1..K` branches the laws of their parts, shape `(k, V**d, V)`.
     """
 
     scheme: Stratified
-    laws: Any
+    laws: Sequence[Sequence[Any]]
 
     @classmethod
     def of(cls, draft_tables: Sequence[Any], scheme: Stratified) -> StratifiedBranches:
-        """The laws by the absolute bounds of pieces and paths, in exact arithmetic."""
-        shares = cls(draft_tables, scheme, None).shares
-        orders = np.arange(len(shares))[:, np.newaxis]
-        for table in draft_tables[scheme.L1 : scheme.depth]:
-            tokens = (table * (-1 if scheme.order == "descending" else 0)).argsort(axis=1, kind="stable")
-            orders = (orders[:, :, np.newaxis] * table.shape[1] + tokens[orders]).reshape(len(shares), -1)
-        orders = orders - np.arange(len(shares))[:, np.newaxis] * shares.shape[1]
-        ends = _first(shares, orders)
-        starts = ends - np.take_along_axis(shares, orders, axis=1)
-        laws = np.stack([shares * 0] * scheme.K)
-        numbers = arithmetic_of(shares)
-        for k, law in enumerate(laws):
-            first, last = (numbers.number(Fraction(bound, scheme.K)) for bound in (k, k + 1))
-            within = positive_part(np.minimum(ends, last) - np.maximum(starts, first))
-            np.put_along_axis(law, orders, within * scheme.K, axis=1)
-        return cls(draft_tables, scheme, laws)
+        """The laws by absolute bounds of tokens and parts, in exact arithmetic."""
+        branching = draft_tables[scheme.L1 : scheme.depth]
+        counts = range(1, scheme.K + 1)
+        return cls(draft_tables, scheme, [[_parts(table, k, scheme.order) for k in counts] for table in branching])
 
     def chances(self, orders: Any, groups: Any = slice(None)) -> Any:
-        """By the laws of the pieces."""
-        missed = self.shares[groups] * 0 + 1
-        for law in self.laws:
-            missed = missed * (1 - _first(law[groups], orders))
-        return 1 - missed
+        """From the leaves up: how likely `n` branches through a node miss its first `i` ends, for all `n` and `i`."""
+        V, ranks = self.vocab_size, np.asarray(orders).argsort(axis=1)
+        G, N = ranks.shape
+        missed = np.broadcast_to([1, 0], (self.scheme.K, G * N, 2))  # by n - 1, node and i
+        for depth in range(self.depth - 1, self.scheme.L1 - 1, -1):
+            width = V ** (self.depth - depth)
+            child = ranks.reshape(-1, width).argsort(axis=1) // (
+                width // V
+            )  # of each end, the first in the order first
+            met = (child[..., np.newaxis] == np.arange(V)).cumsum(axis=1)
+            met = np.concatenate([met[:, :1] * 0, met], axis=1)  # node, i, token: ends among the first i
+            below = missed.reshape(self.scheme.K, len(met), V, -1)
+            values = np.take_along_axis(below, met.swapaxes(1, 2)[np.newaxis], axis=3).swapaxes(2, 3)
+            laws = self.laws[depth - self.scheme.L1]
+            here = [part.reshape(len(part), len(self.groups), -1, 1, V)[:, groups] for part in laws]
+            here = [part.reshape(len(part), -1, 1, V) for part in here]
+            missed = np.stack([mean_product(part, values) for part in here])
+        return self.shares[groups] * 0 + 1 - missed[-1, :, 1:]
 
     @property
     def floats(self) -> StratifiedBranches:
         """The same in float64."""
-        return StratifiedBranches(as_floats(self.draft_tables), self.scheme, self.laws.astype(np.float64))
+        return StratifiedBranches(as_floats(self.draft_tables), self.scheme, list(map(as_floats, self.laws)))
+
+
+def _parts(table: Any, count: int, order: str) -> Any:
+    """The laws of the parts of each row, in exact arithmetic, shape `(count, rows, V)`."""
+    tokens = (table * (-1 if order == "descending" else 0)).argsort(axis=1, kind="stable")
+    masses = np.take_along_axis(table, tokens, axis=1) * count
+    ends = masses.cumsum(axis=1)
+    laws = np.stack([table * 0] * count)
+    for place, law in enumerate(laws):
+        inside = positive_part(np.minimum(ends, place + 1) - np.maximum(ends - masses, place))
+        np.put_along_axis(law, tokens, inside, axis=1)
+    return laws
 
 
 def _exactly(masses: Sequence[Any], K: int) -> Any:

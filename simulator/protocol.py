@@ -45,17 +45,13 @@ class TokenProcess(Protocol):
 
 
 class Piece(Protocol):
-    """The part of the draft's paths that a branch is drawn from, as it stands at one node of the branch."""
+    """The part of a row that a branch draws its next token from."""
 
     def law(self, row: Vector) -> Vector:
         """The law of the branch's next token where the draft has this row, in its arithmetic; the row itself if equal.
 
         Positive only where the row is.
         """
-        ...
-
-    def below(self, row: Vector, token: int) -> Piece:
-        """The piece at the node after a `token` that the law can draw."""
         ...
 
 
@@ -82,9 +78,9 @@ class DraftNode(Protocol):
 
     @property
     def laws(self) -> tuple[Vector, ...]:
-        """For each entry of `children` the law it was drawn from, given the earlier tokens of its path and its piece.
+        """For each entry of `children` the law it was drawn from, given its piece.
 
-        `draft`, the same object, wherever a path has the whole draft to be drawn from: always, for most schemes.
+        `draft`, the same object, wherever it has the whole row to be drawn from: always, for most schemes.
         """
         ...
 
@@ -111,7 +107,7 @@ class Draws(Flag):
     FIRST_PATH_FROM_Q = auto()
     #: Given what trees tell of pieces, the first child of every node is drawn from the first of `DraftNode.laws`.
     FIRST_CHILD_FROM_LAWS = auto()
-    #: The first child of every node is drawn from `q`.
+    #: The first child of every node is drawn from `q`, for whoever does not look at `DraftNode.laws`.
     _EVERY_NODE = auto()
     FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q | FIRST_CHILD_FROM_LAWS
     #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.

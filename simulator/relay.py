@@ -311,9 +311,6 @@ class _Given:
         """The law that was sent, the row itself where it is that."""
         return row if (self.sent == row).all() else self.sent
 
-    def below(self, row: Vector, token: int) -> _Given:
-        raise NotImplementedError("every node is sent with laws of its own")
-
 
 @dataclass(frozen=True)
 class _Rows:

@@ -1,29 +1,30 @@
-"""Branches one from each part of the draft's paths: stratified ones drawn apart, systematic ones from one number.
+"""Branches whose next tokens come one from each part of a row: stratified ones drawn apart, systematic ones together.
 
-After a trunk the paths of `L2` tokens, in a lexicographic order fixed by the rows, are cut into `K` pieces of mass
-`1/K`; a path on a bound belongs to both pieces, with its shares. Branch `k` is drawn from piece `k` and the branches
-are shuffled, so each of them has law `q`. Stratified branches meet a set of paths at least as often as i.i.d. ones:
-`1 - prod (1 - q_k(S)) >= 1 - (1 - q(S))^K`, as `q` is the mean of the laws `q_k` of the pieces.
+At a node through which `k` branches go, the tokens of the row `q`, in a fixed order, are cut into `k` parts of mass
+`1/k`; a token on a border belongs to both parts, with its shares. Each branch draws from one of the parts, all orders
+of the parts equally likely, so that each has law `q`. Stratified branches meet a set of nodes at least as often as
+i.i.d. ones: see theorem 8 in `lp_analysis`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import factorial, prod
+from functools import cache
+from math import factorial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from draftproof.simulator.drafts._adapting import Adapting
-from draftproof.simulator.drafts._intervals import Interval
+from draftproof.simulator.drafts._parts import Part, cells
 from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
 from draftproof.simulator.drafts.delayed import assert_listable
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
+from draftproof.simulator.protocol import Coin, Context, Draws, Piece, TokenProcess, Vector
 
 #: Orders of the tokens at a node: the likeliest first (ties by number), or by number.
 ORDERS = ("descending", "number")
@@ -31,7 +32,7 @@ ORDERS = ("descending", "number")
 
 @dataclass(frozen=True)
 class Stratified(Adapting):
-    """A trunk of `L1` tokens from `q`, then `K` independent branches of `L2` tokens, one from each piece of the paths.
+    """A trunk of `L1` tokens from `q`, then `K` branches of `L2` tokens, independent given their parts.
 
     order: see `ORDERS`. Raises `InvalidInput` unless `K >= 1`, `L1 >= 0`, `L2 >= 0`, `L2 >= 1` where `K > 1`, and for
     another order.
@@ -43,7 +44,7 @@ class Stratified(Adapting):
     order: str = "descending"
 
     name: ClassVar[str] = "stratified"
-    draws: ClassVar[Draws] = Draws.FIRST_PATH_FROM_Q | Draws.INDEPENDENT_BRANCHES | Draws.FIXED_LENGTHS
+    draws: ClassVar[Draws] = Draws.FIRST_CHILD_FROM_Q | Draws.INDEPENDENT_BRANCHES | Draws.FIXED_LENGTHS
 
     def __post_init__(self) -> None:
         validate_shape(self.K, self.L1, self.L2)
@@ -66,66 +67,75 @@ class Stratified(Adapting):
         return self.L1 + self.K * self.L2
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-        """Draft one tree, level by level; it tells the piece of each branch."""
-        steps, rows = self.steps(coin), None
+        """Draft one tree, level by level; it tells the part of each branch."""
+        known: dict[Context, Vector] = {}
+        steps = self.steps(coin, known)
         while True:
             try:
-                paths = steps.send(rows)
+                missing = next(steps)
             except StopIteration as drawn:
                 tree: DraftTree = drawn.value
                 return tree
-            prefetch(draft, list(dict.fromkeys(paths)))
-            rows = [draft.row(path) for path in paths]
+            prefetch(draft, missing)
+            known.update((context, draft.row(context)) for context in missing)
 
-    def steps(self, coin: Coin) -> Generator[list[Context], Any, DraftTree]:
-        """The same tree for whoever has the rows: asks for those after each path of a level, and is sent them."""
+    def steps(self, coin: Coin, known: Mapping[Context, Vector]) -> Generator[list[Context], None, DraftTree]:
+        """The same tree for whoever has the rows: asks for those of a level, and goes on when they are in `known`."""
         paths: list[Context] = [()]
-        pieces = below = [Interval()]
+        pieces: dict[Context, tuple[Piece, ...]] = {}
         for depth in range(self.depth):
             if depth == self.L1:
                 paths = paths * self.K
-                pieces = below = self._shuffled(coin)
-            tokens, below = self._level((yield paths), below, coin)
-            paths = [(*path, token) for path, token in zip(paths, tokens, strict=True)]
+            branches = Counter(paths)
+            missing = [path for path in branches if path not in known]
+            if missing:
+                yield missing
+            tokens = {}
+            for path, k in branches.items():
+                if k == 1:
+                    tokens[path] = [coin.choose(known[path])]
+                    continue
+                parts = self._shuffled(k, coin)
+                tokens[path] = self._drawn(known[path], parts, coin)
+                if Draws.INDEPENDENT_BRANCHES in self.draws:
+                    pieces[path] = tuple(parts)
+            paths = [(*path, tokens[path].pop(0)) for path in paths]
         return DraftTree.from_paths(paths[0][: self.L1], [path[self.L1 :] for path in paths], pieces)
 
-    def _shuffled(self, coin: Coin) -> list[Interval]:
-        """The pieces in random order, every order equally likely."""
-        left, shuffled = self.pieces, []
+    def pieces(self, branches: int) -> list[Part]:
+        """The parts of a row from which so many branches draw, in their order."""
+        return [Part(place, branches, self.order == ORDERS[0]) for place in range(branches)]
+
+    def _shuffled(self, branches: int, coin: Coin) -> list[Part]:
+        """These in random order, every order equally likely."""
+        left, shuffled = self.pieces(branches), []
         while left:
             shuffled.append(left.pop(coin.choose([1] * len(left)) if left[1:] else 0))
         return shuffled
 
-    @property
-    def pieces(self) -> list[Interval]:
-        """The pieces of the paths below the trunk, in their order."""
-        K, descending = self.K, self.order == ORDERS[0]
-        return [Interval(Fraction(k, K), Fraction(k + 1, K), descending) for k in range(K)]
-
-    def _level(
-        self, rows: Sequence[Vector], pieces: Sequence[Interval], coin: Coin
-    ) -> tuple[list[int], list[Interval]]:
-        """The next token of every branch, and where each stands after it."""
-        tokens = [coin.choose(piece.law(row)) for row, piece in zip(rows, pieces, strict=True)]
-        return tokens, [piece.below(*drawn) for piece, *drawn in zip(pieces, rows, tokens, strict=True)]
+    def _drawn(self, row: Vector, pieces: Sequence[Part], coin: Coin) -> list[int]:
+        """The next token of every branch at one node."""
+        return [coin.choose(piece.law(row)) for piece in pieces]
 
     def count(self, draft: TokenProcess) -> int:
-        """Number of draft outcomes with positive probability, `K!` orders of the branches counted apart."""
+        """Number of draft outcomes with positive probability, orders of the branches at a node counted apart."""
         assert_listable(draft.vocab_size, self.depth)
 
-        def paths(context: Context, piece: Interval, length: int) -> int:
-            if not length:
+        @cache
+        def outcomes(context: Context, branches: int) -> int:
+            if len(context) == self.depth:
                 return 1
+            branches = self.K if len(context) == self.L1 else branches
             row = draft.row(context)
-            drawn = (token for token, mass in enumerate(piece.law(row)) if mass > 0)
-            return sum(paths((*context, token), piece.below(row, token), length - 1) for token in drawn)
+            drawn = [[int(mass > 0) for mass in piece.law(row)] for piece in self.pieces(branches)]
+            below = [
+                [outcomes((*context, token), k) if mass > 0 else 0 for token, mass in enumerate(row)]
+                for k in range(1, branches + 1)
+            ]
+            ways = mean_product(*(np.array(numbers, dtype=object) for numbers in (drawn, below)))
+            return factorial(branches) * int(ways)
 
-        def trees(trunk: Context) -> int:
-            if len(trunk) == self.L1:
-                return factorial(self.K) * prod(paths(trunk, piece, self.L2) for piece in self.pieces)
-            return sum(trees((*trunk, token)) for token, mass in enumerate(draft.row(trunk)) if mass > 0)
-
-        return trees(())
+        return outcomes((), 1)
 
     def reductions(self) -> list[Self]:
         """Every scheme of this kind that is no larger: shallowest first, then fewest drafted tokens."""
@@ -135,31 +145,32 @@ class Stratified(Adapting):
 
 
 class Systematic(Stratified):
-    """The same with one number `u`, uniform on [0, 1): branch `k` takes the path at `(u + k - 1)/K`.
+    """The same with one number `u` a node, uniform on [0, 1): branch `i` takes the token at `(u + i - 1)/k`.
 
-    Each branch has the law of its piece, but the branches depend on one another. In floats they do so down to
-    parts of `SHORTEST` of a prefix, and are independent below.
+    Each branch has the law of its part, but the branches depend on one another. The parts are not told.
     """
 
     name = "systematic"
-    draws: ClassVar[Draws] = Draws.FIRST_PATH_FROM_Q | Draws.FIXED_LENGTHS
+    draws: ClassVar[Draws] = Draws.FIRST_CHILD_FROM_Q | Draws.FIXED_LENGTHS
 
-    def _level(
-        self, rows: Sequence[Vector], pieces: Sequence[Interval], coin: Coin
-    ) -> tuple[list[int], list[Interval]]:
-        """The next token of every branch, and its part of the paths through it that `u` can still mean."""
-        ordered = [piece.ordered(row) for row, piece in zip(rows, pieces, strict=True)]
-        ends = [np.cumsum(shares)[:-1] for _, shares in ordered]
-        zero = ordered[0][1][:1] * 0
-        cuts = np.unique(np.concatenate([zero, *ends, zero + 1]))
-        cell = coin.choose(cuts[1:] - cuts[:-1])
-        tokens, parts = [], []
-        for row, piece, (order, _), bounds in zip(rows, pieces, ordered, ends, strict=True):
-            place = int((bounds <= cuts[cell]).sum())
-            first, last = np.concatenate([zero, bounds, zero + 1])[place : place + 2]
-            tokens.append(int(order[place]))
-            within = piece.below(row, tokens[-1])
-            parts.append(within.part((cuts[cell] - first) / (last - first), (cuts[cell + 1] - first) / (last - first)))
-        return tokens, parts
+    def _drawn(self, row: Vector, pieces: Sequence[Part], coin: Coin) -> list[int]:
+        lengths, tokens = cells(row, self.pieces(len(pieces)))
+        cell = coin.choose(lengths)
+        return [int(tokens[piece.place, cell]) for piece in pieces]
 
     count = Adapting.count
+
+
+def mean_product(laws: Any, values: Any) -> Any:
+    """The mean over draws, one from each law, of the product over the drawn tokens `y` of `values[n_y - 1, .., y]`.
+
+    `n_y` is how many draws equal `y`. laws: shape `(k, .., V)`, those of the parts of a row, in their order: of those
+    between two that have a token in common, each has this token only. values: shape `(k, .., V)`.
+    """
+    last: list[Any] = []  # by n: the mean where the last draw is y, as n draws are so far, without the value of y
+    total: Any = 1
+    for law in laws:
+        closed = sum(mean * value for mean, value in zip(last, values, strict=False))
+        last = [law * (total - closed), *(law * mean for mean in last)]
+        total = sum(mean * value for mean, value in zip(last, values, strict=False)).sum(-1, keepdims=True)
+    return total[..., 0]

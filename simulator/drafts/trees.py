@@ -13,9 +13,8 @@ from draftproof.simulator.shown import tree_svg
 class DraftTree:
     """Drafted tokens by context, in draft order, duplicates kept (one entry for every path).
 
-    children: for each context with drafts, the tuple of drafted tokens. pieces: for contexts where branches are drawn
-    from pieces of the draft, one for each entry of `children`; an entry below without pieces of its own has what
-    `Piece.below` makes of that of its path. Without any, all of the draft is meant.
+    children: for each context with drafts, the tuple of drafted tokens. pieces: for contexts whose drafts are drawn
+    from pieces of the row, one for each entry of `children`. Elsewhere all of the row is meant.
     """
 
     __slots__ = ("children", "pieces")
@@ -30,16 +29,19 @@ class DraftTree:
 
     @classmethod
     def from_paths(
-        cls, trunk: Sequence[int], branches: Iterable[Sequence[int]], pieces: Sequence[Piece] = ()
+        cls,
+        trunk: Sequence[int],
+        branches: Iterable[Sequence[int]],
+        pieces: Mapping[Context, tuple[Piece, ...]] | None = None,
     ) -> DraftTree:
-        """A trunk followed by branches; two paths through one context share its node. pieces: one for each branch."""
+        """A trunk followed by branches; two paths through one context share its node."""
         children: dict[Context, tuple[int, ...]] = {tuple(trunk[:depth]): (token,) for depth, token in enumerate(trunk)}
         for branch in branches:
             context = tuple(trunk)
             for token in branch:
                 children[context] = (*children.get(context, ()), token)
                 context = (*context, token)
-        return cls(children, {tuple(trunk): tuple(pieces)} if pieces else {})
+        return cls(children, pieces)
 
     @classmethod
     def grown(cls, depth: int, draft: TokenProcess, children: Callable[[Context], tuple[int, ...]]) -> DraftTree:
@@ -72,32 +74,21 @@ class DraftTree:
 
     def root(self, target: TokenProcess, draft: TokenProcess) -> TreeNode:
         """The root node with the rows of both processes attached; of a draft that is told otherwise the told ones."""
-        return TreeNode((), self, target, getattr(draft, "told", None) or draft, dict(self.pieces))
+        return TreeNode((), self, target, getattr(draft, "told", None) or draft)
 
 
 class TreeNode:
-    """One node of a draft tree as a verifier sees it; see `draftproof.simulator.protocol.DraftNode`.
+    """One node of a draft tree as a verifier sees it; see `draftproof.simulator.protocol.DraftNode`."""
 
-    pieces: by context, of the tree and, shared by its nodes, of those that were asked for.
-    """
+    __slots__ = ("_laws", "_nodes", "_processes", "_tree", "children", "context", "draft", "target")
 
-    __slots__ = ("_laws", "_nodes", "_pieces", "_processes", "_tree", "children", "context", "draft", "target")
-
-    def __init__(
-        self,
-        context: Context,
-        tree: DraftTree,
-        target: TokenProcess,
-        draft: TokenProcess,
-        pieces: dict[Context, tuple[Piece, ...]],
-    ) -> None:
+    def __init__(self, context: Context, tree: DraftTree, target: TokenProcess, draft: TokenProcess) -> None:
         self.context = context
         self.target: Vector = target.row(context)
         self.children: tuple[int, ...] = tree.children.get(context, ())
         self.draft: Vector = draft.row(context) if self.children else None
         self._tree = tree
         self._processes = (target, draft)
-        self._pieces = pieces
         self._nodes: dict[int, TreeNode] = {}
         self._laws: tuple[Vector, ...] | None = None
 
@@ -105,20 +96,11 @@ class TreeNode:
     def laws(self) -> tuple[Vector, ...]:
         """See `DraftNode.laws`; computed at the first call."""
         if self._laws is None:
-            pieces = self._pieces_at(self.context) if self._pieces and self.children else ()
+            pieces = self._tree.pieces.get(self.context, ())
             if pieces and len(pieces) != len(self.children):
                 raise InvalidInput(f"{len(pieces)} pieces for the {len(self.children)} drafts after {self.context}")
             self._laws = tuple(piece.law(self.draft) for piece in pieces) or (self.draft,) * len(self.children)
         return self._laws
-
-    def _pieces_at(self, context: Context) -> tuple[Piece, ...]:
-        """The piece of each draft after `context`, a node of the tree; none where all have the whole draft."""
-        if context and context not in self._pieces:
-            *above, token = context
-            row, drafted = self._processes[1].row(tuple(above)), self._tree.children[tuple(above)]
-            drafts = zip(drafted, self._pieces_at(tuple(above)), strict=False)
-            self._pieces[context] = tuple(piece.below(row, token) for child, piece in drafts if child == token)
-        return self._pieces.get(context, ())
 
     def __repr__(self) -> str:
         draft = "" if self.draft is None else f", q = {_row_text(self.draft)}"
@@ -132,7 +114,7 @@ class TreeNode:
                 raise InvalidVerifier(
                     f"child({token}) was asked at {self.context}, where only {self.children} is drafted"
                 )
-            node = TreeNode((*self.context, int(token)), self._tree, *self._processes, self._pieces)
+            node = TreeNode((*self.context, int(token)), self._tree, *self._processes)
             self._nodes[token] = node
         return node
 

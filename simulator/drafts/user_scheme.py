@@ -210,9 +210,6 @@ class _UserPiece:
         law = self.piece.law(shown)
         return row if law is shown else from_user(law)
 
-    def below(self, row: Vector, token: int) -> _UserPiece:
-        return _UserPiece(self.piece.below(to_user(row), token))
-
 
 def _are_tokens(tokens: Any, size: int) -> bool:
     return isinstance(tokens, tuple) and all(

@@ -8,7 +8,7 @@ import numpy as np
 
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import SCHEMES, Delayed, lossless_for
-from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.drafts.trees import DraftTree, TreeNode
 from draftproof.simulator.instances.called import CallableProcess
 from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme, Verifier
 from draftproof.verifiers import STANDALONE
@@ -78,7 +78,8 @@ def tensors(root: DraftNode, device: str = "cpu") -> DraftNode:
         )
         for side in (0, 1)
     )
-    return DraftTree({node.context: node.children for node in nodes}).root(target, draft)
+    pieces = root._tree.pieces if isinstance(root, TreeNode) else {}
+    return DraftTree({node.context: node.children for node in nodes}, pieces).root(target, draft)
 
 
 def coin_of(kind: str, seed: int = 0) -> Coin:

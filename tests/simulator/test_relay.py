@@ -1,7 +1,6 @@
 """A function that is asked for its runs has the law of its runs here; a change between two requests is seen."""
 
 import json
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin, outcomes
-from draftproof.simulator.drafts._intervals import Interval
+from draftproof.simulator.drafts._parts import Part
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import NoFunction
 from draftproof.simulator.instances.families import FAMILIES
@@ -56,9 +55,7 @@ def test_what_changes_between_two_requests_is_no_function() -> None:
 
 def test_the_other_process_sees_the_laws_of_branches() -> None:
     instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 20)
-    half = Fraction(1, 2)
-    halves = Interval(Fraction(0), half), Interval(half)
-    for pieces in ((), halves):
+    for pieces in ({}, {(): (Part(0, 2), Part(1, 2))}):
         root = DraftTree.from_paths((), [(0, 1), (0, 2)], pieces).root(instance.target, instance.draft)
         seen = []
 

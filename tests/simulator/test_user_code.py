@@ -561,17 +561,6 @@ class Half:
         assert row[0] > 0.5
         return np.array([fmpq(1), fmpq(0)] if self.first else [2 * row[0] - 1, 2 * row[1]], dtype=object)
 
-    def below(self, row, token):
-        return Everything()
-
-
-class Everything:
-    def law(self, row):
-        return row
-
-    def below(self, row, token):
-        return self
-
 
 class Halves:
     """One branch from each half; the second tokens are drawn from the whole draft."""
@@ -579,9 +568,9 @@ class Halves:
     depth = 2
 
     def draw(self, draft, coin):
-        pieces = [Half(True), Half(False)]
+        pieces = Half(True), Half(False)
         first = [coin.choose(piece.law(draft.row(()))) for piece in pieces]
-        return DraftTree.from_paths((), [(token, coin.choose(draft.row((token,)))) for token in first], pieces)
+        return DraftTree.from_paths((), [(token, coin.choose(draft.row((token,)))) for token in first], {(): pieces})
 
 
 @dataclass

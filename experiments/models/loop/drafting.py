@@ -35,7 +35,7 @@ def drawing(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Contex
     if type(scheme) is Delayed:
         return _by_levels(scheme, coin, known)
     if isinstance(scheme, Stratified):
-        return _by_steps(scheme, coin, known)
+        return scheme.steps(coin, known)
     return _by_replay(scheme, vocab_size, coin, known)
 
 
@@ -72,20 +72,6 @@ def _by_levels(scheme: Delayed, coin: Coin, known: dict[Context, Vector]) -> Dra
             yield missing
         paths = [(*path, coin.choose(known[path])) for path in paths]
     return DraftTree.from_paths(paths[0][: scheme.L1], [path[scheme.L1 :] for path in paths])
-
-
-def _by_steps(scheme: Stratified, coin: Coin, known: dict[Context, Vector]) -> Drawing:
-    steps, rows = scheme.steps(coin), None
-    while True:
-        try:
-            paths = steps.send(rows)
-        except StopIteration as drawn:
-            tree: DraftTree = drawn.value
-            return tree
-        missing = [path for path in dict.fromkeys(paths) if path not in known]
-        if missing:
-            yield missing
-        rows = [known[path] for path in paths]
 
 
 def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Context, Vector]) -> Drawing:

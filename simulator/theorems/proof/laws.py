@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._intervals import Interval
+from draftproof.simulator.drafts._parts import Part as RowPart
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import context_index
@@ -161,11 +160,11 @@ def task_of(cell: Drafting, number: int) -> dict[str, Any]:
 
 
 def plain_pieces(tree: Any) -> list[Any]:
-    """The pieces of a draft tree as plain data; raises `InvalidInput` unless they are intervals."""
-    if any(type(piece) is not Interval for pieces in tree.pieces.values() for piece in pieces):
+    """The pieces of a draft tree as plain data; raises `InvalidInput` unless they are parts of rows."""
+    if any(type(piece) is not RowPart for pieces in tree.pieces.values() for piece in pieces):
         raise InvalidInput("a proof takes draft trees whose pieces are those of a built-in scheme; this one has others")
     return [
-        [list(context), [[str(piece.start), str(piece.stop), piece.descending] for piece in pieces]]
+        [list(context), [[piece.place, piece.parts, piece.descending] for piece in pieces]]
         for context, pieces in sorted(tree.pieces.items())
     ]
 
@@ -180,10 +179,7 @@ def explored(
     region, weight = read_region(task["region"], shape.ring), read_ratio(task["weight"], shape.ring)
     tree = DraftTree(
         {tuple(context): tuple(tokens) for context, tokens in task["children"]},
-        {
-            tuple(context): tuple(Interval(Fraction(start), Fraction(stop), order) for start, stop, order in pieces)
-            for context, pieces in task["pieces"]
-        },
+        {tuple(context): tuple(RowPart(*piece) for piece in pieces) for context, pieces in task["pieces"]},
     )
     explorer = Explorer(oracle.fresh(shape.ring))
     explorer.oracle.points += known

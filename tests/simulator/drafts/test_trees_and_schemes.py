@@ -12,7 +12,7 @@ import pytest
 from draftproof.simulator import FAMILIES, Delayed, DraftTree, InvalidInput, InvalidVerifier, outcomes
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import scheme_from_dict
-from draftproof.simulator.drafts._intervals import Interval
+from draftproof.simulator.drafts._parts import Part
 from draftproof.simulator.instances.processes import TableProcess
 
 SHAPES = [(1, 0, 0), (1, 2, 0), (1, 0, 2), (1, 1, 1), (2, 0, 1), (3, 0, 1), (2, 0, 2), (2, 1, 1), (3, 1, 1), (2, 2, 1)]
@@ -51,42 +51,27 @@ def test_drafts_of_a_tree_without_pieces_have_the_draft_row_itself_as_law() -> N
     assert node.child(0).child(2).laws == ()
 
 
-#: The bound 1/2 lies in token 1 at the root, at 5/6 of it in descending order and at 1/3 in the order of the numbers.
-UNEVEN = TableProcess(
-    [
-        [["3/10", "6/10", "1/10"]],
-        [["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["1", "0", "0"]],
-        [["1", "0", "0"]] * 9,
-    ],
-    "draft",
-)
-#: By order, the laws of two branches at the root and at the node after token 1.
-BY_HAND: dict[bool, tuple[list[list[str]], list[list[str]]]] = {
-    True: ([["0", "1", "0"], ["3/5", "1/5", "1/5"]], [["2/5", "2/5", "1/5"], ["0", "0", "1"]]),
-    False: ([["3/5", "2/5", "0"], ["0", "4/5", "1/5"]], [["1", "0", "0"], ["0", "1/2", "1/2"]]),
-}
+#: The border 1/2 lies in token 1, at 5/6 of it in descending order and at 1/3 in the order of the numbers.
+UNEVEN = TableProcess([[["3/10", "6/10", "1/10"]], [["1/2", "1/4", "1/4"]] * 3], "draft")
+#: The laws of two branches by order.
+BY_HAND = {True: [["0", "1", "0"], ["3/5", "1/5", "1/5"]], False: [["3/5", "2/5", "0"], ["0", "4/5", "1/5"]]}
 
 
-def halves(descending: bool) -> list[Interval]:
-    half = Fraction(1, 2)
-    return [Interval(Fraction(0), half, descending), Interval(half, Fraction(1), descending)]
+def halves(descending: bool) -> tuple[Part, ...]:
+    return Part(0, 2, descending), Part(1, 2, descending)
 
 
 @pytest.mark.parametrize("descending", BY_HAND)
 def test_branches_from_pieces_have_the_laws_written_by_hand(descending: bool) -> None:
-    root = DraftTree.from_paths((), [(1, 0), (1, 2)], halves(descending)).root(UNEVEN, UNEVEN)
-    for node, laws in zip([root, root.child(1)], BY_HAND[descending], strict=True):
-        assert [list(map(str, law)) for law in node.laws] == laws
-    assert root.child(1).child(0).laws == ()
+    root = DraftTree({(): (1, 1), (1,): (0, 2)}, {(): halves(descending)}).root(UNEVEN, UNEVEN)
+    assert [list(map(str, law)) for law in root.laws] == BY_HAND[descending]
+    assert all(law is root.child(1).draft for law in root.child(1).laws)
 
 
-def test_a_prefix_within_one_piece_has_the_draft_row_itself_as_law() -> None:
-    root = DraftTree.from_paths((), [(0, 1), (1, 0), (0, 2)], halves(True)[::-1] * 2).root(UNEVEN, UNEVEN)
+def test_a_node_has_as_many_pieces_as_drafts() -> None:
+    root = DraftTree({(): (0, 1, 0)}, {(): halves(True) * 2}).root(UNEVEN, UNEVEN)
     with pytest.raises(InvalidInput, match=r"^4 pieces for the 3 drafts after \(\)$"):
         _ = root.laws
-    root = DraftTree.from_paths((), [(0, 1), (1, 0)], halves(True)[::-1]).root(UNEVEN, UNEVEN)
-    assert all(law is root.child(0).draft for law in root.child(0).laws)
-    assert [list(map(str, law)) for law in root.child(1).laws] == [["2/5", "2/5", "1/5"]]
 
 
 def test_a_row_without_mass_has_no_pieces() -> None:
