@@ -248,7 +248,7 @@ def jobs_of(cases: Sequence[SizedScheme]) -> tuple[_Job, ...]:
 
 def shapes_of(scheme: str) -> list[SizedScheme]:
     """The vocabularies and trees of a scheme in the standard check."""
-    if "K" in SCHEMES[scheme]().as_dict() and not issubclass(SCHEMES[scheme], Adaptive):
+    if "L1" in SCHEMES[scheme]().as_dict() and not issubclass(SCHEMES[scheme], Adaptive):
         sizes = product(VOCABULARIES, BRANCHES, TRUNKS, LENGTHS)
         shapes = [(V, SCHEMES[scheme](K, L1, L2)) for V, K, L1, L2 in sizes if K > 1 or L1 == 0]
         cases = [case for case in shapes if scheme == Delayed.name or case[0] >= case[1].K]
