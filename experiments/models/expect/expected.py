@@ -197,13 +197,11 @@ def expected(
     """
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
-    if warp.told_apart:  # sums are for verifiers that are told what is drawn from
-        return predict(verifier, cases or [root_case(pair, warp, root, scheme.depth) for root in contexts], scheme)
     if budget.exact(verifier, pair.vocab_size, scheme.depth):
-        case = root_case if branch_of(verifier) is None else case_without_leaf_rows
+        case = root_case if branch_of(verifier) is None or warp.told_apart else case_without_leaf_rows
         with suppress(TooLarge):  # an enumeration that is too large: the mean comes from sampled trees below
             return predict(verifier, cases or [case(pair, warp, root, scheme.depth) for root in contexts], scheme)
-    if summable(verifier, scheme):
+    if summable(verifier, scheme) and not warp.told_apart:  # sums are for verifiers that are told what is drawn from
         with suppress(TooLarge), limited(SUM_SECONDS * len(contexts), "too long"):
             return summed(verifier, scheme, [RootRows.of(pair, warp, root, budget.sums) for root in contexts])
     return sampled(pair, verifier, scheme, warp, contexts, budget.trees, generator)

@@ -24,10 +24,14 @@ Grown: TypeAlias = dict[int, list[Context]]
 
 
 class RootTrees:
-    """Draws trees after the tokens of `root`. target, draft: the rows of both models computed so far."""
+    """Draws trees after the tokens of `root`.
+
+    target, draft: the rows of both models computed so far. told: what verifiers are told of the draft.
+    """
 
     def __init__(self, pair: Pair, warp: Sampling, root: Context) -> None:
         self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
+        self.told = TreeRows(pair.vocab_size) if warp.told_apart else self.draft
         self._pair, self._warp, self._root = pair, warp, root
 
     def drawn(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
@@ -49,11 +53,13 @@ class RootTrees:
     def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:
         """The root of each tree, after the target's rows of all nodes are computed."""
         self._add("target", [node for tree in trees for node in ((), *nodes_of(tree))])
-        return [tree.root(self.target, self.draft) for tree in trees]
+        if self.told is not self.draft:
+            self._add("told", self.draft.known)
+        return [tree.root(self.target, self.told) for tree in trees]
 
     def _add(self, which: str, contexts: Iterable[Context]) -> None:
         """Compute the missing rows after these contexts, in one batch for each length."""
-        known = {"target": self.target, "draft": self.draft}[which].known
+        known = {"target": self.target, "draft": self.draft, "told": self.told}[which].known
         missing = set(contexts) - known.keys()
         for length in sorted({len(context) for context in missing}):
             some = sorted(context for context in missing if len(context) == length)

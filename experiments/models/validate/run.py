@@ -221,8 +221,10 @@ def _cell(
 ) -> dict[str, Any]:
     if validation.exact(scheme):
         return measure(validation.setting, verifier, scheme, tables, validation.effort)
-    # trees of other schemes are too many to be listed with truncated rows
-    listed = truncated(scheme.depth) if isinstance(scheme, Delayed) else []
+    # trees of other schemes are too many to be listed with truncated rows, and a verifier that is told another q is
+    # another one behind a cut of the vocabulary
+    cut = isinstance(scheme, Delayed) and not validation.setting.warp.told_apart
+    listed = truncated(scheme.depth) if cut else []
     return measure(validation.setting, verifier, scheme, [], validation.effort, listed)
 
 

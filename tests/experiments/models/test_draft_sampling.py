@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import torch
 
+from draftproof.experiments.models.expect.expected import Budget, expected
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
@@ -40,3 +42,19 @@ def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair])
     loop = Loop(pair, make("naive"), SCHEME, APART)
     taken = np.mean([block.depth for block in many_blocks(loop, ROOT, runs, coin_for("numpy", 1))])
     assert abs(taken + 1 - float(exact.block_efficiency)) < 5 / np.sqrt(runs) / 2  # five standard errors of a coin
+
+
+@pytest.mark.parametrize("name", ["specinfer", "traversal", "gbv"])
+def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_told(
+    random_pair: Callable[..., Pair], name: str
+) -> None:
+    pair, verifier = random_pair(vocab=4, dtype=torch.float64), make(name)
+    told = Samplings.of_options("top_p=.9", "top_k=2", "draft")
+    exact, other = (
+        expected(pair, verifier, SCHEME, [ROOT], Budget(10_000, 2), warp, np.random.default_rng(0)).mean
+        for warp in (told, Samplings.of_options("top_p=.9", "top_k=2"))
+    )
+    found = expected(pair, verifier, SCHEME, [ROOT], Budget(0, 600), told, np.random.default_rng(0))
+    assert not found.exact
+    # four standard errors; the means of verifiers that are told the truth are further away
+    assert abs(found.mean - exact) < 4 * found.error < abs(exact - other)
