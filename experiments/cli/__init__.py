@@ -54,6 +54,7 @@ COMMANDS = {
     "depths": "depths:depths",
     "policies": "policies:policies",
     "bound": "bound:bound",
+    "frontier": "frontier:frontier",
     "matrix": "matrix:matrix",
     "precision": "precision:precision",
     "train": "train:train",
