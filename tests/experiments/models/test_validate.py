@@ -348,11 +348,12 @@ def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_
     from draftproof.experiments.models.validate.run import SHAPES as FOUR
     from draftproof.experiments.models.validate.run import VERIFIERS as EIGHT
 
-    validation = replace(validation_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, effort=Effort(), law_runs=4_000)
+    validation = validation_of(tiny_pair, roots=4, names=EIGHT)
+    validation = replace(validation, schemes=FOUR, effort=Effort(goal=0.04, least=1), law_runs=1_500)
     tables = run.tables_of(validation)
     table = run.table_fields(run.cell_rows(validation, tables, Store(None)))
     assert table["cells"] == 32
-    assert table["largest_error"] < 0.02
+    assert table["largest_error"] < 0.06
     assert table["passed"]
     assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
     power = run.law_power(validation, tables)

@@ -189,7 +189,7 @@ def test_random_expressions_agree_with_a_grid(answers, libraries, tests, kinds, 
 
 @pytest.mark.heavy
 @numpy_warns
-@settings(max_examples=4000)
+@settings(max_examples=1500)
 @given(st.lists(comparisons, min_size=1, max_size=3), st.sampled_from(["uu", "ue", "ee"]), st.sampled_from(LIBRARIES))
 def test_many_random_expressions_agree_with_a_grid(answers, libraries, tests, kinds, library):
     agrees_with_the_grid(answers, libraries, tests, kinds, library)
