@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 #: A border is searched among so many of the likeliest tokens first, then among 16 times as many.
 HEAD = 64
-#: What is computed from longer rows is kept as long as these: a tree is drawn and verified with the same ones.
+#: What is computed from tensors of so many tokens is kept as long as these: a tree is drawn and verified with the same.
 LONG = 2048
 
 
@@ -106,9 +106,15 @@ _computed: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
 
 
 def _kept(row: Vector, key: Any, compute: Callable[[], T]) -> T:
-    """What `compute` gives; for a long row, or one of floats that nobody changes, it is computed once."""
-    constant = not is_tensor(row) and row.dtype == np.float64 and not row.flags.writeable
-    if len(row) < LONG and not constant:
+    """What `compute` gives, computed once for a row that nobody can have changed since: read-only floats, or a long
+    tensor that counts its changes.
+    """
+    if is_tensor(row):
+        version = None if len(row) < LONG or row.is_inference() else row._version
+        constant, key = version is not None, (version, key)
+    else:
+        constant = row.dtype == np.float64 and not row.flags.writeable
+    if not constant:
         return compute()
     place = id(row)
     if place not in _computed or _computed[place][0]() is not row:

@@ -16,6 +16,7 @@ from draftproof.simulator import Delayed, InvalidInput, SamplingCoin, TooLarge
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import SCHEMES, Stratified, Systematic, scheme_from_dict
+from draftproof.simulator.drafts._parts import Part
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.processes import tabulate
 from draftproof.simulator.protocol import Context
@@ -318,3 +319,13 @@ def test_sampled_branches_have_the_exact_joint_law(name: str, depth: int, runs: 
     statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
     assert len(cells) > 25
     assert statistic < chi2.ppf(1 - 1e-4, len(cells) - 1)
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+def test_a_long_row_that_is_overwritten_has_the_law_of_what_it_is_now(vectors: str) -> None:
+    first, second = (np.random.default_rng(seed).dirichlet(np.full(3000, 0.1)) for seed in range(2))
+    row: Any = first.copy() if vectors == "numpy" else pytest.importorskip("torch").tensor(first)
+    before = np.asarray(Part(0, 2).law(row)).copy()
+    row[:] = second if vectors == "numpy" else pytest.importorskip("torch").tensor(second)
+    assert (np.asarray(Part(0, 2).law(row)) == Part(0, 2).law(second)).all()
+    assert (before != Part(0, 2).law(second)).any()
