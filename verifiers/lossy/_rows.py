@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
+from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import is_tensor, one_draft_law, sums
 
-#: `rule(p, q)`: the mass with which each token is drafted and accepted, and the law of the correction; `(n.., V)`.
-Rule = Callable[[Vector, Vector], tuple[Vector, Vector]]
 #: `surrogate(p, q)`: the row that stands for the target, shape `(n.., V)`; `q` is None at a node without drafts.
 Surrogate = Callable[[Vector, Any], Vector]
 
@@ -19,29 +19,34 @@ Surrogate = Callable[[Vector, Any], Vector]
 ROUNDING = 1e-12
 
 
-def verify_by_rows(root: DraftNode, coin: Coin, rule: Rule) -> Verdict:
-    """Accept a prefix of the first path, token by token; at its end the correction is drawn from `p`."""
-    node = root
-    while node.children:
-        token = node.children[0]
-        accepted, correction = rule(node.target, node.draft)
-        if not coin.flip(accepted[token] / node.draft[token]):
-            return Verdict(node.context, coin.choose(correction))
-        node = node.child(token)
-    return Verdict(node.context, coin.choose(node.target))
+class ByRows(ABC):
+    """A verifier that goes along the first path and decides at each node by a rule for its two rows."""
 
+    @abstractmethod
+    def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Vector]:
+        """The mass with which each token is drafted and accepted, and the law of the correction; shapes `(n.., V)`."""
 
-def child_law(rule: Rule, p: Vector, q: Vector, k: int) -> Any:
-    """The law of one step of a rule, shape `(2, n.., V)`; see `one_draft_law`."""
-    return one_draft_law(q, *rule(p, q), k)
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the first path, token by token; at its end the correction is drawn from `p`."""
+        node = root
+        while node.children:
+            token = node.children[0]
+            accepted, correction = self._rule(node.target, node.draft)
+            if not coin.flip(accepted[token] / node.draft[token]):
+                return Verdict(node.context, coin.choose(correction))
+            node = node.child(token)
+        return Verdict(node.context, coin.choose(node.target))
 
+    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
+        """The law of the next token, shape `(n.., V)`; `p` where `q` is None."""
+        if q is None:
+            return p
+        accepted, correction = self._rule(p, q)
+        return accepted + sums(q - accepted) * correction
 
-def law_of(rule: Rule, p: Vector, q: Any) -> Vector:
-    """The law of the next token under a rule; `p` where `q` is None."""
-    if q is None:
-        return p
-    accepted, correction = rule(p, q)
-    return accepted + sums(q - accepted) * correction
+    @property
+    def structure(self) -> TopDown:
+        return TopDown(child_law=lambda p, q, k: one_draft_law(q, *self._rule(p, q), k))
 
 
 def largest(x: Vector) -> Vector:

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.structures import TopDown
+from draftproof.simulator.protocol import Card, Source, Vector
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers.lossy._rows import as_floats, child_law, either, law_of, relative_entropy, verify_by_rows
+from draftproof.verifiers.lossy._rows import ByRows, as_floats, either, relative_entropy
 
 
 @dataclass(frozen=True)
-class Fuzzy:
+class Fuzzy(ByRows):
     """See the module. t: a threshold of at least 0; anything else raises `InvalidInput`."""
 
     t: Fraction = Fraction(1, 20)
@@ -44,18 +42,6 @@ class Fuzzy:
         hold_fractions(self)
         if not self.t >= 0:
             raise InvalidInput(f"fuzzy: t = {self.t} must be at least 0")
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """Accept a prefix of the first path and draw a correction token."""
-        return verify_by_rows(root, coin, self._rule)
-
-    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
-        """`q` or `p`, the law of the next token, shape `(n.., V)`; `p` where `q` is None."""
-        return law_of(self._rule, p, q)
-
-    @property
-    def structure(self) -> TopDown:
-        return TopDown(child_law=partial(child_law, self._rule))
 
     def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Any]:
         near = divergence(as_floats(p), as_floats(q)) <= float(self.t)

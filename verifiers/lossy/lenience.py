@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.structures import TopDown
+from draftproof.simulator.protocol import Card, Source, Vector
 from draftproof.simulator.vectors import minimum, residuals
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers.lossy._rows import child_law, law_of, verify_by_rows
+from draftproof.verifiers.lossy._rows import ByRows
 
 
 @dataclass(frozen=True)
-class Lenience:
+class Lenience(ByRows):
     """See the module. l: the lenience, a fraction in (0, 1]; anything else raises `InvalidInput`."""
 
     l: Fraction = Fraction(1, 2)  # noqa: E741 (the letter of the paper)
@@ -44,18 +42,6 @@ class Lenience:
         hold_fractions(self)
         if not 0 < self.l <= 1:
             raise InvalidInput(f"lenience: l = {self.l} must lie above 0 and be at most 1")
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """Accept a prefix of the first path and draw a correction token."""
-        return verify_by_rows(root, coin, self._rule)
-
-    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
-        """The law of the next token, shape `(n.., V)`; `p` where `q` is None."""
-        return law_of(self._rule, p, q)
-
-    @property
-    def structure(self) -> TopDown:
-        return TopDown(child_law=partial(child_law, self._rule))
 
     def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Any]:
         return minimum(p * self.l.denominator / self.l.numerator, q), residuals(p, q)

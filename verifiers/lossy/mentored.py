@@ -15,23 +15,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from draftproof.simulator.structures import TopDown
+from draftproof.simulator.protocol import Card, Source, Vector
 from draftproof.simulator.vectors import layers, minimum, positive_part, residual, stacked_layers
 from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._parameters import hold_fractions
-from draftproof.verifiers.lossy._rows import ROUNDING, as_floats, child_law, law_of, relative_entropy, verify_by_rows
+from draftproof.verifiers.lossy._rows import ROUNDING, ByRows, as_floats, relative_entropy
 
 #: `a` is a multiple of `2^-BITS`, found by as many halvings.
 BITS = 32
 
 
 @dataclass(frozen=True)
-class Mentored:
+class Mentored(ByRows):
     """See the module. d: a bound of at least 0; anything else raises `InvalidInput`."""
 
     d: Fraction = Fraction(1, 10)
@@ -51,18 +49,6 @@ class Mentored:
         hold_fractions(self)
         if not self.d >= 0:
             raise InvalidInput(f"mentored: d = {self.d} must be at least 0")
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """Accept a prefix of the first path and draw a correction token."""
-        return verify_by_rows(root, coin, self._rule)
-
-    def surrogate(self, p: Vector, q: Vector | None) -> Vector:
-        """`v`, the law of the next token, shape `(n.., V)`; `p` where `q` is None."""
-        return law_of(self._rule, p, q)
-
-    @property
-    def structure(self) -> TopDown:
-        return TopDown(child_law=partial(child_law, self._rule))
 
     def _rule(self, p: Vector, q: Vector) -> tuple[Vector, Any]:
         accepted, correction = stacked_layers(lambda p, q: one_step(p, q, self.d), p, q)
