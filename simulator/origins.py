@@ -145,10 +145,11 @@ def _is_library_module(module: Any) -> bool:
 
 def _is_library_part(value: Any) -> bool:
     """Whether an attribute of a verifier or a scheme has no user code; a bound method counts as having some."""
+    if isinstance(value, FunctionType):
+        wrapped = value.__dict__.get("__wrapped__")
+        return not is_foreign(value.__code__) and (wrapped is None or _is_library_part(wrapped))
     if isinstance(value, property):
         return _is_library_part(value.fget)
-    if isinstance(value, FunctionType):
-        return not is_foreign(value.__code__) and _is_library_part(getattr(value, "__wrapped__", None))
     if isinstance(value, partial):
         return all(map(_is_library_part, (value.func, *value.args, *value.keywords.values())))
     if hasattr(value, "verify") or hasattr(value, "draw"):

@@ -46,7 +46,7 @@ class StochasticBeam(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        return (2, cls(2, 2)), (2, cls(3, 2)), (3, cls(2, 2)), (3, cls(3, 1)), (2, cls(2, 3))
+        return (2, cls(2, 2)), (2, cls(3, 2)), (3, cls(2, 2)), (3, cls(3, 2)), (2, cls(2, 3))
 
     @property
     def depth(self) -> int:

@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
+import scipy  # what is used of it is loaded at its first use
 from flint import fmpq, fmpq_mat
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -16,8 +15,8 @@ EXACT_STATES = 128
 
 def assert_one_class(transitions: Any, what: str) -> None:
     """Raise `InvalidInput` unless the chain, shape `(n, n)`, forgets where it started: one closed class of states."""
-    links = csr_matrix(np.asarray(transitions != 0, dtype=bool))
-    count, labels = connected_components(links, connection="strong")
+    links = scipy.sparse.csr_matrix(np.asarray(transitions != 0, dtype=bool))
+    count, labels = scipy.sparse.csgraph.connected_components(links, connection="strong")
     leaves = np.zeros(count, dtype=bool)
     rows, columns = links.nonzero()
     leaves[labels[rows][labels[rows] != labels[columns]]] = True

@@ -246,7 +246,7 @@ class Evaluator:
         return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
 
     def _verdict(self, scheme: DraftScheme, engine: str, metrics: Metrics) -> Check:
-        assumed = engine != "enumerate" and not is_library(self.verifier)
+        assumed = self.engine == "structured" and not is_library(self.verifier)  # "auto" enumerates what is not
         return Check(self.verifier.card.name, scheme, self.arithmetic, engine, metrics, assumed=assumed)
 
     def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:
