@@ -30,6 +30,7 @@ from draftproof.verifiers.layer_greedy import LayerGreedy
 from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.layer_verification import LayerVerification
 from draftproof.verifiers.layer_without_replacement import LayerWithoutReplacement
+from draftproof.verifiers.lossy.budgeted import Budgeted
 from draftproof.verifiers.lossy.cactus import Cactus
 from draftproof.verifiers.lossy.cascade import Cascade
 from draftproof.verifiers.lossy.ensemble import Ensemble
@@ -99,6 +100,7 @@ _ZOO: tuple[Any, ...] = (
     Mentored,
     Cascade,
     Toward,
+    Budgeted,
 )
 
 

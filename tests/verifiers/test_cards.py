@@ -79,7 +79,7 @@ def test_titles_are_distinct() -> None:
 def test_source_is_in_the_bibliography_and_cited_by_the_docstring(name: str) -> None:
     card = REGISTRY[name].card
     if card.source is None:
-        assert card.status == "new"
+        assert card.status in ("new", "declared lossy")
     else:
         assert card.source.key in BIBLIOGRAPHY
         assert card.status == "negative control" or f"[{card.source.key}]" in docstring(name)

@@ -68,6 +68,7 @@ STRUCTURES = {
     "eta": None,
     "cactus": "top-down",
     "fuzzy": "top-down",
+    "budgeted": None,
     "mentored": "top-down",
     "cascade": "top-down",
     "toward": None,

@@ -1,0 +1,170 @@
+"""`budgeted`: its bias is what it spends and at most `eps`, it is `block` without a budget, and near the frontier."""
+
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from draftproof import InvalidInput
+from draftproof.lp_analysis import frontier
+from draftproof.simulator import Delayed, Instance, block_law, check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.verdicts.cases import case_instances
+from draftproof.verifiers import make
+from draftproof.verifiers.lossy.budgeted import Entered, spend
+from tests.quick import quick
+
+BUDGETS = [Fraction(0), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1)]
+SHAPES = [(2, Delayed(1, 0, 1)), (3, Delayed(1, 0, 2)), (2, Delayed(1, 0, 3))]
+#: Families whose rows are near, far, and with zeros, ties and point masses.
+RANDOM = ("dirichlet", "perturbed", "temperature", "zeros", "ties", "point_masses", "disjoint")
+
+
+def instances() -> list[tuple[Instance, Delayed]]:
+    return [(instance, scheme) for V, scheme in SHAPES for instance in case_instances((V, scheme), 25)]
+
+
+def law(spec: Any, instance: Instance, scheme: Delayed) -> Any:
+    return block_law(spec, instance.target, instance.draft, scheme, "rational", engine="enumerate")
+
+
+def test_without_a_budget_it_has_the_law_of_block() -> None:
+    for instance, scheme in instances():
+        one, other = (law(verifier, instance, scheme) for verifier in (make("budgeted", eps=0), make("block")))
+        assert [x.tolist() for x in one.reach] == [x.tolist() for x in other.reach]
+        assert [x.tolist() for x in one.correction] == [x.tolist() for x in other.correction]
+
+
+@pytest.mark.parametrize("eps", BUDGETS, ids=str)
+def test_its_bias_is_the_mean_of_what_its_drafts_spend(eps: Fraction) -> None:
+    verifier, most, tight = make("budgeted", eps=eps), RATIONAL.number(eps), 0
+    for instance, scheme in instances():
+        found: Any = RATIONAL.number(0)
+        for path in product(range(instance.vocab_size), repeat=scheme.depth):
+            mass: Any = RATIONAL.number(1)
+            for depth, token in enumerate(path):
+                mass = mass * instance.draft.row(path[:depth])[token]
+            if mass > 0:
+                root = DraftTree.from_paths((), [path]).root(instance.target, instance.draft)
+                spent = verifier.spent(root)  # type: ignore[attr-defined]
+                assert 0 <= spent <= most
+                found = found + mass * spent
+        bias = check(verifier, instance.target, instance.draft, scheme, engine="enumerate").total_variation
+        assert bias == as_python(found)
+        assert bias <= eps
+        tight += bias == eps
+    assert tight > (5 if eps < 1 else 0)
+
+
+def test_no_node_is_reached_less_often_than_by_block() -> None:
+    more = 0
+    for instance, scheme in instances():
+        least = law(make("block"), instance, scheme).reach
+        for eps in BUDGETS[1:]:
+            own = law(make("budgeted", eps=eps), instance, scheme).reach
+            assert all((one >= other).all() for one, other in zip(own, least, strict=True))
+            more += any((one > other).any() for one, other in zip(own, least, strict=True))
+    assert more > 100
+
+
+def bias_of(eps: float, target: list[Any], draft: list[Any]) -> float:
+    """The total variation of the output, from reach and corrections of every node, not from what was spent."""
+    one = np.float64(1)
+    nodes = [(one, Entered(one, one, one * eps), np.float64(0))]  # draft mass, numbers, mass that ended above
+    for p_rows, q_rows in zip(target, draft, strict=True):
+        below = []
+        for (mass, here, ended), p, q in zip(nodes, p_rows, q_rows, strict=True):
+            step = spend(here, p, q)
+            assert (step.accepted <= q + FLOAT64.tolerance).all()
+            assert abs(step.accepted.sum() + step.corrections.sum() - here.reach) <= FLOAT64.tolerance
+            for y in range(len(p)):
+                below.append((mass * q[y], step.child(here, p, q, y), ended * p[y] + mass * step.corrections[y]))
+        nodes = below
+    wanted = np.ones(1)
+    for rows in target:
+        wanted = (wanted[:, None] * rows).reshape(-1)
+    output = np.array([mass * here.reach + ended for mass, here, ended in nodes])
+    assert abs(output.sum() - 1) <= FLOAT64.tolerance
+    return float(np.maximum(output - wanted, 0).sum())
+
+
+def tables_of(family: str, V: int, L: int, seed: int) -> tuple[list[Any], list[Any]]:
+    found = FAMILIES[family].instance(V, L, np.random.default_rng(seed), arithmetic=FLOAT64)
+    return list(found.target.tables[:L]), list(found.draft.tables[:L])
+
+
+def moved(tables: list[Any], generator: np.random.Generator) -> list[Any]:
+    """The tables with one row mixed with a random one, or made a point mass."""
+    changed = [rows.copy() for rows in tables]
+    rows = changed[generator.integers(len(changed))]
+    place, V = generator.integers(len(rows)), rows.shape[1]
+    other = generator.dirichlet(np.full(V, 0.3)) if generator.random() < 0.9 else np.eye(V)[generator.integers(V)]
+    share = generator.random()
+    rows[place] = (1 - share) * rows[place] + share * other
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("count", "climbs"), [(300, 2), pytest.param(10_000, 60, marks=pytest.mark.heavy)], ids=["few", "many"]
+)
+def test_no_instance_is_found_whose_bias_is_above_the_budget(count: int, climbs: int) -> None:
+    budgets, worst = (0.01, 0.05, 0.1, 0.5), 0.0
+    for seed in range(count):
+        V, L = ((2, 2), (3, 2), (2, 3), (2, 1))[seed // 7 % 4]
+        eps = budgets[seed % 4]
+        excess = bias_of(eps, *tables_of(RANDOM[seed % 7], V, L, seed)) - eps
+        worst = max(worst, excess)
+    for seed in range(climbs):
+        generator, eps = np.random.default_rng(seed), budgets[seed % 4]
+        target, draft = tables_of(RANDOM[seed % 7], 2, 2 + seed % 2, seed)
+        best = bias_of(eps, target, draft)
+        for _ in range(60):
+            other = (moved(target, generator), draft) if generator.random() < 0.5 else (target, moved(draft, generator))
+            bias = bias_of(eps, *other)
+            if bias >= best:
+                best, (target, draft) = bias, other
+        worst = max(worst, best - eps)
+        assert best > 0.9 * eps, "the climb arrives at the bound"
+    assert worst <= FLOAT64.tolerance
+
+
+@pytest.mark.parametrize("seeds", quick([range(4)], [range(4, 30)]), ids=str)
+def test_it_has_nine_tenths_of_the_gain_of_the_frontier_on_average(seeds: range) -> None:
+    shares = []
+    for seed, (V, L) in product(seeds, [(3, 2), (2, 3)]):
+        scheme = Delayed(1, 0, L)
+        instance = FAMILIES[("perturbed", "dirichlet")[seed % 2]].instance(V, L, np.random.default_rng(seed))
+        lossless = check(make("block"), instance.target, instance.draft, scheme).block_efficiency
+        budgets = BUDGETS[1:3]
+        curve = frontier(instance.target, instance.draft, scheme, budgets)
+        tokens = [
+            check(make("budgeted", eps=eps), instance.target, instance.draft, scheme).block_efficiency
+            for eps in budgets
+        ]
+        assert all(own <= point.upper for own, point in zip(tokens, curve, strict=True))
+        shares += [
+            float((own - lossless) / (point.upper - lossless))
+            for own, point in zip(tokens, curve, strict=True)
+            if point.upper - lossless > Fraction(1, 10**4)
+        ]
+    assert len(shares) > len(seeds)
+    assert np.mean(shares) > 0.9
+
+
+def test_more_budget_never_brings_fewer_tokens() -> None:
+    for instance, scheme in instances()[::3]:
+        tokens = [
+            check(make("budgeted", eps=eps), instance.target, instance.draft, scheme).block_efficiency
+            for eps in BUDGETS
+        ]
+        assert all(one <= other for one, other in pairwise(tokens))
+
+
+@pytest.mark.parametrize("eps", ["-1/100", "11/10"])
+def test_what_is_no_total_variation_is_refused(eps: str) -> None:
+    with pytest.raises(InvalidInput, match=r"budgeted: eps = .* must lie between 0 and 1"):
+        make("budgeted", eps=eps)
