@@ -29,7 +29,7 @@ from draftproof.experiments.grid.report.matched import (
     kind,
     worlds_on_schemes,
 )
-from draftproof.experiments.grid.report.section import Section, percent, text
+from draftproof.experiments.grid.report.section import Section, lines_of, percent, text
 from draftproof.experiments.grid.report.summary import REPORTED, by_kind, ordering, summarise
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
@@ -88,7 +88,7 @@ def main(
     folders = {str(world.source.get("pair")): world.given.pair for each in grids for world in each.worlds}
     pairs = worlds_on_schemes([*rows["law"], *rows["bound"]]) if nucleus or delays else []
     sections = by_sampling(pairs, folders) if nucleus else by_delay(pairs, folders) if delays else ()
-    shown = markdown_of(summary) + "".join(f"{line}\n" for section in sections for line in _section(section))
+    shown = markdown_of(summary) + "".join(f"{line}\n" for section in sections for line in lines_of(section))
     console_for(json_target).print(shown, soft_wrap=True, markup=False, highlight=False)
     if markdown is not None:
         write_whole(markdown, shown)
@@ -127,10 +127,10 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
             for size in dict.fromkeys(row["vocab_size"] for row in chosen["matched"]):
                 rows = [row for row in chosen["matched"] if row["vocab_size"] == size]
                 suffix = f" on equal terms, V = {size}"
-                yield from _section(side_by_side(rows, "share", "Mean share of the optimum" + suffix))
-                yield from _section(side_by_side(rows, "wins", "Worlds where it is best of all" + suffix))
+                yield from lines_of(side_by_side(rows, "share", "Mean share of the optimum" + suffix))
+                yield from lines_of(side_by_side(rows, "wins", "Worlds where it is best of all" + suffix))
         elif section.rows:
-            yield from _section(section)
+            yield from lines_of(section)
 
 
 def _is_choice(row: Row) -> bool:
@@ -274,20 +274,6 @@ def _short(term: str, value: Any) -> str:
     """A term in a few letters: K branches of one step, N drafted tokens, depth L, or times."""
     letter = {ACCEPTANCE: "K", TOKENS: "N", DEPTH: "L"}.get(term)
     return f"{letter} = {value}" if letter else str(value).partition(",")[0]
-
-
-def _section(section: Section) -> Iterator[str]:
-    yield f"\n### {section.title}\n"
-    if section.note:
-        yield section.note + "\n"
-    yield _line(section.headings)
-    yield _line(["---"] * len(section.headings))
-    for row in section.rows:
-        yield _line([f"`{cell.text}`" if cell.kind == "command" and cell.text else cell.text for cell in row])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":

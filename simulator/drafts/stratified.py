@@ -26,7 +26,8 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, Draws, Piece, TokenProcess, Vector
 
-#: Orders of the tokens at a node: the likeliest first (ties by number), or by number.
+#: Orders of the tokens at a node: the likeliest first (ties by number), or by number. The likeliest last has the parts
+#: of the likeliest first.
 ORDERS = ("descending", "number")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis import single_step_optimum
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.protocol import DraftNode
 from draftproof.verifiers import STANDALONE, make
 from tests.benchmarks.conftest import least
@@ -114,6 +114,21 @@ def test_a_block_beside_reading_its_rows(timed, full, name, size, kind):
     root = of_kind(drafted_tree(size if full else 50, Delayed(4, 0, 5) if full else Delayed(2, 0, 2)), kind)
     coin = coin_of(kind, 2)
     timed(lambda: make(name).verify(root, coin), "reading its rows once", partial(read, root))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["layer_transport", "traversal", "specinfer", "block_tree"])
+def test_a_block_of_stratified_branches_beside_one_of_iid_branches(timed, full, name, size, kind):
+    shape = (4, 0, 4) if full else (2, 0, 2)
+    trees = [of_kind(drafted_tree(size if full else 50, of(*shape)), kind) for of in (Stratified, Delayed)]
+
+    def blocks(root: DraftNode) -> None:
+        for seed in range(BLOCKS):
+            make(name).verify(root, coin_of(kind, seed))
+
+    stratified, iid = (partial(blocks, tree) for tree in trees)
+    timed(stratified, "i.i.d. branches", iid, goal="<= 1.3")
 
 
 def test_the_optimum_of_one_step_beside_reading_both_rows(timed, full):
