@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from draftproof.experiments.api.arguments import from_model
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
     from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
+    from draftproof.experiments.models.loop.account import BiasAccount
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
@@ -63,6 +64,7 @@ _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.sequential": ("Monitor",),
+    "draftproof.experiments.models.loop.account": ("BiasAccount",),
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
@@ -121,6 +123,7 @@ __all__ = [
     "SCHEMES",
     "Adaptive",
     "AdaptiveDropping",
+    "BiasAccount",
     "BlockLaw",
     "CallableProcess",
     "Card",

@@ -82,20 +82,13 @@ class Budgeted:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the first path and draw a correction token."""
         path = first_path(root)
-        entered, spent = self._along(path)
-        if coin.flip(capped(entered[-1].reach)):
-            return Verdict(path[-1].context, coin.choose(path[-1].target))
-        for node, here, step in list(zip(path, entered, spent, strict=False))[:0:-1]:
-            ended = step.corrections.sum()
-            if ended > 0 and coin.flip(capped(ended / (ended + 1 - here.reach))):
-                return Verdict(node.context, coin.choose(step.corrections))
-        rest = spent[0].corrections
-        return Verdict(root.context, coin.choose(rest if rest.sum() > 0 else root.target))
+        return _decided(path, *self._along(path), coin)
 
-    def spent(self, root: DraftNode) -> Any:
-        """What the first path spends of `eps`: the mean over drafts is the bias of the block."""
-        entered, _ = self._along(first_path(root))
-        return entered[0].left - entered[-1].left
+    def verify_spending(self, root: DraftNode, coin: Coin) -> tuple[Verdict, Any]:
+        """`verify`, and what the first path spends of `eps`: the mean over drafts is the bias of the block."""
+        path = first_path(root)
+        entered, steps = self._along(path)
+        return _decided(path, entered, steps, coin), entered[0].left - entered[-1].left
 
     def _along(self, path: Sequence[DraftNode]) -> tuple[list[Entered], list[Spent]]:
         one = path[0].target[0] * 0 + 1
@@ -105,6 +98,18 @@ class Budgeted:
             spent.append(spend(here, node.target, node.draft))
             entered.append(spent[-1].child(here, node.target, node.draft, child.context[-1]))
         return entered, spent
+
+
+def _decided(path: Sequence[DraftNode], entered: Sequence[Entered], steps: Sequence[Spent], coin: Coin) -> Verdict:
+    """Step 5."""
+    if coin.flip(capped(entered[-1].reach)):
+        return Verdict(path[-1].context, coin.choose(path[-1].target))
+    for node, here, step in list(zip(path, entered, steps, strict=False))[:0:-1]:
+        ended = step.corrections.sum()
+        if ended > 0 and coin.flip(capped(ended / (ended + 1 - here.reach))):
+            return Verdict(node.context, coin.choose(step.corrections))
+    rest = steps[0].corrections
+    return Verdict(path[0].context, coin.choose(rest if rest.sum() > 0 else path[0].target))
 
 
 def spend(here: Entered, p: Vector, q: Vector) -> Spent:
