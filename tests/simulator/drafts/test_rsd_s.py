@@ -92,30 +92,41 @@ def test_one_level_is_drawn_without_replacement_and_one_prefix_is_a_path() -> No
     assert law(StochasticBeam(1, 3), draft) == paths
 
 
+def assert_drawn_from(counts: Counter[Tree], exact: dict[Tree, float]) -> None:
+    """Pearson's chi-square; trees that are expected fewer than 5 times count together."""
+    total = counts.total()
+    assert set(counts) <= set(exact)
+    cells = [(counts[key], mass * total) for key, mass in exact.items() if mass * total >= 5]
+    rest = total - sum(seen for seen, _ in cells), total - sum(mean for _, mean in cells)
+    cells += [rest] * (rest[1] >= 5)
+    statistic = sum((seen - mean) ** 2 / mean for seen, mean in cells)
+    assert len(cells) > 25
+    assert chi2.sf(statistic, len(cells) - 1) > 1e-4
+
+
+def in_floats(law: dict[Tree, fmpq]) -> dict[Tree, float]:
+    return {key: float(mass.p) / float(mass.q) for key, mass in law.items()}
+
+
 def test_perturbed_log_probabilities_give_the_same_trees() -> None:
-    """20,000 rankings by Gumbel noise, and as many trees of the sampling coin, against the law: chi-square."""
+    """20,000 rankings by Gumbel noise."""
     draws, K, L = 20_000, 3, 3
     draft = instance("dirichlet", 2, L, 1).draft
-    exact = {key: float(mass.p) / float(mass.q) for key, mass in law(StochasticBeam(K, L), draft).items()}
     masses = leaves(draft, L)
-    generator = np.random.default_rng(5)
-    noisy = np.log([float(m.p) / float(m.q) for m in masses.values()]) + generator.gumbel(size=(draws, len(masses)))
+    noisy = np.log([float(m.p) / float(m.q) for m in masses.values()])
+    noisy = noisy + np.random.default_rng(5).gumbel(size=(draws, len(masses)))
     paths = list(masses)
-    by_noise = Counter(kept(tuple(paths[i] for i in order), K, L) for order in (-noisy).argsort(axis=1).tolist())
-    floats, coin = tabulate(draft, L - 1, FLOAT64), SamplingCoin(generator)
-    by_coin = Counter(
-        tuple(sorted(StochasticBeam(K, L).draw(floats, coin).children.items())) for _ in range(draws // 4)
-    )
-    for counts in (by_noise, by_coin):
-        total = counts.total()
-        often = [key for key, mass in exact.items() if mass * total >= 5]
-        observed = [counts[key] for key in often]
-        expected = [exact[key] * total for key in often]
-        observed.append(total - sum(observed))
-        expected.append(total - sum(expected))
-        statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True) if e > 1e-6)
-        assert set(counts) <= set(exact)
-        assert chi2.sf(statistic, len(often)) > 1e-4
+    rankings = (tuple(paths[i] for i in order) for order in (-noisy).argsort(axis=1).tolist())
+    assert_drawn_from(Counter(kept(ranking, K, L) for ranking in rankings), in_floats(law(StochasticBeam(K, L), draft)))
+
+
+@pytest.mark.parametrize(("L", "draws"), [(3, 5_000), pytest.param(4, 100_000, marks=pytest.mark.heavy)])
+def test_sampled_trees_have_the_exact_joint_law(L: int, draws: int) -> None:
+    scheme, coin = StochasticBeam(3, L), SamplingCoin(np.random.default_rng(5))
+    draft = instance("dirichlet", 2, L, 1).draft
+    floats = tabulate(draft, L - 1, FLOAT64)
+    counts = Counter(tuple(sorted(scheme.draw(floats, coin).children.items())) for _ in range(draws))
+    assert_drawn_from(counts, in_floats(law(scheme, draft)))
 
 
 def test_given_their_number_siblings_are_not_drawn_without_replacement() -> None:
