@@ -96,9 +96,14 @@ def auditing_packages(modules: Iterable[str]) -> Iterator[None]:
         _audited_packages[:] = before
 
 
+def is_generated(code: CodeType) -> bool:
+    """Whether code is a method that `dataclasses` writes."""
+    return (code.co_filename, code.co_name) in _GENERATED
+
+
 def is_foreign(code: CodeType) -> bool:
     """Whether code is user code, such as a user-defined verifier or scheme."""
-    return not is_trusted(code.co_filename) and (code.co_filename, code.co_name) not in _GENERATED
+    return not is_trusted(code.co_filename) and not is_generated(code)
 
 
 def is_ours(kind: type) -> bool:

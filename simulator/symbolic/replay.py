@@ -17,7 +17,7 @@ from itertools import accumulate, takewhile
 from types import FrameType
 from typing import Any
 
-from draftproof.simulator.origins import is_audited
+from draftproof.simulator.origins import is_audited, is_generated
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
 from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
@@ -138,7 +138,7 @@ def _steps(seen: list[tuple[str, int, int]]) -> Iterator[None]:
     """Within it `seen` gets every instruction of the audited code: file, line, offset."""
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if not is_audited(frame.f_code.co_filename):
+        if not is_audited(frame.f_code.co_filename) or is_generated(frame.f_code):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":

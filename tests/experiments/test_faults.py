@@ -18,7 +18,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise, product
@@ -493,8 +493,12 @@ def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
     def piped(most: int) -> tuple[int, Pipe]:
         pipe = Pipe(most)
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(pipe, 16), encoding="utf-8"))
-            return cli.run(program, "draftproof"), pipe
+            out = io.TextIOWrapper(io.BufferedWriter(pipe, 16), encoding="utf-8")
+            patch.setattr(sys, "stdout", out)
+            code = cli.run(program, "draftproof")
+            with suppress(OSError):  # what is left is not written when `out` is freed, in a later test
+                out.close()
+            return code, pipe
 
     for more in ([], ["--json", "-"]):
         monkeypatch.setattr(sys, "argv", ["draftproof", *PIPED[name].split(), *more])

@@ -4,10 +4,14 @@ Every row is a test that is true of real numbers. A verifier that is wrong where
 that is wrong where it is false is never refuted.
 """
 
+from dataclasses import make_dataclass
+from functools import partial
+
 import pytest
 
 from draftproof.simulator import CallableProcess, Delayed, assert_lossless
 from draftproof.simulator.symbolic import NotFollowed, load
+from draftproof.simulator.symbolic.replay import last_common_line
 
 HEAD = """
 import abc, array, bisect, collections, copy, ctypes, datetime, decimal, fractions, functools, json, math, numbers
@@ -167,3 +171,11 @@ def test_what_is_wrong_with_real_numbers_is_never_lossless(tmp_path, draw, test)
     assert found == "refuted" or "theirs_True.py:" in found, found
     found = verdict(load(written(tmp_path, draw, test, False), "verify"))
     assert found == "lossless" or "theirs_False.py:" in found, found
+
+
+def test_a_method_that_dataclasses_wrote_is_no_line_of_the_function(tmp_path):
+    one, two = (make_dataclass("Made", [(name, int, 0) for name in names]) for names in ("a", "ab"))
+    file = tmp_path / "theirs.py"
+    file.write_text("def run(make):\n    return make()\n")
+    run = load(file, "run")
+    assert last_common_line(partial(run, one), partial(run, two)) == "theirs.py:2"
