@@ -9,13 +9,14 @@ verification look larger.
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import product
 
 import numpy as np
 import pytest
 
 from draftproof.lp_analysis import single_step_optimum
 from draftproof.simulator.drafts import Delayed, Stratified
-from draftproof.simulator.protocol import DraftNode
+from draftproof.simulator.protocol import DraftNode, DraftScheme
 from draftproof.verifiers import STANDALONE, make
 from tests.benchmarks.conftest import least
 from tests.benchmarks.trees import NAMES, coin_of, drafted_tree, nodes_of, scheme_for, tensors
@@ -120,14 +121,17 @@ def test_a_block_beside_reading_its_rows(timed, full, name, size, kind):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ["layer_transport", "traversal", "specinfer", "block_tree"])
 def test_a_block_of_stratified_branches_beside_one_of_iid_branches(timed, full, name, size, kind):
+    """Means over trees, as they are rejected at other depths."""
     shape = (4, 0, 4) if full else (2, 0, 2)
-    trees = [of_kind(drafted_tree(size if full else 50, of(*shape)), kind) for of in (Stratified, Delayed)]
 
-    def blocks(root: DraftNode) -> None:
-        for seed in range(BLOCKS):
+    def trees(scheme: DraftScheme) -> list[DraftNode]:
+        return [of_kind(drafted_tree(size if full else 50, scheme, seed), kind) for seed in range(BLOCKS)]
+
+    def blocks(roots: list[DraftNode]) -> None:
+        for root, seed in product(roots, range(BLOCKS)):
             make(name).verify(root, coin_of(kind, seed))
 
-    stratified, iid = (partial(blocks, tree) for tree in trees)
+    stratified, iid = (partial(blocks, trees(of(*shape))) for of in (Stratified, Delayed))
     timed(stratified, "i.i.d. branches", iid, goal="<= 1.3")
 
 

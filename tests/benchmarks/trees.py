@@ -17,8 +17,8 @@ from draftproof.verifiers import STANDALONE
 NAMES = [name for name in STANDALONE if name != "spechub"]
 
 
-def drafted_tree(size: int, scheme: DraftScheme) -> DraftNode:
-    """A drafted tree whose rows are kept; the draft is near its target."""
+def drafted_tree(size: int, scheme: DraftScheme, seed: int = 1) -> DraftNode:
+    """A drafted tree whose rows are kept; the draft is near its target. seed: of the tokens."""
     rows: dict[Context, tuple[np.ndarray, np.ndarray]] = {}
 
     def pair(context: Context) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def drafted_tree(size: int, scheme: DraftScheme) -> DraftNode:
 
     target = CallableProcess(size, lambda context: pair(context)[0])
     draft = CallableProcess(size, lambda context: pair(context)[1])
-    return scheme.draw(draft, SamplingCoin(np.random.default_rng(1))).root(target, draft)
+    return scheme.draw(draft, SamplingCoin(np.random.default_rng(seed))).root(target, draft)
 
 
 def scheme_for(verifier: Verifier, full: bool) -> DraftScheme:
