@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from flint import fmpq
 
 from draftproof.simulator.audit.bisection import Bisected
-from draftproof.simulator.audit.failures import FunctionFailed, function_errors
+from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, noise_parameters
 from draftproof.simulator.audit.rows import RowForm
@@ -22,6 +22,7 @@ from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
+from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.relay import OtherProcessVerifier, Relay
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
@@ -228,6 +229,12 @@ class Audited(OtherProcessVerifier):
                     recorded = Recorded(session.draws or (), point, of_session.answers, of_interface.answers)
                     self._replay(nodes, recorded, partial(_further_inside, session.region, point), outcome)
         if isinstance(outcome, FunctionFailed):
+            cause = outcome.__cause__
+            of_rules = (
+                cause is not None and not isinstance(cause, InvalidVerifier) and in_simulator(innermost_file(cause))
+            )
+            if of_rules and session.draws is None:  # no run on real numbers has shown that it raises this itself
+                raise NotFollowed(f"{outcome.what}, in a rule of the audit for random numbers") from outcome
             raise outcome
         return outcome
 

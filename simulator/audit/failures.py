@@ -4,11 +4,12 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
-from draftproof.simulator.origins import is_trusted
+from draftproof.simulator.origins import folder_of, is_trusted
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.result import plain_values
 
@@ -40,7 +41,7 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
     arguments: those of the call, for the message. hint: how it was called, for errors that this may explain.
     """
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), _whole_stack():
             yield
     except NotFollowed:
         raise
@@ -49,6 +50,7 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
     except DraftproofError:
         raise
     except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
+        _refuse_limits(error)
         wrongly = isinstance(error, _PERHAPS_CALLED_WRONGLY)
         shown_hint = hint if isinstance(error, (TypeError, LookupError, AttributeError)) else ""
         what = f"it raised {type(error).__name__}: {error}{_place(error)}"
@@ -58,6 +60,46 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
 def _shown(arguments: Sequence[Any]) -> str:
     text = ", ".join(" ".join(repr(plain_values(argument)).split()) for argument in arguments)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+@contextmanager
+def _whole_stack() -> Iterator[None]:
+    """Within it calls may nest as deeply as at the top of a program, whatever is on the stack already."""
+    limit, depth, frame = sys.getrecursionlimit(), 0, sys._getframe()
+    while frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    sys.setrecursionlimit(limit + depth)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _refuse_limits(error: BaseException) -> None:
+    """Raise `NotFollowed` for a limit of the audit, of the machine or of Triton's interpreter."""
+    first = error
+    while first.__cause__ is not None:
+        first = first.__cause__
+    if isinstance(first, MemoryError):
+        raise NotFollowed(f"its call needs more memory than there is{_place(first)}") from error
+    if isinstance(first, RecursionError) and not _only_of_the_function(first):
+        raise NotFollowed(
+            f"calls nest too deeply{_place(first)}, and not only those of the function: a limit of the audit"
+        ) from error
+    if "triton" in sys.modules and innermost_file(first).startswith(folder_of("triton")):
+        raise NotFollowed(f"Triton's interpreter raised {type(first).__name__}: {first}{_place(first)}") from error
+
+
+def innermost_file(error: BaseException) -> str:
+    """The file whose code raised an error."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1] if frames else ""
+
+
+def _only_of_the_function(error: BaseException) -> bool:
+    """Whether all frames from the first one of user code on are user code."""
+    files = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    return all(not is_trusted(file) for file in dropwhile(is_trusted, files))
 
 
 def _place(error: BaseException) -> str:

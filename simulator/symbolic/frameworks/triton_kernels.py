@@ -6,7 +6,9 @@ torch's tensors. `tl.rand` gives the same symbol for the same seed and offset.
 
 from __future__ import annotations
 
+import importlib
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -152,7 +154,7 @@ def _guarded(name: str, original: Any) -> Any:
             return original(self, *arguments, **options)
         except InvalidVerifier:
             raise
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
             raise refused_operation(f"{name} in a Triton kernel") from error
 
     return method
@@ -186,6 +188,37 @@ def _unfollowed(name: str, original: Any) -> Any:
     return function
 
 
+#: Functions of `libdevice` with one argument: the interpreter has no body for them, and they would give None.
+_LIBDEVICE: dict[str, Any] = {
+    "log": np.log, "log2": np.log2, "log1p": np.log1p, "exp": np.exp, "expm1": np.expm1, "sqrt": np.sqrt,
+    "sqrt_rn": np.sqrt, "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "fast_logf": np.log, "fast_expf": np.exp,
+    "fast_log2f": np.log2,
+}  # fmt: skip
+
+
+def _of_device(name: str, original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is None:
+            return original(*arguments, **options)
+        rule = _LIBDEVICE.get(name)
+        handle = getattr(arguments[0], "handle", None) if len(arguments) == 1 else None
+        if rule is None or handle is None:
+            raise refusal(f"libdevice.{name} has no body in Triton's interpreter", "use a function of tl")
+        with np.errstate(all="ignore"):
+            return type(arguments[0])(type(handle)(rule(handle.data), handle.dtype), arguments[0].type)
+
+    return function
+
+
+def device_replacements(library: Any) -> list[tuple[Any, str, Any]]:
+    """(module, name, what to put there) for all functions of a module `libdevice`."""
+    return [
+        (library, name, _of_device(name, value))
+        for name, value in vars(library).items()
+        if callable(value) and getattr(value, "__module__", "") == library.__name__
+    ]
+
+
 _METHODS = {
     "create_masked_load": _load, "create_masked_store": _store, "create_splat": _splat, "cast_impl": _cast,
     "create_fp_to_fp": _cast, "create_fabs": _absolute,
@@ -215,4 +248,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         for name in ("rand4x", "randn", "randn4x", "randint", "randint4x", "philox"):
             if hasattr(holder, name):
                 replaced.append((holder, name, _unfollowed(name, getattr(holder, name))))
+    for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"):
+        with suppress(ImportError):
+            replaced += device_replacements(importlib.import_module(name))
     return replaced

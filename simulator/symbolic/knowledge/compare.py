@@ -25,15 +25,18 @@ def compare(region: Any, operation: str, x: Any, y: Any) -> bool:
     for item in (x, y):
         if isinstance(item, Unset):
             item.refuse()
-    if operation == "<":
-        return _less(region, x, y, True)
-    if operation == ">":
-        return _less(region, y, x, True)
-    if operation == "<=":
-        return _less(region, x, y, False)
-    if operation == ">=":
-        return _less(region, y, x, False)
-    return _equal(region, x, y)
+    try:
+        if operation == "<":
+            return _less(region, x, y, True)
+        if operation == ">":
+            return _less(region, y, x, True)
+        if operation == "<=":
+            return _less(region, x, y, False)
+        if operation == ">=":
+            return _less(region, y, x, False)
+        return _equal(region, x, y)
+    except RecursionError:  # a limit of this program, which the audited code could catch as its own
+        raise refused_operation("a comparison, with minima and maxima nested too deeply,") from None
 
 
 def _equal(region: Any, x: Any, y: Any) -> bool:
@@ -242,15 +245,20 @@ def bounds(region: Any, x: Any) -> tuple[Any, Any]:
 
 
 def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
-    """The minimum or maximum of numbers, without members that the bounds exclude."""
+    """The minimum or maximum of numbers, without members that the bounds exclude.
+
+    An extreme of the same kind gives its members, and all constants become one: a running maximum does not nest.
+    """
+    members = [part for member in members for part in _parts(kind, member)]
     constants = [member for member in members if not isinstance(member, Symbol)]
-    symbols = [member for member in members if isinstance(member, Symbol)]
+    symbols = list({id(member): member for member in members if isinstance(member, Symbol)}.values())
     if not constants:
         return Extreme(kind, tuple(symbols)) if len(symbols) > 1 else symbols[0]
+    for constant in constants:
+        if type(real(constant)) is float and math.isnan(real(constant)):
+            return constant
     c = min(constants) if kind == "min" else max(constants)
     level = real(c)
-    if type(level) is float and math.isnan(level):
-        return c
     ends = [bounds(region, symbol) for symbol in symbols]
     if kind == "min":
         keep_constant = all(_number(high) > _number(level) for _, high in ends)
@@ -262,6 +270,10 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
     if len(left) == 1:
         return left[0]
     return Extreme(kind, tuple(left))
+
+
+def _parts(kind: str, member: Any) -> tuple[Any, ...]:
+    return member.members if isinstance(member, Extreme) and member.kind == kind else (member,)
 
 
 def _number(x: Any) -> Any:

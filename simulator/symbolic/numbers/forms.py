@@ -264,7 +264,8 @@ class Extreme(Symbol):
     def __init__(self, kind: str, members: tuple[Any, ...]) -> None:
         self.kind = kind
         self.members = members
-        self.source = next(member for member in members if isinstance(member, Symbol))
+        first = next(member for member in members if isinstance(member, Symbol))
+        self.source: Symbol = first.source if isinstance(first, Extreme) else first
 
     @property
     def variable(self) -> Variable:

@@ -142,3 +142,28 @@ def test_normal_noise_of_triton_is_refused_by_name(law, written):
 
     with pytest.raises(NotFollowed, match="randn"):
         law(written("refused"))
+
+
+LIBDEVICE = """
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+@triton.jit
+def kernel(out, noise, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    x = tl.load(noise + lanes, mask=lanes < 1, other=0.0)
+    tl.store(out, tl.max(libdevice.log1p(-x), axis=0) < -0.5)
+
+def run():
+    out = torch.zeros(1, dtype=torch.int32)
+    kernel[(1,)](out, torch.empty(1024, dtype=torch.float64).uniform_(), B=1024)
+    return out.tolist()
+"""
+
+
+def test_a_wide_block_and_libdevice_are_followed(law, tmp_path):
+    file = tmp_path / "device.py"
+    file.write_text(LIBDEVICE)
+    assert law(load(file, "run")) == {(0,): 1}  # the other lanes are zero
