@@ -156,6 +156,10 @@ class PlainCoins:
             return torch.from_numpy(array)
         return array
 
+    def seed(self, name: str, value: int) -> int:
+        """The value itself."""
+        return value
+
     def exponentials(self, shape: Sequence[int], library: str = "numpy", dtype: str | None = None) -> Any:
         """Always raises `InvalidInput`."""
         raise InvalidInput("exponential noise cannot be bisected: a race has no thresholds; use the coins `symbols`")

@@ -17,12 +17,14 @@ import numpy as np
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import jax_module
 from draftproof.simulator.symbolic import patches
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
 from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import refusal
 
 _FLOAT, _TYPE, _ISINSTANCE = "_draftproof_float", "_draftproof_type", "_draftproof_isinstance"
+_INT = "_draftproof_int"
 
 
 def load(path: str | Path, name: str) -> Callable[..., Any]:
@@ -92,7 +94,7 @@ def load_module(file: Path) -> types.ModuleType:
 
 
 def recorded(tree: ast.Module) -> ast.Module:
-    """The syntax tree with hooks for symbols in the calls of `float`, `type` and `isinstance`."""
+    """The syntax tree with hooks for symbols in the calls of `float`, `int`, `type` and `isinstance`."""
     return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
 
 
@@ -101,7 +103,7 @@ def module_of(file: Path) -> types.ModuleType:
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
     module.__file__ = str(file)
-    module.__dict__.update({_FLOAT: keep_random, _TYPE: type_of, _ISINSTANCE: is_of_type})
+    module.__dict__.update({_FLOAT: keep_random, _TYPE: type_of, _ISINSTANCE: is_of_type, _INT: keep_seed})
     sys.modules[module.__name__] = module  # dataclasses look their module up
     return module
 
@@ -136,12 +138,12 @@ def _try_import(name: str) -> None:
 
 
 #: The hook in place of a call of this function with so many arguments.
-_HOOKS = {("float", 1): _FLOAT, ("type", 1): _TYPE, ("isinstance", 2): _ISINSTANCE}
+_HOOKS = {("float", 1): _FLOAT, ("int", 1): _INT, ("type", 1): _TYPE, ("isinstance", 2): _ISINSTANCE}
 
 
 class _Floats(ast.NodeTransformer):
-    """Rewrites `float(x)` as `_draftproof_float(float, x)`, since the file may define `float`; `type` and `isinstance`
-    likewise.
+    """Rewrites `float(x)` as `_draftproof_float(float, x)`, since the file may define `float`; `int`, `type` and
+    `isinstance` likewise.
     """
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -177,6 +179,20 @@ def is_of_type(ask: Any, value: Any, kinds: Any) -> bool:
             raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
         return answers.pop()
     return bool(ask(value, kinds))
+
+
+def keep_seed(convert: Any, value: Any) -> Any:
+    """`convert(value)`; where `convert` is `int`, a seed (also in a tensor of one element) stays as it is."""
+    session = current()
+    if convert is int and session is not None:
+        single = value
+        if session.tensors is not None and session.tensors.is_random(value):
+            single = session.tensors.item(value)
+        elif isinstance(value, SymbolicArray) and value.size == 1:
+            single = plain(value).ravel()[0]
+        if isinstance(single, Seed):
+            return single
+    return convert(value)
 
 
 def keep_random(convert: Any, value: Any) -> Any:

@@ -21,6 +21,7 @@ from draftproof.simulator.origins import is_audited, is_generated
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
 from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
+from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES
 from draftproof.simulator.symbolic.where import refusal
 
 #: Points that are tried until one fulfils the constraints of a group.
@@ -59,6 +60,14 @@ class Replay(Session):
         """The outcome of the other run."""
         return 0 if len(weights) == 1 else int(self._next("choice").answer)
 
+    def choose_uniform(self, stream: Stream, count: int, what: str) -> int:
+        """Likewise; of a seed its value."""
+        return int(self._next("seed").answer) if count >= SEED_VALUES else super().choose_uniform(stream, count, what)
+
+    def given_seed(self, name: str, value: int) -> int:
+        """The value itself."""
+        return value
+
     def search(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
         """Likewise; a seeded generator finds the outcome with its next uniform."""
         if stream.key is None:
@@ -87,7 +96,7 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
 
     part, parts: numbers without joint constraints come from this part of their interval, cut into so many.
     """
-    bits = {draw.answer: draw.bits for draw in draws if draw.kind != "choice"}
+    bits = {draw.answer: draw.bits for draw in draws if draw.kind not in ("choice", "seed")}
     grouped, loose = region.groups_of(bits)
     point: dict[int, float] = {}
     for i in loose:

@@ -19,6 +19,8 @@ from draftproof.simulator.symbolic import concrete
 KEY_NAMES = frozenset(
     ["key", "rng", "rng_key", "prng_key", "prngkey", "random_key", "prng", "sample_key", "sampling_key"]
 )
+#: Names of parameters for a seed.
+SEED_NAMES = frozenset(["seed", "rng_seed", "random_seed", "prng_seed"])
 _PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -37,6 +39,18 @@ def _wants(parameter: inspect.Parameter) -> bool:
 def keys_of(function: Callable[..., Any]) -> list[str]:
     """The parameters for a key of jax."""
     return [parameter.name for parameter in _parameters(function) if _wants(parameter)]
+
+
+def seeds_of(function: Callable[..., Any], positional: int, named: Mapping[str, Any]) -> dict[str, int]:
+    """The parameters after the first `positional` that are seeds, with their values: given ones, and defaults."""
+    later = [
+        parameter
+        for number, parameter in enumerate(_parameters(function))
+        if parameter.kind is parameter.KEYWORD_ONLY
+        or (parameter.kind is parameter.POSITIONAL_OR_KEYWORD and number >= positional)
+    ]
+    values = {item.name: named.get(item.name, item.default) for item in later if item.name in SEED_NAMES}
+    return {name: value for name, value in values.items() if type(value) is int}
 
 
 def with_keys(
@@ -89,7 +103,11 @@ class Call:
             arguments, named = with_keys(self.function, arguments, {**self.keywords, **named}, self.coins.key)
             named = {name: value for name, value in named.items() if name not in self.keywords}
         self.made[:] = [*arguments, *named.values()]
-        return self.function(*arguments, **named, **self.keywords)
+        seeds = (
+            {} if self.rows.library == "jax" else seeds_of(self.function, len(arguments), {**self.keywords, **named})
+        )
+        given = {name: self.coins.seed(name, value) for name, value in seeds.items()}
+        return self.function(*arguments, **{**self.keywords, **named, **given})
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import caller, refusal, refused_operation
 
@@ -100,7 +101,7 @@ class Tensors:
             else:
                 known[index] = value
         any_random = any(element is not None for element in symbols.flat)
-        if any(element is not None and not isinstance(element, Unset) for element in symbols.flat):
+        if any(element is not None and not isinstance(element, (Unset, Seed)) for element in symbols.flat):
             self._check_target(tensor)
         store = self.store_of(tensor)
         if store is not None and store.copied:

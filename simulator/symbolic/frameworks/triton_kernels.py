@@ -17,6 +17,7 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
@@ -116,9 +117,12 @@ def _restore(original: Any) -> Any:
 
 def _number(value: Any) -> Any:
     data = getattr(getattr(value, "handle", None), "data", getattr(value, "value", value))
-    if _is_followed(data):
-        raise refusal("tl.rand with a random seed or offset cannot be followed")
-    return np.asarray(data)
+    if not _is_followed(data):
+        return np.asarray(data)
+    array = plain(data)
+    if not all(isinstance(item, (int, np.integer, Seed)) for item in array.flat):
+        raise refusal("tl.rand with a random offset, or with a random number as a seed, cannot be followed")
+    return array
 
 
 def _rand(original: Any) -> Any:
@@ -130,7 +134,9 @@ def _rand(original: Any) -> Any:
         seeds, offsets = np.broadcast_arrays(_number(seed), _number(offset))
         array = np.empty(offsets.shape, dtype=object)
         for i in np.ndindex(*offsets.shape):
-            array[i] = session.placed_uniform(("triton", int(seeds[i])), int(offsets[i]), "tl.rand", 24)
+            one: Any = seeds[i]
+            key = one.key if isinstance(one, Seed) else int(one)
+            array[i] = session.placed_uniform(("triton", key), int(offsets[i]), "tl.rand", 24)
         single = not getattr(getattr(offset, "type", None), "is_block", lambda: False)()
         handle = module.TensorHandle(_symbolic(array.reshape(-1) if single else array), module.tl.float32)
         kind = module.tl.float32 if single else module.tl.block_type(module.tl.float32, list(array.shape))

@@ -16,6 +16,7 @@ from draftproof.simulator.symbolic.knowledge.compare import count_below
 from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Region, Reuse
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
+from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, seed_value
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import caller, refusal
 
@@ -28,9 +29,10 @@ FRESH = (None, "seeds", "fetches")
 
 
 class Draw(NamedTuple):
-    """One random number of a run: "uniform", "exponential" or "gumbel", or a "choice".
+    """One random number of a run: "uniform", "exponential" or "gumbel", a "choice" or a "seed".
 
-    answer: its variable, or the outcome. side: of an exponential variable, see `forms`. bits: of the generator.
+    answer: its variable, the outcome, or the value of the seed. side: of an exponential variable, see `forms`. bits: of
+    the generator.
     """
 
     kind: str
@@ -222,11 +224,35 @@ class Session:
                 "whose dependence cannot be followed"
             )
 
-    def choose_uniform(self, stream: Stream, count: int, what: str) -> int:
-        """One of `count` equally likely indices."""
+    def choose_uniform(self, stream: Stream, count: int, what: str) -> Any:
+        """One of `count` equally likely indices; a `Seed` where there are enough values for one."""
+        if count >= SEED_VALUES:
+            return self._seed(stream, count, what)
         if count > MAX_OUTCOMES:
             raise refusal(f"{what} has {count:,} outcomes, too many to enumerate")
         return self.choose(stream, (ONE,) * count, what)
+
+    def _seed(self, stream: Stream, count: int, what: str) -> Any:
+        if stream.key is None:
+            line = caller()
+            self._drawn[what, line] = number = self._drawn.get((what, line), -1) + 1
+            name = f"{what} number {number} drawn at {line}"
+        else:
+            self._check_kind(stream, ("seed", count))
+            name = f"{what} number {stream.position} of {_describe(stream.key)}"
+            stream.position += 1
+        self.region.note(f"seeds of {count:,} values drawn at {caller()} count as all different")
+        return self.random_seed(name)
+
+    def random_seed(self, name: str) -> Any:
+        """A random seed by its name; a real one where the session gives real numbers."""
+        if self.draws is not None:
+            self.draws.append(Draw("seed", len(self.draws)))
+        return Seed(name)
+
+    def given_seed(self, name: str, value: int) -> Any:
+        """An argument of the function that is a seed."""
+        return Seed(f"the argument {name}", value)
 
     # Watching.
     def moved(self) -> str | None:
@@ -288,6 +314,9 @@ def seed_key(library: str, seed: Any) -> Any:
     """The key of a generator, its library and seed; None without a seed."""
     if seed is None:
         return None
+    _, key = seed_value(seed)
+    if key is not seed:
+        return library, key
     if isinstance(seed, Symbol):
         raise refusal("a generator is seeded with a random number, which cannot be followed")
     if isinstance(seed, (list, tuple, np.ndarray)):

@@ -34,6 +34,10 @@ class ArgumentCoins:
         """Gumbel noise to be handed to the function, minus the logarithm of exponential noise; see `uniforms`."""
         return _build(self.session, shape, library, dtype, "gumbel")
 
+    def seed(self, name: str, value: int) -> Any:
+        """A seed for the argument of that name."""
+        return self.session.given_seed(name, value)
+
     def key(self, name: str) -> Any:
         """A key of jax for the argument of that name."""
         return self.session.keys.argument(name)

@@ -14,6 +14,7 @@ from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrappe
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
+from draftproof.simulator.symbolic.numbers.seeds import Seed, seed_value
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -32,11 +33,11 @@ def _filled(shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
     return wrapped(result)
 
 
-def _integers_filled(size: Any, make: Callable[[], int]) -> Any:
-    if size is None:
-        return np.int64(make())
-    shape = _shape(size)
-    return np.array([make() for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)
+def _integers_filled(size: Any, make: Callable[[], Any]) -> Any:
+    numbers = [make() for _ in range(1 if size is None else math.prod(_shape(size)))]
+    if any(isinstance(number, Seed) for number in numbers):
+        return numbers[0] if size is None else wrapped(np.array(numbers, dtype=object).reshape(_shape(size)))
+    return np.int64(numbers[0]) if size is None else np.array(numbers, dtype=np.int64).reshape(_shape(size))
 
 
 def _random(s: Session, g: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
@@ -276,7 +277,12 @@ def recorded_default_rng(seed: Any = None) -> Any:
         source = np.random.PCG64(0)
         current().attach_source(source, None)  # type: ignore[union-attr]
         return RecordingGenerator(source)
-    seed_key("numpy", seed)  # refuses a random seed
+    key = seed_key("numpy", seed)
+    plain = seed_value(seed)[0]
+    if plain is not seed:
+        source = np.random.PCG64(plain)
+        current().attach_source(source, ("PCG64", key[1], ()))  # type: ignore[union-attr]
+        return RecordingGenerator(source)
     return RecordingGenerator(seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
+from draftproof.simulator.symbolic.numbers.seeds import Seed, seed_value
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -65,18 +66,21 @@ def _bisected(s: Session, g: Stream, edges: list[Any]) -> int:
     return low
 
 
-def _randrange(s: Session, g: Stream, start: int, stop: int | None = None, step: int = 1) -> int:
+def _randrange(s: Session, g: Stream, start: int, stop: int | None = None, step: int = 1) -> Any:
     numbers = range(start) if stop is None else range(start, stop, step)
     if not numbers:
         raise ValueError(f"empty range in randrange({start}, {stop}, {step})")
-    return numbers[s.choose_uniform(g, len(numbers), "random.randrange")]
+    index = s.choose_uniform(g, len(numbers), "random.randrange")
+    if isinstance(index, Seed):
+        return index + numbers.start if numbers.step == 1 else index.refuse("a step")
+    return numbers[index]
 
 
-def _randint(s: Session, g: Stream, a: int, b: int) -> int:
+def _randint(s: Session, g: Stream, a: int, b: int) -> Any:
     return _randrange(s, g, a, b + 1)
 
 
-def _getrandbits(s: Session, g: Stream, k: int) -> int:
+def _getrandbits(s: Session, g: Stream, k: int) -> Any:
     return _randrange(s, g, 2**k)
 
 
@@ -131,13 +135,13 @@ def _apply(name: str, session: Session, stream: Stream, arguments: Any, options:
 
 def _seed_method(self: Any, a: Any = None, version: int = 2) -> None:
     session = current()
-    _Random.seed(self, a, version)
+    _Random.seed(self, seed_value(a)[0], version)
     if session is not None:
         session.attach(self, seed_key("random", a))
 
 
 def _make(self: Any, x: Any = None) -> None:
-    _Random.__init__(self, x)
+    _Random.__init__(self, seed_value(x)[0])
     session = current()
     if session is not None:
         session.attach(self, seed_key("random", x))

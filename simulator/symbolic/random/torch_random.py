@@ -12,6 +12,7 @@ from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
+from draftproof.simulator.symbolic.numbers.seeds import seed_value
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -25,7 +26,7 @@ def _recording_generator(base: Any) -> Any:
     def manual_seed(self: Any, seed: Any) -> Any:
         session = current()
         key = seed_key("torch", seed)
-        base.manual_seed(self, seed)
+        base.manual_seed(self, seed_value(seed)[0])
         if session is not None:
             session.attach(self, key)
         return self
