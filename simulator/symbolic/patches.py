@@ -58,18 +58,29 @@ def _with_triton() -> tuple[Patch, ...]:
     return replaced
 
 
+@functools.cache
+def _with_scipy() -> tuple[Patch, ...]:
+    from draftproof.simulator.symbolic.random import scipy_random  # noqa: PLC0415 - only where scipy is loaded
+
+    replaced = tuple(scipy_random.replacements())
+    _remember(replaced)
+    return replaced
+
+
 def table() -> tuple[Patch, ...]:
     """(module, name, replacement) of everything that is replaced during a call."""
     return _table(*_loaded())
 
 
-def _loaded() -> tuple[bool, bool]:
-    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules
+def _loaded() -> tuple[bool, bool, bool]:
+    scipy = "scipy.stats._distn_infrastructure" in sys.modules and "scipy.stats._multivariate" in sys.modules
+    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules, scipy
 
 
 @functools.cache
-def _table(torch: bool, triton: bool) -> tuple[Patch, ...]:
-    return _always() + (_with_torch() if torch else ()) + (_with_triton() if triton else ())
+def _table(torch: bool, triton: bool, scipy: bool) -> tuple[Patch, ...]:
+    frameworks = (_with_torch() if torch else ()) + (_with_triton() if triton else ())
+    return _always() + frameworks + (_with_scipy() if scipy else ())
 
 
 @contextmanager
@@ -94,11 +105,13 @@ def applied() -> Iterator[None]:
 
 
 @functools.cache
-def _by_module(torch: bool, triton: bool) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
+def _by_module(
+    torch: bool, triton: bool, scipy: bool
+) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
     """The replacements as one dictionary for each module, and those in classes and other objects one by one."""
     modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
     others = []
-    for holder, name, replacement in _table(torch, triton):
+    for holder, name, replacement in _table(torch, triton, scipy):
         if isinstance(holder, ModuleType) and name in vars(holder):
             modules.setdefault(id(holder), (vars(holder), {}))[1][name] = replacement
         else:

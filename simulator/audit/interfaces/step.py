@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block, tokens
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector, Verdict
+from draftproof.simulator.symbolic.where import refusal
 
 
 @dataclass(frozen=True)
@@ -95,14 +96,15 @@ def _row(call: Call, name: str) -> Callable[[Any], Any]:
         for token in prefix:
             if token not in node.children:
                 if not node.children:
-                    raise InvalidVerifier(
-                        f"it asks for the rows after {len(prefix)} tokens; give the number that it drafts (--L2)"
+                    raise refusal(
+                        f"it asks for the row after {len(prefix)} tokens, more than it was to draft",
+                        f"give the number that it drafts: --L2 {len(prefix)}",
                     )
                 raise InvalidVerifier(f"it asks for the row of {prefix}; {token} is no token")
             node = node.child(token)
         if getattr(node, name) is None:
-            raise InvalidVerifier(
-                f"it drafts more than {len(prefix)} tokens; give the number that it drafts (--L2 {len(prefix) + 1})"
+            raise refusal(
+                f"it drafts more than {len(prefix)} tokens", f"give the number that it drafts: --L2 {len(prefix) + 1}"
             )
         return call.rows.array(getattr(node, name))
 

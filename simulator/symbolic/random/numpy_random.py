@@ -203,7 +203,8 @@ def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
         session = current()
         if session is None:
             return original(self, *arguments, **options)
-        return _apply(table, name, session, session.stream_of(self), arguments, options)
+        stream = session.global_stream("numpy") if self is GLOBAL_STATE else session.stream_of(self)
+        return _apply(table, name, session, stream, arguments, options)
 
     method.__name__ = name
     return method
@@ -267,6 +268,10 @@ RecordingState: Any = type(
 )
 
 
+#: In place of the generator behind the functions of the module, which other libraries take as an object.
+GLOBAL_STATE: Any = RecordingState(0)
+
+
 def recorded_default_rng(seed: Any = None) -> Any:
     """`numpy.random.default_rng` with a recording generator."""
     if isinstance(seed, RecordingGenerator):
@@ -307,6 +312,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (module, "Generator", RecordingGenerator),
         (module, "RandomState", RecordingState),
         (module, "default_rng", recorded_default_rng),
+        (module.mtrand, "_rand", GLOBAL_STATE),
     ]
     names = [name for name in dir(_RandomState) if not name.startswith("_")] + ["ranf", "sample"]
     for name in dict.fromkeys(names):
