@@ -85,5 +85,6 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
         return run
 
     return {
-        "name": audited.name, "adapter": audited.adapter, "notes": list(audited.notes), "answer": Runner(variant).reply
+        "name": audited.name, "adapter": audited.adapter, "notes": list(audited.notes), "answer": Runner(variant).reply,
+        "guards": list(audited.guards),
     }  # fmt: skip

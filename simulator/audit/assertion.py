@@ -9,6 +9,7 @@ from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit
+from draftproof.simulator.audit.rounding import GUARDED
 from draftproof.simulator.audit.rows import RowForm, kind_named
 from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit
 from draftproof.simulator.drafts import Delayed
@@ -71,19 +72,19 @@ def assert_function_lossless(
     boundary: bool = False,
     max_runs: int = MOST_CALLS,
     optimum: Optimum | None = None,
+    tolerance: float = GUARDED,
     **options: Any,
 ) -> None:
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
 
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
-    boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. optimum: gives the largest block efficiency
-    of a lossless verifier on a case, or None.
+    boundary, max_runs, tolerance: as in `draftproof.simulator.audit.verdict.Request`. optimum: gives the largest block
+    efficiency of a lossless verifier on a case, or None.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
     audit = make_audit(function, **options)
-    record = run_audit(
-        Request(audit.name, audit, _cases(audit, target, draft, scheme, cases), boundary, max_runs, strict), optimum
-    )
+    chosen = _cases(audit, target, draft, scheme, cases)
+    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs, strict, tolerance=tolerance), optimum)
     if not record.verdict.lossless:
         raise AssertionError(_message(record))
 

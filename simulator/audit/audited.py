@@ -26,6 +26,7 @@ from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.relay import OtherProcessVerifier, Relay
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
+from draftproof.simulator.symbolic.guards import guards
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.numbers.exact import as_float
@@ -127,10 +128,11 @@ class Log:
 
 @dataclass(frozen=True)
 class WorkerFunction:
-    """A function in a worker process. adapter: how it is called, in words; relay: gets its runs."""
+    """A function in a worker process. adapter: how it is called; relay: gets its runs; guards: see `Audited`."""
 
     adapter: str
     relay: Relay
+    guards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,11 @@ class Audited(OtherProcessVerifier):
         keys = keys_of(self.function) if self.rows.library == "jax" else ()
         text += "".join(f"; {name}: a key" for name in keys if name not in self.keywords)
         return text + "".join(f"; {name}: {NOISE_WORDS[kind]}" for name, kind in noise.items())
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """Its guards with their places, see `draftproof.simulator.symbolic.guards`."""
+        return self.function.guards if isinstance(self.function, WorkerFunction) else tuple(guards((self.function,)))
 
     @property
     def card(self) -> Card:

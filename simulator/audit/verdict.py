@@ -3,7 +3,8 @@
 `survey`, `judge` and `conclude` fill a `Record`; `decide` gives the verdict from it. A function is lossless if and only
 if on every requested case
 - it is judged to the end and does not fail,
-- the balance equation holds; deviations by the rounding of a lower precision inside are allowed unless `strict`,
+- the balance equation holds; deviations by the rounding of a lower precision inside, or by guards, are allowed unless
+  `strict`,
 - the requests of a batch are independent,
 - no coin with a boundary value gives a token of probability zero,
 - its block efficiency does not exceed that of the best lossless verifier.
@@ -20,7 +21,7 @@ from statistics import median
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.judge import Audit, Finding
-from draftproof.simulator.audit.rounding import Rounding, only_rounding
+from draftproof.simulator.audit.rounding import GUARDED, Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
@@ -40,8 +41,10 @@ class Request:
     """What an audit is asked to do.
 
     spec: the name of the function in errors. boundary: whether coins with boundary values ("corner coins") are run.
-    max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision refute.
-    drawn: how the rows of the cases were sampled, None where that is not known.
+    max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision, or by
+    guards, refute.
+    drawn: how the rows of the cases were sampled, None where that is not known. tolerance: the largest deviation that
+    guards may cause, see `draftproof.simulator.symbolic.guards`.
     Raises `InvalidInput` where `boundary` is not possible.
     """
 
@@ -52,6 +55,7 @@ class Request:
     max_runs: int = MOST_CALLS
     strict: bool = False
     drawn: Samplings | None = None
+    tolerance: float = GUARDED
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
@@ -219,10 +223,10 @@ def conclude(record: Record) -> AuditVerdict:
 
 
 def explain(record: Record) -> None:
-    """Set `record.rounding`: whether all deviations are the rounding of a lower precision inside."""
+    """Set `record.rounding`: whether a lower precision inside, or guards, cause all deviations."""
     if not all(finding.lossless for finding in record.findings):
         with quiet():
-            record.rounding = only_rounding(record.request.audit, record.findings)
+            record.rounding = only_rounding(record.request.audit, record.findings, record.request.tolerance)
 
 
 def run_audit(request: Request, optimum: Optimum | None = None) -> Record:

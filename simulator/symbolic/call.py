@@ -12,7 +12,7 @@ from typing import Any
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic import patches, reach, where
+from draftproof.simulator.symbolic import guards, patches, reach, where
 from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
 from draftproof.simulator.symbolic.patches import widened
 from draftproof.simulator.symbolic.random import numpy_random, python_random
@@ -40,7 +40,8 @@ def intercepted(
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
     its seed, "fetches" every fetch of a coin that is an argument. wide: "float32" or "all", the lower precisions that
-    are float64 where the code names them. boundary_coin: is asked about boundary values in place of the coin. replay: a
+    are float64 where the code names them; with "guards" before it, or alone, tiny constants are as good as 0, see
+    `symbolic.guards`. boundary_coin: is asked about boundary values in place of the coin. replay: a
     session that gives real numbers.
     Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches that
     error, and for draws from a generator that was not replaced. Everything is restored on leaving.
@@ -53,14 +54,16 @@ def intercepted(
         stack.callback(where.unlisten, session.failed)
         stack.enter_context(noted_warnings(session.region.note))
         stack.enter_context(patches.applied())
-        stack.enter_context(widened(patches.ORIGINALS, wide == "all") if wide else nullcontext())
+        precisions = wide.replace("guards", "").strip()
+        stack.enter_context(widened(patches.ORIGINALS, precisions == "all") if precisions else nullcontext())
         stack.enter_context(reach.swapped(watch, session.region.note))
+        stack.enter_context(guards.shrunk(watch) if "guards" in wide else nullcontext())
         enter(session)
         stack.callback(leave)
         if torch_mode is not None:
             stack.enter_context(torch_mode.intercepting(session))
         if jax_trace is not None:
-            stack.enter_context(jax_trace.intercepting(session, bool(wide)))
+            stack.enter_context(jax_trace.intercepting(session, bool(precisions)))
         try:
             yield session
         except NotFollowed:

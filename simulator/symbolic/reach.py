@@ -15,7 +15,7 @@ from draftproof.simulator.symbolic.random import numpy_random, python_random, sy
 from draftproof.simulator.symbolic.where import refusal
 
 #: A function that reads a value, one that writes it, and its place in words.
-_Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
+Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
     undo: list[tuple[Callable[[Any], None], Any]] = []
     with auditing_packages(_homes(functions)):
         try:
-            for read, write, name in _slots(functions):
+            for read, write, name in slots(functions):
                 value = read()
                 source = compiled.source_of(value)
                 if source is not None:
@@ -68,8 +68,11 @@ def _refuse_inside(value: Any, name: str) -> None:
             )
 
 
-def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
-    """Every place from which the functions, and the user code that they name, read values."""
+def slots(functions: tuple[Any, ...], code: bool = False) -> Iterator[Slot]:
+    """Every place from which the functions, and the user code that they name, read values.
+
+    code: whether the code of the functions is one, too.
+    """
     waiting: list[Any] = list(functions)
     homes = _homes(functions)
     seen: set[int] = set()
@@ -79,12 +82,14 @@ def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
             continue
         seen.add(id(owner))
         waiting += _parts(owner)
-        slots: Iterator[_Slot] = iter(())
+        places: Iterator[Slot] = iter(())
         if isinstance(owner, types.FunctionType):
-            slots = _of_function(owner)
+            places = _of_function(owner)
+            if code:
+                yield _attribute(owner, "__code__", f"the code of {owner.__name__}")
         elif not isinstance(owner, (type, types.MethodType, functools.partial)):
-            slots = _attributes(owner)
-        for slot in slots:
+            places = _attributes(owner)
+        for slot in places:
             value = slot[0]()
             value = compiled.source_of(value) or value
             if _is_audited_value(value, homes):
@@ -119,7 +124,7 @@ def _is_audited_value(value: Any, homes: set[str]) -> bool:
     return is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None))
 
 
-def _of_function(function: types.FunctionType) -> Iterator[_Slot]:
+def _of_function(function: types.FunctionType) -> Iterator[Slot]:
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
         yield _item(function.__globals__, name, f"the global {name}")
@@ -146,23 +151,23 @@ def _filled(cell: Any) -> bool:
         return False
 
 
-def _attributes(owner: Any) -> Iterator[_Slot]:
+def _attributes(owner: Any) -> Iterator[Slot]:
     for name in list(getattr(owner, "__dict__", ())):
         yield _item(owner.__dict__, name, f"the attribute {name}")
 
 
-def _item(holder: Any, name: str, what: str) -> _Slot:
+def _item(holder: Any, name: str, what: str) -> Slot:
     def write(value: Any) -> None:
         holder[name] = value
 
     return lambda: holder[name], write, what
 
 
-def _attribute(holder: Any, name: str, what: str) -> _Slot:
+def _attribute(holder: Any, name: str, what: str) -> Slot:
     return lambda: getattr(holder, name), lambda value: setattr(holder, name, value), what
 
 
-def _default(function: types.FunctionType, i: int) -> _Slot:
+def _default(function: types.FunctionType, i: int) -> Slot:
     def read() -> Any:
         return (function.__defaults__ or ())[i]
 

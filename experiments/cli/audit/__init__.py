@@ -59,7 +59,15 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Also refute a bias that only a lower precision inside the function causes.",
+        help="Also refute a bias that only a lower precision inside the function, or a guard, causes.",
+        rich_help_panel="How to compute",
+    ),
+]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="The largest bias that guards of the function, constants such as 1e-9, may cause.",
         rich_help_panel="How to compute",
     ),
 ]
@@ -84,6 +92,7 @@ def audit(
     arithmetic: Kind = "float64",
     boundary: Boundary = False,
     strict: Strict = False,
+    tolerance: Tolerance = 1e-6,
     max_runs: opt.MaxRuns = 2_000_000,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
@@ -99,5 +108,5 @@ def audit(
     chain = Sampling.parse(processing or "", "--processing")
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
-    report = run_audit(Request(function, audited, planned, boundary, max_runs, strict, given.samplings))
+    report = run_audit(Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

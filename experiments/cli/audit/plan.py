@@ -34,7 +34,7 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
     if uses_workers():
         worker = WorkerProcess({"audit": [spec, list(arguments), options]})
-        function = WorkerFunction(worker.about["adapter"], Relay(worker.ask))
+        function = WorkerFunction(worker.about["adapter"], Relay(worker.ask), tuple(worker.about["guards"]))
         given = {key: text for key, text in typed.items() if "." not in key}
         return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
     keywords = parse_arguments(arguments)

@@ -27,7 +27,7 @@ def rests(report: Report) -> list[str]:
     lines = [audited.adapter, *audited.notes, *audited.log.notes]
     if report.rounding is not None:
         lines.append(
-            f"it computes in {report.rounding.precision} by itself: without that its deviations are below "
+            f"its deviations come from {report.rounding.cause}: without that they are below "
             f"{kind.tolerance:g}{'' if report.request.strict else ' (--strict calls such a bias refuted)'}"
         )
     if not kind.arithmetic.exact:
@@ -74,7 +74,13 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "first_imbalance": _violation_fields(refuted.first) if refuted else None,
         "hypotheses": [{"name": one.name, "text": one.text, "reason": one.reason} for one in report.hypotheses],
-        "rounding": {"precision": report.rounding.precision, "bias": report.rounding.bias} if report.rounding else None,
+        "rounding": {
+            "precision": report.rounding.precision,
+            "bias": report.rounding.bias,
+            "guards": list(report.rounding.guards),
+        }
+        if report.rounding
+        else None,
         "failures": [
             {"case": failure.case.name, "scheme": failure.case.scheme.as_dict(), "error": failure.error.what}
             | {"arguments": failure.error.arguments}

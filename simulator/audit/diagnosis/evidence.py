@@ -46,6 +46,19 @@ class Evidence:
     witness: Finding | None = None
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
+    def without_guards(self) -> "Evidence | None":
+        """The evidence about the function without its guards; None where it has none, or is lossless without them."""
+        if self.audit.audited.wide or not self.audit.audited.guards:
+            return None
+        audit = self.audit.with_(wide="guards")
+        known = {id(item): self._run("guards", item, audit.judge) for item in (*self.findings, self.finding)}
+        finding = known[id(self.finding)]
+        findings = [known[id(item)] for item in self.findings]
+        witness = None if self.witness is None else self._run("guards", self.witness, audit.judge)
+        if finding is None or finding.lossless or None in findings or (witness is None) != (self.witness is None):
+            return None
+        return Evidence(audit, finding, [item for item in findings if item is not None], self.known, witness)
+
     def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier]) -> bool:
         """Whether every number of its law is that of the suspect, on the finding and on all other compared instances.
 
