@@ -86,5 +86,5 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     return {
         "name": audited.name, "adapter": audited.adapter, "notes": list(audited.notes), "answer": Runner(variant).reply,
-        "guards": list(audited.guards),
+        "guards": list(audited.guards), "sorts": audited.sorts,
     }  # fmt: skip

@@ -30,6 +30,7 @@ from draftproof.simulator.symbolic.guards import guards
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.numbers.exact import as_float
+from draftproof.simulator.symbolic.reach import sorts
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of
 
 
@@ -128,11 +129,12 @@ class Log:
 
 @dataclass(frozen=True)
 class WorkerFunction:
-    """A function in a worker process. adapter: how it is called; relay: gets its runs; guards: see `Audited`."""
+    """A function in a worker process. adapter: how it is called; relay: gets its runs; guards, sorts: see `Audited`."""
 
     adapter: str
     relay: Relay
     guards: tuple[str, ...] = ()
+    sorts: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,11 @@ class Audited(OtherProcessVerifier):
     def guards(self) -> tuple[str, ...]:
         """Its guards with their places, see `draftproof.simulator.symbolic.guards`."""
         return self.function.guards if isinstance(self.function, WorkerFunction) else tuple(guards((self.function,)))
+
+    @property
+    def sorts(self) -> bool:
+        """Whether it sorts rows or keeps their largest entries, as far as the names that it calls show."""
+        return self.function.sorts if isinstance(self.function, WorkerFunction) else sorts((self.function,))
 
     @property
     def card(self) -> Card:

@@ -27,6 +27,8 @@ from draftproof.simulator.protocol import DraftScheme
 DENOMINATOR = 16
 #: More paths than this are not shown beside two more tokens: their trees would be too many.
 MOST_WIDE = 5
+#: Tokens of the case for functions that sort.
+MANY_TOKENS = 7
 #: What each case is, by its name.
 TITLES = {
     "context": "p and q depend on the context",
@@ -45,12 +47,17 @@ TITLES = {
 
 
 def default_cases(
-    interface: Interface, scheme: DraftScheme | None = None, chosen: Sequence[str] | None = None, batch: bool = False
+    interface: Interface,
+    scheme: DraftScheme | None = None,
+    chosen: Sequence[str] | None = None,
+    batch: bool = False,
+    sorts: bool = False,
 ) -> list[Case]:
     """The cases for a function of this interface.
 
     scheme: in place of the usual one; cases that vary the number and length of drafts stay. chosen: names of cases,
-    None for all. batch: whether cases are smaller, since the trees of requests multiply.
+    None for all. batch: whether cases are smaller, since the trees of requests multiply. sorts: whether the function
+    sorts rows or keeps their largest entries, which few tokens may not show.
     Raises `InvalidInput` for a name that does not exist or does not apply.
     """
     main = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
@@ -63,6 +70,9 @@ def default_cases(
         shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
     elif interface.name == "loop":
         shapes["longer"] = (2, SelfDrafted(main.depth + 1))
+    if sorts or "many_tokens" in (chosen or ()):
+        one = _shaped(main, 1, 1) or (SelfDrafted(1) if interface.name == "step" else None)
+        shapes |= {"many_tokens": (MANY_TOKENS, one)} if one is not None else {}
     order = [name for name in TITLES if name in shapes] if chosen is None else list(chosen)
     for name in order:
         if name not in shapes:
@@ -116,6 +126,8 @@ TITLES.update(
     widest="two tokens more than there are paths",
 )
 
+TITLES.update(many_tokens="seven tokens with positive entries, since the function sorts rows or cuts them")
+
 _FAMILY = {"zeros": "zeros", "equal": "equal", "disjoint": "disjoint"}
 
 
@@ -127,6 +139,8 @@ def _instance(name: str, size: int, scheme: DraftScheme) -> Instance:
     """The rows of a case, always the same ones."""
     if name == "three_tokens":
         return _rotating(scheme.depth)
+    if name == "many_tokens":
+        return _graded(size, scheme.depth)
     generator = np.random.default_rng(_TELLING.get(name, (list(TITLES).index(name), size, scheme.depth)))
     made = FAMILIES[_FAMILY.get(name, "dirichlet")].instance(size, scheme.depth, generator, DENOMINATOR)
     if name == "one_hot":
@@ -148,6 +162,21 @@ def _rotating(depth: int) -> Instance:
         target.append(RATIONAL.vector([list(p) for p, _ in rows]) / DENOMINATOR)
         draft.append(RATIONAL.vector([list(q) for _, q in rows]) / DENOMINATOR)
     return Instance(TableProcess(target, "target"), TableProcess(draft[: max(depth, 1)], "draft"))
+
+
+def _graded(size: int, depth: int) -> Instance:
+    """Positive entries in different orders after every context, no two of a row equal."""
+    total = 4 * DENOMINATOR
+    ranks = [*range(1, size), total - size * (size - 1) // 2]
+
+    generator = np.random.default_rng((size, depth))
+
+    def table(length: int) -> Any:
+        return RATIONAL.vector([generator.permutation(ranks).tolist() for _ in range(size**length)]) / total
+
+    target = [table(length) for length in range(depth + 1)]
+    draft = [table(length) for length in range(max(depth, 1))]
+    return Instance(TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
 def remade(instance: Instance, tables: Callable[[Sequence[Any]], list[Any]]) -> Instance:

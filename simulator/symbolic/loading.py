@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import importlib.machinery
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import jax_module
+from draftproof.simulator.origins import is_user_code
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
 from draftproof.simulator.symbolic.knowledge.session import current
@@ -80,7 +83,7 @@ def load_module(file: Path) -> types.ModuleType:
     module = module_of(file)
     sys.path.insert(0, folder)  # as Python does for a script: its neighbours can be imported
     try:
-        with patches.applied():
+        with patches.applied(), _recorded_imports():
             exec(compile(recorded(tree), str(file), "exec"), module.__dict__)
     except ImportError:
         del sys.modules[module.__name__]
@@ -93,6 +96,43 @@ def load_module(file: Path) -> types.ModuleType:
     return module
 
 
+class _RecordedLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of user code with the hooks of `recorded`; nothing of it is cached in a file."""
+
+    def get_code(self, fullname: str) -> Any:
+        source = self.get_data(self.path)
+        return compile(recorded(ast.parse(source, self.path)), self.path, "exec", dont_inherit=True)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__.update(_HOOKED)
+        super().exec_module(module)
+
+
+class _RecordedFinder:
+    """Finds modules of user code, which get a `_RecordedLoader`."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
+            return None
+        if not is_user_code(spec.origin):
+            return None
+        spec.loader = _RecordedLoader(fullname, spec.origin or "")
+        return spec
+
+
+@contextmanager
+def _recorded_imports() -> Iterator[None]:
+    """Within it modules of user code are loaded as the file is that imports them."""
+    finder: Any = _RecordedFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def recorded(tree: ast.Module) -> ast.Module:
     """The syntax tree with hooks for symbols in the calls of `float`, `int`, `type` and `isinstance`."""
     return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
@@ -103,7 +143,7 @@ def module_of(file: Path) -> types.ModuleType:
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
     module.__file__ = str(file)
-    module.__dict__.update({_FLOAT: keep_random, _TYPE: type_of, _ISINSTANCE: is_of_type, _INT: keep_seed})
+    module.__dict__.update(_HOOKED)
     sys.modules[module.__name__] = module  # dataclasses look their module up
     return module
 
@@ -208,3 +248,7 @@ def keep_random(convert: Any, value: Any) -> Any:
         if session is not None and session.keys is not None and session.keys.is_random(value):
             return value.reshape(())
     return convert(value)
+
+
+#: The hooks by the names under which `recorded` calls them.
+_HOOKED = {_FLOAT: keep_random, _TYPE: type_of, _ISINSTANCE: is_of_type, _INT: keep_seed}

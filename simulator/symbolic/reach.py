@@ -97,6 +97,19 @@ def slots(functions: tuple[Any, ...], code: bool = False) -> Iterator[Slot]:
             yield slot
 
 
+#: What a function calls that sorts, or that keeps the largest entries of a row.
+SORTING = frozenset([
+    "sort", "sorted", "argsort", "sort_values", "topk", "top_k", "argpartition", "partition", "kthvalue", "nlargest",
+    "nsmallest", "lexsort", "msort", "top_p", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper",
+])  # fmt: skip
+
+
+def sorts(functions: tuple[Any, ...]) -> bool:
+    """Whether the functions, or the user code that they name, read a name of `SORTING`."""
+    codes = [value for value in (read() for read, _, _ in slots(functions, code=True)) if type(value) is types.CodeType]
+    return any(name in SORTING for code in codes for name in _names(code))
+
+
 def _parts(owner: Any) -> list[Any]:
     """The functions and objects that a callable or an object consists of."""
     if isinstance(owner, types.MethodType):

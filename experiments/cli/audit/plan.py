@@ -34,7 +34,8 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
     if uses_workers():
         worker = WorkerProcess({"audit": [spec, list(arguments), options]})
-        function = WorkerFunction(worker.about["adapter"], Relay(worker.ask), tuple(worker.about["guards"]))
+        about = worker.about
+        function = WorkerFunction(about["adapter"], Relay(worker.ask), tuple(about["guards"]), about["sorts"])
         given = {key: text for key, text in typed.items() if "." not in key}
         return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
     keywords = parse_arguments(arguments)
@@ -126,7 +127,9 @@ def chosen_cases(
     source_flag = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
     if source_flag is None:
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
-        defaults = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
+        defaults = default_cases(
+            interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1, audit.audited.sorts
+        )
         drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in defaults]
         return [replace(case, draft_scheme=planned_on(case.scheme, [case])) for case in drawn]
     if cases is not None:
