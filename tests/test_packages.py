@@ -65,7 +65,7 @@ def forbidden(source: str) -> set[str]:
             found.add(dotted(node.func))
         if name.startswith(generators):
             last = name.rsplit(".", 1)[1]
-            harmless = ("default_rng", "getstate", "get_state", "mtrand")  # a seeded generator; looks at the global ones
+            harmless = ("default_rng", "getstate", "get_state", "mtrand")  # seeded; looks at the global ones
             if last[0].islower() and last not in harmless:  # nor are classes global state
                 found.add(name)
         if isinstance(node, ast.Call) and dotted(node.func).endswith("default_rng") and not node.args:
