@@ -31,6 +31,7 @@ from draftproof.verifiers.layer_transport import LayerTransport
 from draftproof.verifiers.layer_verification import LayerVerification
 from draftproof.verifiers.layer_without_replacement import LayerWithoutReplacement
 from draftproof.verifiers.lossy.budgeted import Budgeted
+from draftproof.verifiers.lossy.budgeted_tree import BudgetedTree
 from draftproof.verifiers.lossy.cactus import Cactus
 from draftproof.verifiers.lossy.cascade import Cascade
 from draftproof.verifiers.lossy.ensemble import Ensemble
@@ -101,6 +102,7 @@ _ZOO: tuple[Any, ...] = (
     Cascade,
     Toward,
     Budgeted,
+    BudgetedTree,
 )
 
 

@@ -117,7 +117,7 @@ def spend(here: Entered, p: Vector, q: Vector) -> Spent:
     owed = here.owed * p
     accepted = minimum(q, owed)
     if accepted.sum() > here.reach:
-        accepted = minimum(q, p * _share(p, q, here.reach))
+        accepted = minimum(q, p * share(p, q, here.reach))
     room, before = q - accepted, here.reach - accepted.sum()
     over = here.reach - here.owed
     over = over if over > 0 else over * 0
@@ -127,14 +127,14 @@ def spend(here: Entered, p: Vector, q: Vector) -> Spent:
         accepted = accepted + room * (extra / rest)
     ended = before - extra
     left = here.left - (extra - over)
-    corrections = positive_part(owed - q * _level(owed, q, ended))
+    corrections = positive_part(owed - q * level(owed, q, ended))
     total = corrections.sum()
     if total > 0:
         corrections = corrections * (ended / total if ended > 0 else 0)
     return Spent(accepted, corrections, left if left > 0 else left * 0)
 
 
-def _share(p: Vector, q: Vector, total: Any) -> Any:
+def share(p: Vector, q: Vector, total: Any) -> Any:
     """The least `k` with `sum min(q, k p) >= total`, by Newton's method from below, which ends: only sets matter."""
     k = total * 0
     while True:
@@ -146,8 +146,8 @@ def _share(p: Vector, q: Vector, total: Any) -> Any:
         k = following
 
 
-def _level(owed: Vector, q: Vector, total: Any) -> Any:
-    """The least `t >= 1` with `sum (owed - t q)+ <= total`, or where only tokens with `q = 0` are left; as `_share`."""
+def level(owed: Vector, q: Vector, total: Any) -> Any:
+    """The least `t >= 1` with `sum (owed - t q)+ <= total`, or where only tokens with `q = 0` are left; as `share`."""
     t = total * 0 + 1
     while True:
         above = owed > q * t

@@ -69,6 +69,7 @@ STRUCTURES = {
     "cactus": "top-down",
     "fuzzy": "top-down",
     "budgeted": None,
+    "budgeted_tree": None,
     "mentored": "top-down",
     "cascade": "top-down",
     "toward": None,
