@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from draftproof.lp_analysis.bias_measures import measure, measured_bound
     from draftproof.lp_analysis.certificates import certificate, dumps, law_certificate, save
     from draftproof.lp_analysis.checker import check_certificate, check_file
     from draftproof.lp_analysis.frontier_points import FrontierPoint, frontier
@@ -40,6 +41,8 @@ __all__ = [
     "dumps",
     "frontier",
     "law_certificate",
+    "measure",
+    "measured_bound",
     "optimum",
     "save",
     "single_step_optimum",
@@ -47,6 +50,7 @@ __all__ = [
 
 #: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
+    **dict.fromkeys(("measure", "measured_bound"), "bias_measures"),
     **dict.fromkeys(("certificate", "dumps", "law_certificate", "save"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file"), "checker"),
     **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),

@@ -7,7 +7,8 @@
 
 At a given bias the last line is replaced by correction masses `e(c,y)` of any law, `sum_y e(c,y) = sum_T x(T, c)`, and
 by `sum_x (p(x) - o(x))+ <= bias` over the paths of length `L`, where `o` is the law of the output, continued by the
-target.
+target. Other measures than this total variation are convex in `o`, too, and those that are rates are bounded by a
+multiple of the tokens.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ from draftproof.simulator.protocol import Context, DraftScheme
 
 #: Most variables that are handed to the solver.
 MOST_VARIABLES = 300_000
+#: Measures of bias; those of the first N tokens have a number each.
+KNOWN = ("block", "token", "per_token", "entropy_per_token")
 
 
 def direct_variables(draft: ProcessLike, scheme: DraftScheme) -> int:
@@ -39,17 +42,22 @@ def _variables(trees: Trees) -> int:
     return sum(len(tree) for tree, _ in trees)
 
 
-def direct_bound(target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, bias: float | None = None) -> float:
+def direct_bound(
+    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, bias: float | None = None, measure: str = "block"
+) -> float:
     """The optimum over all lossless verifiers for any scheme, or over all of at most this bias, in float64.
 
-    target, draft: processes, or their tables to the depth of the scheme less 1. Raises `InvalidInput`, `TooLarge`.
+    target, draft: processes, or their tables to the depth of the scheme less 1. measure: of the bias, a name that
+    `bias_measures.measure` takes. Raises `InvalidInput`, `TooLarge`.
     """
     trees = separable(draft, scheme).trees
     tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
-    return solve_direct(tables, trees, bias)
+    return solve_direct(tables, trees, bias, measure)
 
 
-def solve_direct(target_tables: Sequence[Any], trees: Trees, bias: float | None = None) -> float:
+def solve_direct(
+    target_tables: Sequence[Any], trees: Trees, bias: float | None = None, measure: str = "block"
+) -> float:
     """`direct_bound` of a scheme given by its trees.
 
     trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. Raises `InvalidInput`, `TooLarge`.
@@ -73,8 +81,10 @@ def solve_direct(target_tables: Sequence[Any], trees: Trees, bias: float | None 
         rules.append(child @ reach <= share @ reach)
     else:
         accepted = _incidence([(place[c], i) for i, (_, c) in enumerate(pairs)], (len(place), len(pairs))) @ x
-        rules += _within(bias, accepted, place, tables)
+        rules += _within(measure, bias, accepted, cp.sum(reach), place, tables)
     problem = cp.Problem(cp.Maximize(cp.sum(reach)), rules)
+    if bias is not None and measure == "entropy_per_token":
+        return float(problem.solve(solver=cp.CLARABEL))
     exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return float(problem.solve(solver=cp.HIGHS, highs_options=exact))
 
@@ -90,8 +100,10 @@ def _matching(place: dict[Context, int], tables: list[Any]) -> tuple[Any, Any]:
     return child, share
 
 
-def _within(bias: float, accepted: Any, place: dict[Context, int], tables: list[Any]) -> list[Any]:
-    """The rules of a bias. accepted: of every node, the probability that exactly it is accepted."""
+def _within(
+    measure: str, bias: float, accepted: Any, tokens: Any, place: dict[Context, int], tables: list[Any]
+) -> list[Any]:
+    """The rules of a bias. accepted: of every node, the probability that exactly it is accepted. tokens: a block's."""
     cp, V, L = modelling(), tables[0].shape[1], len(tables)
     edges = [(*c, y) for c in place if len(c) < L for y in range(V)]
     paths = list(product(range(V), repeat=L))
@@ -103,9 +115,37 @@ def _within(bias: float, accepted: Any, place: dict[Context, int], tables: list[
     whole = np.array([[float(path == c) for c in place] for path in paths])
     wanted = np.array([_goes_on(tables, path, 0) for path in paths])
     e = cp.Variable(len(edges), nonneg=True)
-    missing = cp.Variable(len(paths), nonneg=True)
     output = through @ e + whole @ accepted
-    return [owner @ e == accepted[inner], output + missing >= wanted, cp.sum(missing) <= bias]
+    sums = [np.kron(np.eye(V**depth), np.ones(V ** (L - depth))) for depth in range(L + 1)]  # `O(c)` of paths
+    return [owner @ e == accepted[inner], *_measured(measure, bias, output, wanted, tokens, sums, tables)]
+
+
+def _measured(
+    measure: str, bias: float, output: Any, wanted: Any, tokens: Any, sums: list[Any], tables: list[Any]
+) -> list[Any]:
+    """That a measure of the output is at most the bias. output, wanted: masses of the paths of length `L`."""
+    cp, head, V, L = modelling(), measure.partition(":")[0], tables[0].shape[1], len(tables)
+    if measure == "entropy_per_token":
+        never = wanted <= 0
+        rules = [output[never] == 0] if never.any() else []
+        return [*rules, cp.sum(cp.rel_entr(output[~never], wanted[~never])) <= bias * tokens]
+    if measure == "token":
+        rules = []
+        for depth, table in enumerate(tables):
+            here, below = sums[depth] @ output, sums[depth + 1] @ output
+            share = np.vstack([np.kron(np.eye(V**depth)[c], table[c][:, None]) for c in range(V**depth)])
+            missing = cp.Variable(V ** (depth + 1), nonneg=True)
+            total = np.kron(np.eye(V**depth), np.ones(V)) @ missing
+            rules += [below + missing >= share @ here, total <= bias * here]
+        return rules
+    if head not in ("block", "first", "per_token"):
+        raise InvalidInput(
+            f"measure {measure!r} is not known; known: block, token, per_token, entropy_per_token, first:N"
+        )
+    depth = min(int(measure.partition(":")[2]), L) if head == "first" else L
+    missing = cp.Variable(V**depth, nonneg=True)
+    most = bias * tokens if head == "per_token" else bias
+    return [sums[depth] @ output + missing >= sums[depth] @ wanted, cp.sum(missing) <= most]
 
 
 def _goes_on(tables: list[Any], path: Context, begun: int) -> float:
