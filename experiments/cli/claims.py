@@ -27,6 +27,10 @@ FURTHER: Mapping[str, str] = MappingProxyType(
             "Thomas, Kitanovski, Goldblum, Pal. Dynamic delayed tree expansion for improved multi-path speculative "
             "decoding. 2026, arXiv:2602.16994."
         ),
+        "yin2024theoretical": (
+            "Yin, Chen, Huang, Wang. A theoretical perspective for speculative decoding algorithm. NeurIPS 2024, "
+            "arXiv:2411.00841."
+        ),
         "draftproof": "The pages of this project.",
         "arxiv2026optimal": "arXiv:2604.25925, 2026; known from citations only.",
     }
