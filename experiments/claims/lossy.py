@@ -42,8 +42,8 @@ def claims() -> Iterator[Claim]:
         more(left=Run("block"), right=Run(ENSEMBLE)), PATHS,
         Variant("block never brings more than naive", more(left=Run("block"), right=Run("naive"))),
         true_variant=Variant("it brings at least what naive does", more(left=Run("naive"), right=Run(ENSEMBLE))),
-        note="At one drafted token it is optimal at its bias. On longer paths a lossless verifier can be ahead in both: "
-        "the ensemble verifies token by token.",
+        note="At one drafted token it is optimal at its bias. On longer paths a lossless verifier can be ahead in "
+        "both: the ensemble verifies token by token.",
     )  # fmt: skip
     yield Measured(
         "block-ahead-of-ensemble-on-text", Source("draftproof", "what a bias buys"),
