@@ -3,8 +3,9 @@
 File format (JSON): `instance` (rows and draft scheme, as in instance files), `digest` (hash of the rows), `prices`
 (for depths `1..L`, one number a node), either `plan` (`weights`, `orders`) or, for delayed trees, `law` (one mass a
 path), and `lower`, `upper`, `gap`. Orders rank the paths below each trunk; those of schemes whose trees are listed rank
-all contexts that can be leaves, numbered with the deepest first. All numbers are exact, as text. `checker` recomputes
-everything from the rows.
+all contexts that can be leaves, numbered with the deepest first. A frontier has `points` instead: `bias`, `lower`,
+`upper`, `price`, `shortfalls` (one a path), `plan`, `reach` and `corrections` (one a node, by depth). All numbers are
+exact, as text. `checker` recomputes everything from the rows.
 """
 
 import json
@@ -16,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.lp_analysis.checker import check_frontier
 from draftproof.lp_analysis.decompose import repaired
+from draftproof.lp_analysis.frontier_points import FrontierPoint
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach
-from draftproof.lp_analysis.orders import mixed_law
+from draftproof.lp_analysis.orders import Plan, mixed_law
 from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem, delayed_only
 from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
@@ -29,7 +32,7 @@ from draftproof.simulator.instances.exact import ProcessLike, exact_instance
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 
-FORMAT = "draftproof bound 1"
+FORMAT, FRONTIER_FORMAT = "draftproof bound 1", "draftproof frontier 1"
 #: The longest text of a probability that the reader of instance files accepts.
 LONGEST_TEXT = 4000
 
@@ -54,8 +57,43 @@ def certificate(target: ProcessLike, draft: ProcessLike, bounds: Optimum) -> dic
             f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
             f"this one gives {float(as_python(lower))} and {float(as_python(upper))}"
         )
-    proof = {"weights": _texts(plan.weights), "orders": [[list(part) for part in order] for order in plan.orders]}
-    return _fields(rows, plan.scheme, prices, {"plan": proof}, (lower, upper))
+    return _fields(rows, plan.scheme, prices, {"plan": _plan(plan)}, (lower, upper))
+
+
+def frontier_certificate(
+    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, points: Sequence[FrontierPoint]
+) -> dict[str, Any]:
+    """The certificate of points of a frontier as plain data; the target needs rows to depth `L`.
+
+    Raises `InvalidInput` if the points are about another instance, and for user-defined schemes.
+    """
+    if isinstance(scheme, UserScheme):
+        raise InvalidInput(f"a certificate holds its scheme, and {scheme} is defined elsewhere; its points stand alone")
+    rows = _exact_rows(target, draft, scheme.depth)
+    fields = {
+        "format": FRONTIER_FORMAT,
+        "instance": Instance(rows.target, rows.draft, scheme).as_dict(),
+        "digest": rows.digest(),
+        "points": [_point(point) for point in points],
+    }
+    check_frontier(fields)
+    return fields
+
+
+def _point(point: FrontierPoint) -> dict[str, Any]:
+    proof = point.verified_by
+    numbers = dict(zip(("bias", "lower", "upper", "price"), _texts(point.to_dict().values()), strict=True))
+    return {
+        **numbers,
+        "shortfalls": _texts(proof.shortfalls),
+        "plan": _plan(proof.plan),
+        "reach": [_texts(level) for level in proof.reach],
+        "corrections": [_texts(level) for level in proof.corrections],
+    }
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    return {"weights": _texts(plan.weights), "orders": [[list(part) for part in order] for order in plan.orders]}
 
 
 def law_certificate(

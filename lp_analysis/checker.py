@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, partial
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
+_FRONTIER_KEYS = {"format", "instance", "digest", "points"}
+_POINT_KEYS = {"bias", "price", "shortfalls", "plan", "reach", "corrections", "lower", "upper"}
 _NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")
 #: Most draft trees that are enumerated.
 _MOST_TREES = 200_000
@@ -42,8 +44,12 @@ class _Group(NamedTuple):
 
 def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
     """`check_certificate` of a file."""
-    fields = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}", object_pairs_hook=_once)
-    return check_certificate(fields, instance)
+    return check_certificate(read_certificate(path), instance)
+
+
+def read_certificate(path: str | Path) -> Any:
+    """The fields of a certificate file; raises `InvalidInput` for what is no JSON and for duplicate keys."""
+    return parse_json(read_text(path, "certificate"), f"certificate {cut(path)}", object_pairs_hook=_once)
 
 
 def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
@@ -53,11 +59,110 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     """
     if not isinstance(fields, dict) or set(fields) not in (_KEYS | {"plan"}, _KEYS | {"law"}):
         raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))} and either plan or law")
-    _same("format", fields["format"], "draftproof bound 1")
+    rows, scheme = _stated_rows(fields, "draftproof bound 1", instance)
+    depth, p = scheme.depth, rows.target.tables
+    sizes = [rows.vocab_size**d for d in range(depth + 1)]
+    prices = _numbers("prices", fields["prices"], sizes[1:])
+    groups = _groups(rows, scheme)
+    masses = [[fmpq(0)] * size for size in sizes]
+    if "plan" in fields:
+        _mix(fields["plan"], groups, masses)
+    elif scheme.name == "delayed":
+        shape = scheme.as_dict()
+        masses[depth] = _stated(fields["law"], _trunks(rows.draft.tables, shape["L1"], depth), shape["K"])
+    else:
+        raise InvalidInput(f"a law is for delayed trees; for the draft scheme {scheme} give a plan")
+    lower, upper = _lower(masses, p), _upper(prices, p, groups)
+    for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
+        _same(name, fields[name], str(value))
+    return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
+
+
+def check_frontier(fields: Any, instance: Instance | None = None) -> list[tuple[Fraction, Fraction, Fraction]]:
+    """The proved `(bias, lower, upper)` of every point of a frontier; raises as `check_certificate` does."""
+    if not isinstance(fields, dict) or set(fields) != _FRONTIER_KEYS or not isinstance(fields["points"], list):
+        raise InvalidInput(f"a certificate of a frontier has the keys {', '.join(sorted(_FRONTIER_KEYS))}")
+    rows, scheme = _stated_rows(fields, "draftproof frontier 1", instance)
+    groups = _groups(rows, scheme)
+    return [_point(point, rows, scheme.depth, groups) for point in fields["points"]]
+
+
+def _point(fields: Any, rows: Instance, depth: int, groups: list[_Group]) -> tuple[Fraction, Fraction, Fraction]:
+    """A verifier of at most this bias has `lower` tokens, by its reach and corrections; none has more than `upper`."""
+    if not isinstance(fields, dict) or set(fields) != _POINT_KEYS:
+        raise InvalidInput(f"a point of a frontier has the keys {', '.join(sorted(_POINT_KEYS))}")
+    sizes, p = [rows.vocab_size**d for d in range(depth + 1)], rows.target.tables
+    bias, price = (_numbers(key, [[fields[key]]], [1])[0][0] for key in ("bias", "price"))
+    (shortfalls,) = _numbers("shortfalls", [fields["shortfalls"]], sizes[-1:])
+    reached = _numbers("reach", fields["reach"], sizes)
+    corrections = _numbers("corrections", fields["corrections"], sizes)
+    masses = [[fmpq(0)] * size for size in sizes]
+    _mix(fields["plan"], groups, masses)
+    spent = _bias_of(reached, corrections, _sums(masses), p)
+    if spent > bias:
+        raise InvalidInput(f"bias: the certificate states {bias}, its verifier has {spent}")
+    lower = sum((sum(level) for level in reached), fmpq(0))
+    upper = price * bias + _most(shortfalls, price, p, groups)
+    for name, value in (("lower", lower), ("upper", upper)):
+        _same(name, fields[name], str(value))
+    return tuple(Fraction(int(value.p), int(value.q)) for value in (bias, lower, upper))  # type: ignore[return-value]
+
+
+def _bias_of(reached: list[Any], corrections: list[Any], drafted: list[Any], p: Any) -> Any:
+    """The total variation of the output from the target, if reach and corrections are those of a verifier.
+
+    drafted: the law of the selected path by node, which the reach must not exceed. What is reached at a node goes on to
+    its children, by accepted tokens or by corrections. After a correction the target continues.
+    """
+    _same("reach and correction of the root", (reached[0], corrections[0]), ([fmpq(1)], [fmpq(0)]))
+    if any(
+        own > most for level, law in zip(reached, drafted, strict=True) for own, most in zip(level, law, strict=True)
+    ):
+        raise InvalidInput("reach: a node is accepted more often than it is selected")
+    ended, paths = [fmpq(0)], [fmpq(1)]
+    for depth in range(1, len(reached)):
+        below = [one + other for one, other in zip(reached[depth], corrections[depth], strict=True)]
+        sums = [sum(part) for part in _split(below, len(reached[depth - 1]))]
+        _same(f"sums of reach and corrections below depth {depth - 1}", sums, reached[depth - 1])
+        continued = [mass * share for mass, row in zip(ended, p[depth - 1], strict=True) for share in row]
+        ended = [one + other for one, other in zip(continued, corrections[depth], strict=True)]
+        paths = [mass * share for mass, row in zip(paths, p[depth - 1], strict=True) for share in row]
+    return sum((max(a - b - c, fmpq(0)) for a, b, c in zip(paths, ended, reached[-1], strict=True)), fmpq(0))
+
+
+def _most(shortfalls: list[Any], price: Any, p: Any, groups: list[_Group]) -> Any:
+    """`E[max over c in T of w(c)] - Z(())` by prices of shortfalls, which are at most the price of bias."""
+    if any(value > price for value in shortfalls):
+        raise InvalidInput("shortfalls: one is above the price of bias")
+    depth = max(end[0] for end in groups[0].ends)
+    worths, after = [[depth + 1 + value for value in shortfalls]], shortfalls
+    for d in reversed(range(depth)):
+        parts = _split(after, len(p[d]))
+        worths.insert(0, [d + 1 + max(part) for part in parts])
+        after = [sum(a * b for a, b in zip(row, part, strict=True)) for row, part in zip(p[d], parts, strict=True)]
+    for above, own in pairwise(worths):
+        size = len(own) // len(above)
+        own[:] = [max(value, above[place // size]) for place, value in enumerate(own)]
+    return _mean_of_largest(worths, groups) - after[0]
+
+
+def _mean_of_largest(levels: list[Any], groups: list[_Group]) -> Any:
+    """The mean over the trees of the largest value at their leaves."""
+    total = fmpq(0)
+    for ends, first in groups:
+        values = [levels[d][place] for d, place in ends]
+        order = sorted(range(len(values)), key=lambda end: -values[end])
+        total += sum(values[end] * chance for end, chance in first(order))
+    return total
+
+
+def _stated_rows(fields: Any, kind: str, instance: Instance | None) -> tuple[Instance, DraftScheme]:
+    """The rows and the scheme of a certificate, if they are those of the instance that it must be about."""
+    _same("format", fields["format"], kind)
     rows = Instance.from_dict(fields["instance"])
     if rows.scheme is None:
         raise InvalidInput("the instance of a certificate must name a draft scheme that this package has")
-    depth, p = rows.scheme.depth, rows.target.tables
+    depth = rows.scheme.depth
     _same("depth", rows.depth, depth)
     _same("digest", fields["digest"], rows.digest())
     if instance is not None:
@@ -65,27 +170,18 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
         _same("digest of this instance", fields["digest"], own.digest())
         for name in ("target", "draft"):  # digests are short; different rows with one digest are refused here
             _same_tables(name, getattr(rows, name).tables, getattr(own, name).tables)
-    sizes = [rows.vocab_size**d for d in range(depth + 1)]
-    prices = _numbers("prices", fields["prices"], sizes[1:])
-    shape = rows.scheme.as_dict()
-    if shape["name"] == "stratified" and "plan" in fields:
-        groups = _stratified(rows.draft.tables, **{key: shape[key] for key in ("K", "L1", "L2", "order")})
-    elif shape["name"] == "delayed":
-        trunks = _trunks(rows.draft.tables, shape["L1"], depth)
-        groups = [_below(i, depth, mass, shares, shape["K"]) for i, (mass, shares) in enumerate(trunks)]
-    elif "law" in fields:
-        raise InvalidInput(f"a law is for delayed trees; for the draft scheme {rows.scheme} give a plan")
-    else:
-        groups = [_listed(rows.scheme, rows.draft)]
-    masses = [[fmpq(0)] * size for size in sizes]
-    if "law" in fields:
-        masses[depth] = _stated(fields["law"], trunks, shape["K"])
-    else:
-        _mix(fields["plan"], groups, masses)
-    lower, upper = _lower(masses, p), _upper(prices, p, groups)
-    for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
-        _same(name, fields[name], str(value))
-    return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
+    return rows, rows.scheme
+
+
+def _groups(rows: Instance, scheme: DraftScheme) -> list[_Group]:
+    """The trees of the scheme, in groups of which each has one order of ends."""
+    shape, tables = scheme.as_dict(), rows.draft.tables
+    if shape["name"] == "stratified":
+        return _stratified(tables, **{key: shape[key] for key in ("K", "L1", "L2", "order")})
+    if shape["name"] == "delayed":
+        trunks = _trunks(tables, shape["L1"], scheme.depth)
+        return [_below(i, scheme.depth, mass, shares, shape["K"]) for i, (mass, shares) in enumerate(trunks)]
+    return [_listed(scheme, rows.draft)]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -224,26 +320,27 @@ def _upper(prices: list[Any], p: Any, groups: list[_Group]) -> Any:
     for values in prices:
         split = zip(totals[-1], _split(values, len(totals[-1])), strict=True)
         totals.append([above + own for above, part in split for own in part])
-    total = worths[0]
-    for ends, first in groups:
-        levels = [totals[d][place] for d, place in ends]
-        order = sorted(range(len(levels)), key=lambda end: -levels[end])
-        total += sum(levels[end] * chance for end, chance in first(order))
-    return total
+    return worths[0] + _mean_of_largest(totals, groups)
 
 
 def _lower(masses: list[list[Any]], p: Any) -> Any:
     """The sum of `D(c,y) = min(r(c,y), D(c) p(y|c))`: block verification against the law with these masses of ends."""
-    levels = masses[-1:]
-    for own in reversed(masses[:-1]):
-        below = _split(levels[0], len(own))
-        levels.insert(0, [mass + sum(part) for mass, part in zip(own, below, strict=True)])
+    levels = _sums(masses)
     reached, total = levels[0], levels[0][0]
     for chosen, table in zip(levels[1:], p, strict=False):
         targets = [mass * share for mass, row in zip(reached, table, strict=True) for share in row]
         reached = [min(pair) for pair in zip(chosen, targets, strict=True)]
         total += sum(reached)
     return total
+
+
+def _sums(masses: list[list[Any]]) -> list[list[Any]]:
+    """The mass at and below every node."""
+    levels = masses[-1:]
+    for own in reversed(masses[:-1]):
+        below = _split(levels[0], len(own))
+        levels.insert(0, [mass + sum(part) for mass, part in zip(own, below, strict=True)])
+    return levels
 
 
 def _stated(values: Any, trunks: Any, K: int) -> list[Any]:

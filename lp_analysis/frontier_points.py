@@ -15,20 +15,22 @@ or `L + 1 + z(c)` at depth `L`, so
 is an upper bound. The least of these is the frontier (duality), whose slope is `lambda`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, prefix_masses, reach
 from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
 from draftproof.lp_analysis.prices import levels_of, mean_of_largest
-from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.lp_analysis.problem import BoundProblem, is_one_path
 from draftproof.lp_analysis.solve import rounded
 from draftproof.lp_analysis.solvers.biased import BiasedColumns
 from draftproof.lp_analysis.solvers.columns import IN_OUT, ROUNDS, likely_orders
+from draftproof.lp_analysis.solvers.minimise import Clock, Search, stopped
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike
@@ -36,10 +38,12 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.shown import number_text
 from draftproof.simulator.vectors import positive_part
 
-#: The most paths `V**L`: the master program has four variables a node.
+#: The most paths `V**L` where there are several branches: the master program has four variables a node.
 MOST_FRONTIER_PATHS = 1_100
 #: The solver's least bias. At 0 the prices are not unique; those of this bias are the slope of the curve from 0 on.
 LEAST_BIAS = 1e-7
+#: The masses of the verifiers that attain points are multiples of one over this, so that certificates stay short.
+MASS_UNIT = 2**48
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,6 +81,14 @@ class FrontierPoint:
         return f"FrontierPoint({', '.join(f'{key} = {number_text(x)}' for key, x in self.to_dict().items())})"
 
 
+class FrontierInterrupted(KeyboardInterrupt):
+    """Ctrl-C while the frontier was traced. points: those at hand, the last with the gap that it had."""
+
+    def __init__(self, points: list[FrontierPoint]) -> None:
+        super().__init__()
+        self.points = points
+
+
 def frontier(
     target: ProcessLike,
     draft: ProcessLike,
@@ -84,15 +96,23 @@ def frontier(
     bias: Sequence[Any],
     *,
     gap: float = 1e-6,
+    seconds: float | None = None,
+    clock: Clock | None = None,
+    report: Callable[[FrontierPoint], None] | None = None,
 ) -> list[FrontierPoint]:
-    """The most tokens a block at each bias, at most about `gap` apart: one `FrontierPoint` each, in the order given.
+    """The most tokens a block at each bias: bounds at most about `gap` apart, if `seconds` allow, in the order given.
 
-    target, draft: as `optimum` takes them; every scheme that it takes. bias: total variations in 0..1. Raises
-    `InvalidInput`, and `TooLarge` above 1,100 paths.
+    target, draft: as `optimum` takes them; every scheme that it takes. bias: total variations in 0..1. seconds: for
+    all points together, by `clock`; every point has at least one round of the solver. report: called with each point.
+    At Ctrl-C raises `FrontierInterrupted` with the points at hand, if there are any. Raises `InvalidInput`, and
+    `TooLarge` above 1,100 paths, of one path (`K = 1`) above 70,000.
     """
+    if not gap > 0 or (seconds is not None and (clock is None or not seconds > 0)):
+        raise InvalidInput(f"gap = {gap} and seconds = {seconds} must be positive, and seconds need a clock")
+    search = Search(clock=clock or stopped, seconds=np.inf if seconds is None else seconds)
     wanted = [biased(value) for value in bias]
     problem = BoundProblem.of(target, draft, scheme)
-    if problem.vocab_size**problem.depth > MOST_FRONTIER_PATHS:
+    if problem.vocab_size**problem.depth > MOST_FRONTIER_PATHS and not is_one_path(scheme):
         raise TooLarge(
             f"V^L = {problem.vocab_size}^{problem.depth} paths are more than {MOST_FRONTIER_PATHS:,}; "
             "use a smaller vocabulary or tree"
@@ -102,7 +122,19 @@ def frontier(
     columns = BiasedColumns(problem.floats)
     for trunk, order in enumerate(likely_orders(columns.problem)):
         columns.add(trunk, order)
-    return [_solved(columns, problem, scheme, value, 0.5 * gap) for value in wanted]  # rounding takes the rest
+    points: list[FrontierPoint] = []
+    for value in wanted:
+        try:
+            points.append(_solved(columns, problem, scheme, value, 0.5 * gap, search))  # rounding takes the rest
+        except KeyboardInterrupt:
+            if not points:
+                raise
+            search.interrupted = True
+        if search.interrupted:
+            raise FrontierInterrupted(points)
+        if report:
+            report(points[-1])
+    return points
 
 
 def biased(value: Any) -> Fraction:
@@ -117,24 +149,34 @@ def biased(value: Any) -> Fraction:
 
 
 def _solved(
-    columns: BiasedColumns, problem: BoundProblem, scheme: DraftScheme, bias: Fraction, gap: float
+    columns: BiasedColumns, problem: BoundProblem, scheme: DraftScheme, bias: Fraction, gap: float, search: Search
 ) -> FrontierPoint:
-    """One point by column generation, then both bounds in rationals."""
+    """One point by column generation, then both bounds in rationals.
+
+    At Ctrl-C after the first round `search` is interrupted, and the point is that of the last round.
+    """
     allowed = max(float(bias), LEAST_BIAS)
     columns.allow(allowed)
     best: tuple[float, Any, float] = (np.inf, 0, 0)
-    for _ in range(ROUNDS):
-        lower, shortfalls, price, weights, reached, corrected = columns.point()
-        orders = [list(part) for part in columns.orders]
-        grown = False
-        for share in IN_OUT if best[0] < np.inf else IN_OUT[:1]:
-            z, slope = share * best[1] + (1 - share) * shortfalls, share * best[2] + (1 - share) * price
-            upper = float(bias_bound(z, slope, allowed, columns.problem))
-            best = min(best, (upper, z, slope), key=lambda found: found[0])
-            for trunk, order in enumerate(levels_of(_at_ends(z, columns.problem))[0]):
-                grown |= columns.add(trunk, order)
-        if best[0] - lower <= gap or not grown:
-            break
+    held: Any = None
+    try:
+        for _ in range(ROUNDS):
+            lower, shortfalls, price, *primal = columns.point()
+            held = [*primal, [list(part) for part in columns.orders]]
+            grown = False
+            for share in IN_OUT if best[0] < np.inf else IN_OUT[:1]:
+                z, slope = share * best[1] + (1 - share) * shortfalls, share * best[2] + (1 - share) * price
+                upper = float(bias_bound(z, slope, allowed, columns.problem))
+                best = min(best, (upper, z, slope), key=lambda found: found[0])
+                for trunk, order in enumerate(levels_of(_at_ends(z, columns.problem))[0]):
+                    grown |= columns.add(trunk, order)
+            if best[0] - lower <= gap or not grown or search.late:
+                break
+    except KeyboardInterrupt:
+        if best[0] == np.inf:
+            raise
+        search.interrupted = True
+    weights, reached, corrected, orders = held
     plan = as_plan(problem.vocab_size, scheme, list(zip(weights, orders, strict=True)))
     prices = rounded([best[1], np.array([best[2]])])
     slope, z = prices[1][0], np.minimum(prices[0], prices[1][0])
@@ -187,29 +229,38 @@ def _attained(
 ) -> tuple[Any, NodeValues, NodeValues]:
     """The tokens, reach and corrections of a verifier near these of at most this bias, exactly.
 
-    What rounding makes too large is cut; a bias that is too large is brought down by mixing with block verification
-    against the same law, which is lossless: total variation is convex.
+    Masses are multiples of one over `MASS_UNIT`. A bias that is too large is brought down by mixing with block
+    verification against the same law, which is lossless: total variation is convex.
     """
     law, V = mixed_law(plan, problem), problem.vocab_size
     cut, corrected = [law[0]], [law[0] * 0]
     for depth in range(1, problem.depth + 1):
-        own = np.minimum(reached[depth], law[depth]).reshape(-1, V)
+        own = _floored(np.minimum(reached[depth], law[depth])).reshape(-1, V)
         sums = own.sum(axis=1)
         factor = np.minimum(cut[-1], sums) / (sums + (sums == 0) * 1)
-        own = own * factor[:, np.newaxis]
+        own = _floored(own * factor[:, np.newaxis])
+        left = cut[-1] - own.sum(axis=1)
         wanted = corrections[depth].reshape(-1, V)
         wanted = wanted + (wanted.sum(axis=1) == 0)[:, np.newaxis] * problem.target[depth - 1]
-        share = (cut[-1] - own.sum(axis=1)) / wanted.sum(axis=1)
+        spread = _floored(wanted * (left / wanted.sum(axis=1))[:, np.newaxis])
+        most = wanted.argmax(axis=1), left - spread.sum(axis=1)
+        spread[np.arange(len(spread)), most[0]] += most[1]  # what was cut goes to the likeliest correction
         cut.append(own.reshape(-1))
-        corrected.append((wanted * share[:, np.newaxis]).reshape(-1))
+        corrected.append(spread.reshape(-1))
     lossless = reach(law, problem.target)
     slack = [law[0] * 0] + [
         children(lossless[d - 1], problem.target[d - 1]) - lossless[d] for d in range(1, problem.depth + 1)
     ]
     found = shortfall(cut, corrected, problem.target)
-    kept = bias / found if found > bias else bias * 0 + 1
+    kept = _floored(np.array([bias / found]))[0] if found > bias else bias * 0 + 1
     mixed, corrected = (
         [kept * one + (1 - kept) * other for one, other in zip(*pair, strict=True)]
         for pair in ((cut, lossless), (corrected, slack))
     )
     return efficiency(mixed), mixed, corrected
+
+
+def _floored(values: Any) -> Any:
+    """The largest multiples of one over `MASS_UNIT` that are not above exact numbers."""
+    floors = [fmpq((value * MASS_UNIT).floor(), MASS_UNIT) for value in values.ravel()]
+    return RATIONAL.vector(floors).reshape(values.shape)

@@ -15,8 +15,8 @@ from draftproof.simulator.instances.exact import ProcessLike, as_process, exact_
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
-#: The most paths `V**L` for which bounds are computed.
-MOST_PATHS = 20_000
+#: The most paths `V**L` for which bounds are computed; of trees with one path, which need no search over orders.
+MOST_PATHS, MOST_OF_ONE_PATH = 20_000, 70_000
 #: Most trunks `V**L1`: the program couples all of them, and a plan ranks the paths of each.
 MOST_TRUNKS = 300
 
@@ -35,8 +35,7 @@ class BoundProblem:
     def of(cls, target: ProcessLike, draft: ProcessLike, scheme: DraftScheme) -> BoundProblem:
         """The problem in rationals, converted once: see `exact_tables`.
 
-        Raises `InvalidInput` for rows that do not fit, `TooLarge` above 20,000 paths, 300 trunks or 200,000 listed
-        trees.
+        Raises `InvalidInput` for rows that do not fit, `TooLarge` as `assert_size` does or above 200,000 listed trees.
         """
         processes = as_process(target, "target"), as_process(draft, "draft")
         sizes = [process.vocab_size for process in processes]
@@ -76,11 +75,17 @@ def delayed_only(scheme: DraftScheme, what: str) -> Delayed:
     raise InvalidInput(f"{what} for delayed trees, not for {scheme}")
 
 
+def is_one_path(scheme: DraftScheme) -> bool:
+    """Whether its trees are one path, drawn from the draft."""
+    return isinstance(scheme, Delayed) and scheme.K == 1
+
+
 def assert_size(vocab_size: int, scheme: DraftScheme) -> None:
-    """Raise `TooLarge` for more than `MOST_PATHS` paths or `MOST_TRUNKS` trunks."""
-    if context_count(vocab_size, scheme.depth) > MOST_PATHS:
+    """Raise `TooLarge` for more than `MOST_PATHS` paths, or `MOST_OF_ONE_PATH`, or `MOST_TRUNKS` trunks."""
+    most = MOST_OF_ONE_PATH if is_one_path(scheme) else MOST_PATHS
+    if context_count(vocab_size, scheme.depth) > most:
         raise TooLarge(
-            f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_PATHS:,}; use a smaller vocabulary or tree"
+            f"V^L = {vocab_size}^{scheme.depth} paths are more than {most:,}; use a smaller vocabulary or tree"
         )
     if has_closed_form(scheme) and scheme.K > 1 and context_count(vocab_size, scheme.L1) > MOST_TRUNKS:
         raise TooLarge(

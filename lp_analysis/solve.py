@@ -55,6 +55,14 @@ POLISHED = 300
 METHODS = ("auto", "levels", "columns")
 
 
+class OptimumInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a solver ran. found: the exact bounds that were at hand, with `timed_out`."""
+
+    def __init__(self, found: "Optimum") -> None:
+        super().__init__()
+        self.found = found
+
+
 @dataclass(frozen=True, repr=False)
 class Optimum:
     """Exact bounds `lower <= optimum <= upper` on block efficiency.
@@ -62,7 +70,7 @@ class Optimum:
     plan: a mixture of orders; block verification of its choice has block efficiency `lower`.
     prices: for `d = 0..L` one price a node, 0 at the root; their price bound is `upper`.
     history: (seconds, lower, upper) in float64 while the solver ran. method: which solver, "exact" if none was needed.
-    timed_out: whether the solver was stopped by its time limit.
+    timed_out: whether the solver was stopped by its time limit or by Ctrl-C.
     """
 
     lower: Fraction
@@ -115,9 +123,10 @@ def optimum(
     former, finished by the latter on small trees if its exact gap is too wide. Their `L <= 1` and `K = 1` need neither.
     Other schemes take "columns", over the list of their trees where their chances have no closed form.
     report: called with (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for
-    `seconds`; without it all times are 0. Raises `InvalidInput` for rows that do not fit or an unknown method,
-    `TooLarge` above 20,000 paths, 300 trunks or 200,000 listed trees. A step that has begun is finished, so that
-    `seconds` may be passed by a little.
+    `seconds`; without it all times are 0. A step that has begun is finished, so that `seconds` may be passed by a
+    little. At Ctrl-C raises `OptimumInterrupted` with the bounds at hand, if there are any. Raises `InvalidInput` for
+    rows that do not fit or an unknown method, `TooLarge` above 20,000 paths (70,000 where `K = 1`), 300 trunks or
+    200,000 listed trees.
     """
     if method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}; choose {', '.join(METHODS)}")
@@ -135,7 +144,10 @@ def optimum(
     if isinstance(scheme, Delayed) and scheme.depth == 1:
         return _exact(problem, *_one_step(problem, scheme), (), "exact")
     search = Search(report, clock or stopped, np.inf if seconds is None else seconds)
-    return _searched(problem, scheme, gap, method, search)
+    found = _searched(problem, scheme, gap, method, search)
+    if search.interrupted:
+        raise OptimumInterrupted(found)
+    return found
 
 
 def _one_step(problem: BoundProblem, scheme: Delayed) -> tuple[Plan, NodeValues]:
@@ -160,7 +172,8 @@ def _searched(problem: BoundProblem, scheme: DraftScheme, gap: float, method: st
 
     if method == "columns" or not isinstance(scheme, Delayed):
         return exact(generate(Columns(problem.floats), goal, search), "columns")
-    minimise(problem.floats, goal, search)
+    with search.until_interrupted():
+        minimise(problem.floats, goal, search)
     mixtures = _from_law(search.law, problem.floats, gap)
     first = exact(mixtures, "levels")
     done = search.gap <= goal and first.gap <= gap

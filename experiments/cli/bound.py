@@ -9,7 +9,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.grid.bounds import Bound, Goal, bound_fields, bound_root, bound_roots, expected_seconds
+from draftproof.experiments.grid.bounds import (
+    STEPS,
+    Bound,
+    BoundInterrupted,
+    Goal,
+    bound_fields,
+    bound_root,
+    bound_roots,
+    expected_seconds,
+)
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import group_columns, interval_text, mean_by_group
 from draftproof.experiments.inputs import options as opt
@@ -29,23 +38,29 @@ from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
 
-def bound_all(roots: Sequence[Case], scheme: DraftScheme, goal: Goal) -> list[Bound]:
-    """The bounds at all roots, with a bar; after Ctrl-C those computed so far."""
+def bound_all(roots: Sequence[Case], scheme: DraftScheme, goal: Goal) -> tuple[list[Bound], bool]:
+    """The bounds at all roots, with a bar; after Ctrl-C those at hand, the last with the gap it had, and True."""
     draft = roots[0].draft
     paths = context_count(draft.vocab_size, scheme.depth)
     remark(
         f"{len(roots)} program{'s' if len(roots) > 1 else ''} over {paths:,.0f} paths, "
-        f"{duration(expected_seconds(draft.vocab_size, scheme, draft) * len(roots))}"
+        f"{duration(expected_seconds(draft.vocab_size, scheme, draft, goal.gap) * len(roots))}"
         + (f", at most {goal.seconds:g} s each" if goal.seconds else "")
     )
     bounds: list[Bound] = []
-    with bar("bounds", 10 * len(roots)) as tick:
+    interrupted = False
+    with bar("bounds", STEPS * len(roots)) as tick:
         try:
             for root in roots:
                 bounds.append(bound_root(root, scheme, goal, tick))
+        except BoundInterrupted as stop:
+            interrupted = True
+            bounds.append(stop.at_hand)
+            remark(f"interrupted at root {len(bounds)} of {len(roots)}, with the gap that it had")
         except KeyboardInterrupt:
+            interrupted = True
             remark(f"interrupted after {len(bounds)} of {len(roots)} roots")
-    return bounds
+    return bounds, interrupted
 
 
 def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
@@ -285,7 +300,7 @@ def _bound(
     names = certificate_names(certificate, roots) if certificate else []
     files_by_flag = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}
     check_files(inputs, {"--json": json_target, "--plot": plot, **files_by_flag})
-    bounds = bound_all(roots, scheme, goal)
+    bounds, interrupted = bound_all(roots, scheme, goal)
     if not bounds:
         return INTERRUPTED
     files = save_certificates(bounds, scheme, names)
@@ -294,7 +309,7 @@ def _bound(
     fields |= _groups(problem, fields["roots"])
     console = console_for(json_target)
     show(console, fields, str(problem), goal.gap)
-    if len(bounds) < len(roots):
+    if len(bounds) < len(roots) or interrupted:
         return INTERRUPTED
     write_json(json_target, fields)
     if plot:

@@ -1,12 +1,17 @@
 """`draftproof frontier`: the most tokens a block at a given bias, and how near lossy verifiers come to it."""
 
+import math
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from draftproof.experiments.cli.bound import certificate_names
 from draftproof.experiments.grid.bounds import bound_roots
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
@@ -14,18 +19,60 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers, evaluator, find_verifier
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
-from draftproof.experiments.shared.progress import bar, console_for, named_errors
-from draftproof.lp_analysis import FrontierPoint
+from draftproof.experiments.shared.progress import (
+    INTERRUPTED,
+    Tick,
+    bar,
+    console_for,
+    counted,
+    duration,
+    named_errors,
+    remark,
+)
+from draftproof.lp_analysis import (
+    FrontierInterrupted,
+    FrontierPoint,
+    check_frontier,
+    dumps,
+    frontier_certificate,
+    read_certificate,
+)
 from draftproof.lp_analysis import frontier as trace
+from draftproof.lp_analysis.problem import is_one_path
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
 #: The lossless verifier that lossy ones are held against.
 LOSSLESS = "block"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When the solver stops at each root: at this gap, or after so many seconds."""
+
+    gap: float = 1e-6
+    seconds: float | None = None
+
+
+def traced(root: Case, scheme: DraftScheme, biases: Sequence[Fraction], limits: Limits, tick: Tick) -> Any:
+    """The points at one root."""
+    rows = root.rows(scheme.depth)
+    settings: Any = {"gap": limits.gap, "seconds": limits.seconds, "clock": time.perf_counter}
+    return trace(rows.target, rows.draft, scheme, biases, **settings, report=lambda _: tick(1))
+
+
+def expected_seconds(paths: float, scheme: DraftScheme, biases: int) -> float:
+    """A rough time for the points at one root; it varies tenfold with the rows where there are several branches."""
+    if is_one_path(scheme):
+        return 0.01 + biases * 0.8 * math.pow(paths / 4096, 1.66)
+    branches = min(getattr(scheme, "K", 2), 3)
+    return 0.02 + biases * 0.4 * math.pow(paths / 256, 2.5) * math.pow(6, branches - 2)
 
 
 def point_fields(weights: Sequence[Fraction], points: Sequence[FrontierPoint]) -> dict[str, Any]:
@@ -34,37 +81,79 @@ def point_fields(weights: Sequence[Fraction], points: Sequence[FrontierPoint]) -
     return {key: value for name, mean in means.items() for key, value in number_fields(name, mean).items()}
 
 
-def curve(roots: Sequence[Case], scheme: DraftScheme, biases: Sequence[Fraction]) -> list[dict[str, Any]]:
-    """The points of the curve, with a bar over the roots."""
-    found = []
-    with bar("curve", len(roots)) as tick:
-        for root in roots:
-            rows = root.rows(scheme.depth)
-            found.append(trace(rows.target, rows.draft, scheme, biases))
-            tick(1)
-    weights = [Fraction(root.weight) for root in roots]
+def curve(
+    roots: Sequence[Case], scheme: DraftScheme, biases: Sequence[Fraction], limits: Limits
+) -> tuple[list[list[FrontierPoint]], bool]:
+    """The points at each root, with a bar; after Ctrl-C those of the roots that are done, or of the first, and True."""
+    paths = context_count(roots[0].draft.vocab_size, scheme.depth)
+    remark(
+        f"{counted(len(roots), 'program')} over {paths:,.0f} paths, {len(biases)} biases each, "
+        f"{duration(expected_seconds(paths, scheme, len(biases)) * len(roots))}"
+        + (f", at most {limits.seconds:g} s each" if limits.seconds else "")
+    )
+    found: list[list[FrontierPoint]] = []
+    with bar("curve", len(roots) * len(biases)) as tick:
+        try:
+            for root in roots:
+                found.append(traced(root, scheme, biases, limits, tick))
+        except KeyboardInterrupt as stop:
+            if not found and isinstance(stop, FrontierInterrupted):
+                found.append(stop.points)
+                remark(f"interrupted at bias {len(stop.points)} of {len(biases)}, with the gap that it had")
+            else:
+                remark(f"interrupted after {len(found)} of {len(roots)} roots")
+            return found, True
+    return found, False
+
+
+def means(roots: Sequence[Case], found: Sequence[Sequence[FrontierPoint]]) -> list[dict[str, Any]]:
+    """The points of the curve as means over the roots that are done."""
+    weights = shares([root.weight for root in roots[: len(found)]])
     return [point_fields(weights, at) for at in zip(*found, strict=True)]
 
 
-def verifier_fields(named: NamedVerifier, roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
-    """The bias and the tokens of a verifier, and the curve at its bias at each root, as means over the roots."""
-    exact: list[list[Fraction | float]] = []
-    lossless = True
-    made = evaluator(named.verifier, "rational", "auto")
-    for root in roots:
-        rows = root.rows(scheme.depth)
-        with named_errors(named.label):
-            verdict = made.check(rows.target, rows.draft, scheme)
-        if verdict.total_variation is None:
-            raise InvalidInput(f"{named.label}: its law is too large for an exact bias; use a smaller tree")
-        (most,) = trace(rows.target, rows.draft, scheme, [verdict.total_variation])
-        lossless &= verdict.lossless
-        exact.append([verdict.total_variation, verdict.block_efficiency, most.upper])
-    weights = [Fraction(root.weight) for root in roots]
-    bias, tokens, upper = (mixture(weights, list(values)) for values in zip(*exact, strict=True))
+def shares(weights: Sequence[Any]) -> list[Fraction]:
+    """Weights of sum 1."""
+    exact = [Fraction(weight) for weight in weights]
+    return [weight / sum(exact) for weight in exact]
+
+
+def verifier_rows(
+    named: Sequence[NamedVerifier], roots: Sequence[Case], scheme: DraftScheme, limits: Limits
+) -> list[dict[str, Any]]:
+    """The bias and tokens of each verifier, and the curve at its bias at each root, as means over the roots."""
+    verdicts: list[list[Any]] = [[] for _ in named]
+    limit: list[list[FrontierPoint]] = []
+    with bar("verifiers", len(roots) * 2 * len(named)) as tick:
+        for root in roots:
+            rows = root.rows(scheme.depth)
+            for one, own in zip(named, verdicts, strict=True):
+                with named_errors(one.label):
+                    own.append(evaluator(one.verifier, "rational", "auto").check(rows.target, rows.draft, scheme))
+                if own[-1].total_variation is None:
+                    raise InvalidInput(f"{one.label}: its law is too large for an exact bias; use a smaller tree")
+                tick(1)
+            limit.append(traced(root, scheme, [own[-1].total_variation for own in verdicts], limits, tick))
+    weights = shares([root.weight for root in roots])
+    return [
+        verifier_fields(one.label, weights, own, [points[number] for points in limit])
+        for number, (one, own) in enumerate(zip(named, verdicts, strict=True))
+    ]
+
+
+def verifier_fields(
+    label: str, weights: list[Fraction], verdicts: Sequence[Any], points: Sequence[FrontierPoint]
+) -> dict[str, Any]:
+    """One verifier: means over the roots, given its verdict and the point of the curve at its bias at each."""
+    columns = (
+        [verdict.total_variation for verdict in verdicts],
+        [verdict.block_efficiency for verdict in verdicts],
+        [point.upper for point in points],
+    )
+    bias, tokens, upper = (mixture(weights, list(values)) for values in columns)
     return {
-        "verifier": named.label,
-        "lossless": lossless,
+        "verifier": label,
+        "lossless": all(verdict.lossless for verdict in verdicts),
         **number_fields("bias", bias),
         **number_fields("tokens", tokens),
         **number_fields("upper", upper),
@@ -147,30 +236,61 @@ def frontier(
     given: Given,
     shape: opt.Shape,
     bias: Annotated[str, typer.Option(help="Total variations of a block, in 0..1.")] = "0,.005,.01,.02,.05,.1",
+    gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="Stop the solver at each root after so many seconds.", rich_help_panel="How to compute"),
+    ] = None,
+    certificate: Annotated[
+        str | None, typer.Option(help="Write the certificate of the curve to this file.", rich_help_panel="Output")
+    ] = None,
     json_target: opt.JsonTarget = None,
     plot_file: Annotated[
         str | None, typer.Option("--plot", help="PNG: the curve and the verifiers.", rich_help_panel="Output")
     ] = None,
+    verify: Annotated[
+        str | None, typer.Option(help="Check this certificate, without a solver, and compute nothing else.")
+    ] = None,
 ) -> int:
-    """The most tokens a block of any verifier at each bias, exact from both sides, and what lossy verifiers attain."""
-    check_files(given.inputs, {"--json": json_target, "--plot": plot_file})
+    """The most tokens a block of any verifier at each bias, exact from both sides, and what lossy verifiers attain.
+
+    Exit 1: --verify rejects the file.
+    """
+    outputs = {"--json": json_target, "--plot": plot_file, "--certificate": certificate}
+    check_files((*given.inputs, verify), outputs)
+    if verify is not None:
+        others = replace(given, instance=None) == Given() and (chosen, certificate, plot_file, seconds) == (None,) * 4
+        if not others or shape != opt.Shape():
+            raise InvalidInput("--verify checks one file; it takes only --instance and --json")
+        return verified(verify, given.instance, json_target)
+    limits = Limits(gap, seconds)
     biases = sorted({Fraction(0), *map(_number, bias.split(","))})
     named = chosen_verifiers(chosen) if chosen else []
     problem = choose_problem(given)
     scheme = opt.choose_scheme(shape, problem)
-    roots = bound_roots(problem, scheme)
-    points = curve(roots, scheme, biases)
-    with bar("verifiers", len(named)) as tick:
-        lines = []
-        for one in named:
-            lines.append(verifier_fields(one, roots, scheme))
-            tick(1)
-    base = find_verifier(LOSSLESS)
-    usable = lines and scheme.name in lossless_for(base.verifier.card)
-    mark_beaten(lines, verifier_fields(base, roots, scheme) if usable else None, points[0]["lower"])
+    if certificate and isinstance(scheme, UserScheme):
+        raise InvalidInput(
+            f"a certificate holds its scheme, and {scheme} is defined elsewhere; leave out --certificate"
+        )
+    roots = [replace(root, above=None) for root in bound_roots(problem, scheme)]
+    names = certificate_names(certificate, roots) if certificate else []
+    check_files(given.inputs, {**outputs, **{f"--certificate, file {i + 1}": name for i, name in enumerate(names[1:])}})
+    found, interrupted = curve(roots, scheme, biases, limits)
+    if not found:
+        return INTERRUPTED
+    points = means(roots, found)
+    for root, own, name in zip(roots, found, names, strict=False):
+        rows = root.rows(scheme.depth)
+        write_whole(name, dumps(frontier_certificate(rows.target, rows.draft, scheme, own)))
+    lines = [] if interrupted else verifier_lines(named, roots, scheme, limits, points[0]["lower"])
     cut = any(root.above is not None for root in problem.roots(scheme.depth, RATIONAL))
     console = console_for(json_target)
     console.print(curve_table(points, f"{problem}, {scheme}"))
+    if names:
+        count = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        console.print(f"certificate: {names[0]}{count}; check it: draftproof frontier --verify {names[0]}")
+    if interrupted:
+        return INTERRUPTED
     if cut:
         console.print("the rows are cut to the tokens kept, and the curve is about these; --vocab keeps more")
     if lines:
@@ -178,12 +298,73 @@ def frontier(
     fields = {"scheme": scheme.as_dict(), "source": problem.source, "cut": cut}
     write_json(json_target, {**fields, "points": points, "verifiers": lines})
     if plot_file is not None:
-        last = max([biases[-1], *(Fraction(row["bias"]) for row in lines)])
-        if last > biases[-1]:  # as far as the verifiers go
-            step = (last - biases[-1]) / 8
-            points += curve(roots, scheme, [biases[-1] + step * (i + 1) for i in range(8)])
-        write_whole(plot_file, picture(points, lines, f"{problem}, {scheme}"))
-        console.print(f"picture: {printable(plot_file)}")
+        interrupted = draw(plot_file, points, lines, roots, scheme, limits, f"{problem}, {scheme}")
+        console.print("no picture" if interrupted else f"picture: {printable(plot_file)}")
+    return INTERRUPTED if interrupted else 0
+
+
+def verifier_lines(
+    named: Sequence[NamedVerifier], roots: Sequence[Case], scheme: DraftScheme, limits: Limits, attained: str
+) -> list[dict[str, Any]]:
+    """`verifier_rows` with what beats each; attained: the best of lossless verifiers."""
+    if not named:
+        return []
+    base = find_verifier(LOSSLESS)
+    held = [base] if scheme.name in lossless_for(base.verifier.card) else []
+    lines = verifier_rows([*named, *held], roots, scheme, limits)
+    mark_beaten(lines, lines[-1] if held else None, attained)
+    return lines[: len(named)]
+
+
+def draw(
+    path: str,
+    points: list[dict[str, Any]],
+    lines: Sequence[dict[str, Any]],
+    roots: Sequence[Case],
+    scheme: DraftScheme,
+    limits: Limits,
+    title: str,
+) -> bool:
+    """Write the picture of the curve, as far as the verifiers go; whether Ctrl-C prevented that."""
+    end = Fraction(points[-1]["bias"])
+    last = max([end, *(Fraction(row["bias"]) for row in lines)])
+    if last > end:
+        more, interrupted = curve(roots, scheme, [end + (last - end) / 8 * (i + 1) for i in range(8)], limits)
+        if interrupted:
+            return True
+        points = [*points, *means(roots, more)]
+    write_whole(path, picture(points, lines, title))
+    return False
+
+
+def verified(path: str, instance: str | None, json_target: str | None) -> int:
+    """Check a certificate: exit 0 and its points if it holds, 1 and the reason if it is rejected."""
+    if not Path(path).is_file():
+        raise InvalidInput(f"there is no certificate {path}; draftproof frontier --certificate FILE writes one")
+    about = Instance.load(instance) if instance else None
+    console = console_for(json_target)
+    try:
+        points = check_frontier(read_certificate(path), about)
+    except InvalidInput as error:
+        write_json(json_target, {"certificate": path, "valid": False, "reason": str(error)})
+        console.print(f"{path}: REJECTED\n  {error}", soft_wrap=True)
+        return 1
+    names = ("bias", "lower", "upper")
+    fields = [
+        {
+            key: value
+            for name, number in zip(names, point, strict=True)
+            for key, value in number_fields(name, number).items()
+        }
+        for point in points
+    ]
+    write_json(json_target, {"certificate": path, "valid": True, "points": fields})
+    console.print(f"{path}: VALID, recomputed in rationals without a solver", soft_wrap=True)
+    for bias, lower, upper in points:
+        console.print(
+            f"  bias {float(bias):g}: some verifier has {float(lower):.9f} tokens a block, none more than "
+            f"{float(upper):.9f}"
+        )
     return 0
 
 

@@ -15,6 +15,7 @@ from draftproof.experiments.shared.progress import Tick
 from draftproof.lp_analysis import Optimum, optimum
 from draftproof.lp_analysis.hitting import has_closed_form, listed_draws
 from draftproof.lp_analysis.problem import assert_size
+from draftproof.lp_analysis.solve import OptimumInterrupted
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
@@ -22,8 +23,11 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
 
-#: Seconds that a solver has taken on two slow cores, by number of paths `V**L`; for estimates only.
-_SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}
+#: Processor seconds that a solver takes to a gap of 1e-6 on 64 paths `V**L`, and the power of the paths that they grow
+#: with; what each further digit of the gap multiplies them by. For estimates only.
+_SECONDS, _POWER, GROWTH = 0.1, 1.4, 2.3
+#: The steps of a bar for one root.
+STEPS = 100
 #: Seconds that listing one draft tree in rationals has taken.
 _LISTED = 5e-4
 #: Bounds are quick for at most this many paths, if their trees are listed in at most so many seconds.
@@ -70,6 +74,14 @@ class Bound:
         return max(self.found.gap, (self.above or self.found).gap)
 
 
+class BoundInterrupted(KeyboardInterrupt):
+    """Ctrl-C while the bounds at a root were computed. at_hand: those that were found."""
+
+    def __init__(self, at_hand: Bound) -> None:
+        super().__init__()
+        self.at_hand = at_hand
+
+
 def bound_roots(problem: Problem, scheme: DraftScheme) -> list[Case]:
     """The roots of a problem for bounds; `Case.above` bounds the optimum of delayed trees only."""
     roots = problem.roots(scheme.depth, RATIONAL)
@@ -77,11 +89,26 @@ def bound_roots(problem: Problem, scheme: DraftScheme) -> list[Case]:
 
 
 def bound_root(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None = None) -> Bound:
-    """The certified bounds at one root. tick: called with each tenth of the way to the gap of the goal."""
+    """The certified bounds at one root. tick: called with each hundredth of the way to the gap of the goal.
+
+    At Ctrl-C raises `BoundInterrupted` with the bounds at hand, if there are any.
+    """
     started = time.perf_counter()
-    found = _optimum(root, scheme, goal, tick)
-    above = None if root.above is None else _optimum(root.above, scheme, goal, None)
-    return Bound(root, found, time.perf_counter() - started, above)
+
+    def bound(found: Optimum, above: Optimum | None) -> Bound:
+        return Bound(root, found, time.perf_counter() - started, above)
+
+    try:
+        found = _optimum(root, scheme, goal, tick)
+    except OptimumInterrupted as stop:
+        if root.above is None:
+            raise BoundInterrupted(bound(stop.found, None)) from None
+        raise KeyboardInterrupt from None  # nothing bounds the true rows from above
+    try:
+        above = None if root.above is None else _optimum(root.above, scheme, goal, None)
+    except OptimumInterrupted as stop:
+        raise BoundInterrupted(bound(found, stop.found)) from None
+    return bound(found, above)
 
 
 def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> Optimum:
@@ -90,7 +117,7 @@ def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> 
 
     def report(seconds: float, lower: float, upper: float) -> None:
         nonlocal reported
-        done = _tenths(upper - lower, goal.gap)
+        done = _hundredths(upper - lower, goal.gap)
         if tick and done > reported:
             tick(done - reported)
             reported = done
@@ -100,7 +127,7 @@ def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> 
     with limited(most, _too_late(most, scheme)):
         found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
     if tick:
-        tick(10 - reported)
+        tick(STEPS - reported)
     return found
 
 
@@ -112,20 +139,27 @@ def _too_late(most: float | None, scheme: DraftScheme) -> str:
     )
 
 
-def _tenths(gap: float, goal: float) -> int:
-    """Progress from a gap of 1 to the gap of the goal, on a logarithmic scale."""
+def _hundredths(gap: float, goal: float) -> int:
+    """The part of the time from a gap of 1 to that of the goal."""
     if gap <= goal:
-        return 10
-    return max(0, min(9, int(10 * math.log(max(gap, goal)) / math.log(min(goal, 0.5)))))
+        return STEPS
+    return int(STEPS * (_shares_of_time(gap) / max(_shares_of_time(goal), 1e-9)))
 
 
-def expected_seconds(vocab_size: int, scheme: DraftScheme, draft: TokenProcess) -> float:
+def _shares_of_time(gap: float) -> float:
+    """How long it takes to come from a gap of 1 to this one, in arbitrary units."""
+    return float(GROWTH ** max(0.0, -math.log10(gap))) - 1
+
+
+def expected_seconds(vocab_size: int, scheme: DraftScheme, draft: TokenProcess, gap: float = Goal.gap) -> float:
     """A rough time for the bounds at one root; raises `TooLarge` where there are too many paths or trees."""
     assert_size(vocab_size, scheme)
     if isinstance(scheme, Delayed) and (scheme.K == 1 or scheme.depth <= 1):
         return 0.05
     paths = context_count(vocab_size, scheme.depth)
-    solver = next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
+    solver = max(
+        0.02, _SECONDS * math.pow(paths / 64, _POWER) * math.pow(GROWTH, math.log10(Goal.gap / max(gap, 1e-300)))
+    )
     return solver if has_closed_form(scheme) else solver + _LISTED * listed_draws(scheme, draft)
 
 

@@ -116,13 +116,14 @@ def generate(
     for trunk, order in enumerate(likely_orders(problem)):
         columns.add(trunk, order)
     best: list[tuple[Any, list[Any]]] = []
-    for _ in range(ROUNDS):
-        lower, prices, weights = columns.solve()
-        if not best or lower > search.lower:
-            best = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)]
-        search.offer(lower, None, float(price_bound(prices, problem)), prices)
-        if search.gap <= gap or search.late or not _grow(columns, prices, search):
-            break
+    with search.until_interrupted():
+        for _ in range(ROUNDS):
+            lower, prices, weights = columns.solve()
+            if not best or lower > search.lower:
+                best = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)]
+            search.offer(lower, None, float(price_bound(prices, problem)), prices)
+            if search.gap <= gap or search.late or not _grow(columns, prices, search):
+                break
     return best
 
 

@@ -6,7 +6,8 @@
 In the end the knots are where the optimal order changes level, and the interpolation is exact there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,11 +42,15 @@ STEPS, CELLS = 200, 20_000_000
 
 @dataclass
 class Search:
-    """The best bounds so far, in float64, with their law and prices; history: (seconds, lower, upper)."""
+    """The best bounds so far, in float64, with their law and prices.
+
+    history: (seconds, lower, upper). interrupted: whether Ctrl-C ended the search.
+    """
 
     report: Report | None = None
     clock: Clock = stopped
     seconds: float = np.inf
+    interrupted: bool = False
     started: float = field(init=False)
     lower: float = -np.inf
     upper: float = np.inf
@@ -79,8 +84,18 @@ class Search:
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
-        return self.clock() - self.started > self.seconds
+        """Whether the time is up, or Ctrl-C was pressed."""
+        return self.interrupted or self.clock() - self.started > self.seconds
+
+    @contextmanager
+    def until_interrupted(self) -> Iterator[None]:
+        """Within it Ctrl-C ends the search and keeps the best bounds; before there are any, it is raised."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not self.prices or self.lower == -np.inf:
+                raise
+            self.interrupted = True
 
 
 def minimise(problem: BoundProblem, gap: float, search: Search) -> None:

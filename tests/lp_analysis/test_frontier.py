@@ -1,23 +1,33 @@
 """The frontier of lossy verification: against the optimum, the program over trees, and every lossy verifier."""
 
+import json
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.lp_analysis import direct_bound, frontier, optimum
+from draftproof.lp_analysis import (
+    FrontierInterrupted,
+    check_frontier,
+    direct_bound,
+    frontier,
+    frontier_certificate,
+    optimum,
+)
 from draftproof.lp_analysis.frontier_points import bias_bound, shortfall
 from draftproof.lp_analysis.nodes import efficiency
 from draftproof.lp_analysis.orders import mixed_law
 from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.lp_analysis.solvers.biased import BiasedColumns
 from draftproof.simulator import check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed, Stratified, TopK, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.families import FAMILIES
-from tests.lp_analysis.test_certificates import pair
-from tests.quick import by_turns
+from tests.lp_analysis.test_certificates import changed, numbers, pair
+from tests.quick import by_turns, quick
 
 #: Gap that is asked of both programs. HiGHS works at 1e-10, and both sides are exact.
 GAP = 1e-6
@@ -131,6 +141,100 @@ def test_what_is_no_bias_or_too_large_is_refused():
             frontier(*pair(instance), Delayed(1, 0, 1), [wrong])
     with pytest.raises(InvalidInput, match="drafts nothing"):
         frontier(*pair(instance), Delayed(1, 0, 0), [0])
-    deep = Delayed(1, 0, 11)
+    deep = Delayed(2, 0, 11)
     with pytest.raises(TooLarge, match="paths are more than"):
         frontier(*pair(FAMILIES["perturbed"].instance(2, 11, np.random.default_rng(0), denominator=64)), deep, [0])
+    with pytest.raises(InvalidInput, match="seconds need a clock"):
+        frontier(*pair(instance), Delayed(1, 0, 1), [0], seconds=1)
+
+
+@pytest.mark.parametrize("depth", quick([5, 6], [5]))
+def test_deep_trees_of_one_path_have_a_frontier(depth):
+    scheme = Delayed(1, 0, depth)
+    instance = FAMILIES["perturbed"].instance(4, depth, np.random.default_rng(1), denominator=64)
+    points = frontier(*pair(instance), scheme, [0, "0.02"], gap=GAP)
+    assert all(point.upper - point.lower <= GAP for point in points)
+    best = optimum(*pair(instance), scheme)
+    assert points[0].lower <= best.upper
+    assert best.lower <= points[0].upper
+    assert points[0].upper < points[1].lower
+
+
+def given_of_two_branches():
+    scheme = Delayed(2, 0, 3)
+    return *pair(FAMILIES["perturbed"].instance(4, 3, np.random.default_rng(0), denominator=64)), scheme, [0, "0.05"]
+
+
+def test_an_interrupt_keeps_the_point_with_the_gap_that_it_had():
+    calls = []
+
+    def stopped():
+        calls.append(None)
+        if len(calls) == 3:  # the first call is at the start, one follows after each round
+            raise KeyboardInterrupt
+        return 0.0
+
+    with pytest.raises(FrontierInterrupted) as caught:
+        frontier(*given_of_two_branches(), gap=1e-9, clock=stopped, seconds=9)
+    (found,) = caught.value.points
+    best = frontier(*given_of_two_branches(), gap=GAP)[0]
+    assert (found.lower <= best.upper, best.lower <= found.upper) == (True, True)
+    assert found.upper - found.lower > GAP
+
+
+def test_an_interrupt_before_a_point_has_bounds_keeps_those_before(monkeypatch):
+    seen = []
+    solved = BiasedColumns.point
+
+    def point(self):
+        if seen:
+            raise KeyboardInterrupt
+        return solved(self)
+
+    monkeypatch.setattr(BiasedColumns, "point", point)
+    with pytest.raises(FrontierInterrupted) as caught:
+        frontier(*given_of_two_branches(), gap=GAP, report=seen.append)
+    assert caught.value.points == seen
+    seen.append(None)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        frontier(*given_of_two_branches(), gap=GAP)
+    assert caught.type is KeyboardInterrupt
+
+
+def test_a_limit_of_time_leaves_wider_bounds():
+    given = given_of_two_branches()
+    seconds = iter(range(1000))
+    points = frontier(*given, gap=GAP, seconds=1, clock=lambda: float(next(seconds)))
+    for found, best in zip(points, frontier(*given, gap=GAP), strict=True):
+        assert found.lower <= best.upper
+        assert best.lower <= found.upper
+    assert points[0].upper - points[0].lower > GAP
+
+
+@pytest.mark.parametrize("shape", [0, 3, 4, 6, 7, 8])
+def test_certificates_of_points_are_accepted_and_any_changed_number_proves_the_same_or_is_refused(shape):
+    V, scheme = SHAPES[shape]
+    instance = instance_of(V, scheme, 1)
+    points = traced(V, scheme, 1, ["0", "0.05"])
+    fields = frontier_certificate(*pair(instance), scheme, points)
+    proved = [(point.bias, point.lower, point.upper) for point in points]
+    assert check_frontier(json.loads(json.dumps(fields)), instance) == proved
+    same = 0
+    places = list(numbers(fields))
+    for path in places:
+        with suppress(InvalidInput):
+            found = check_frontier(changed(fields, path, Fraction(1, 977)), instance)
+            if path[-1] == "bias":  # a price of 0 proves the same at a larger bias
+                assert [bounds for _, *bounds in found] == [bounds for _, *bounds in proved]
+            else:
+                assert found == proved
+                assert path[2] in ("shortfalls", "plan", "K", "price")  # the last at no bias
+            same += 1
+    assert same < len(places) / 2
+    for key in ("lower", "upper"):
+        with pytest.raises(InvalidInput, match=f"{key}: the certificate states"):
+            check_frontier({**fields, "points": [{**fields["points"][1], key: "2"}]})
+    with pytest.raises(InvalidInput, match=r"bias: the certificate states 0, its verifier has"):
+        check_frontier({**fields, "points": [{**fields["points"][1], "bias": "0"}]})
+    with pytest.raises(InvalidInput, match="digest of this instance"):
+        check_frontier(fields, instance_of(V, scheme, 3))

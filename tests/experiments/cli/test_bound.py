@@ -10,6 +10,7 @@ import pytest
 
 from draftproof.experiments.cli import bound as bounds
 from draftproof.experiments.grid.store import stored_rows
+from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
@@ -287,3 +288,23 @@ def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monke
 
 def _deepest(row):
     return dict.fromkeys(("0,0", "0,1", "1,0", "1,1"), row)
+
+
+def test_ctrl_c_prints_the_bounds_at_hand(draftproof, monkeypatch):
+    def interrupted(*given, report, **settings):
+        def stop(*found):
+            report(*found)
+            calls.append(found)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+
+        return optimum(*given, report=stop, **settings)
+
+    calls = []
+    monkeypatch.setattr("draftproof.experiments.grid.bounds.optimum", interrupted)
+    ran = draftproof("bound", "--family", "perturbed:s=1", "--K", 2, "--L2", 3, "--certificate", "c.json")
+    assert ran.code == 130
+    assert "interrupted at root 1 of 1" in ran.err
+    assert "attained" in ran.out
+    assert len(calls) == 3
+    assert draftproof("bound", "--verify", "c.json").code == 0
