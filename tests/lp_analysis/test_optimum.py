@@ -214,8 +214,10 @@ def test_bad_input_is_named():
         (18, Delayed(1, 2, 1), None),
         (18, Delayed(1, 3, 0), None),
         (2, Delayed(3, 9, 1), r"V\^L1 = 2\^9 trunks are more than 300"),
-        (2, Delayed(1, 15, 0), r"V\^L = 2\^15 paths are more than 20,000"),
-        (10, Delayed(1, 0, 400), r"V\^L = 10\^400 paths are more than 20,000"),
+        (2, Delayed(2, 0, 15), r"V\^L = 2\^15 paths are more than 20,000"),
+        (2, Delayed(1, 16, 0), None),
+        (2, Delayed(1, 17, 0), r"V\^L = 2\^17 paths are more than 70,000"),
+        (10, Delayed(1, 0, 400), r"V\^L = 10\^400 paths are more than 70,000"),
     ],
     ids=str,
 )
