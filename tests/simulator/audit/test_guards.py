@@ -21,6 +21,9 @@ def pick(weights):
             return token
     return token
 
+def added(number, guard):
+    return number + guard
+
 def verify(tokens, q, p, floor=1e-9):
     RARE
     for i, token in enumerate(tokens):
@@ -43,9 +46,10 @@ def _record(tmp_path, ratio, correction=RESIDUAL, rare="pass", **options):
 @pytest.mark.parametrize(
     ("ratio", "place"),
     [
-        ("p[i][token] / (q[i][token] + 1e-9)", "1e-09 at theirs.py:17"),
+        ("p[i][token] / (q[i][token] + 1e-9)", "1e-09 at theirs.py:20"),
         ("p[i][token] / (q[i][token] + EPSILON)", "1e-09, the global EPSILON"),
         ("p[i][token] / (q[i][token] + floor)", "1e-09, default 0 of verify"),
+        ("p[i][token] / added(q[i][token], 1e-9)", "1e-09 at theirs.py:20"),
     ],
 )
 def test_a_guard_has_a_verdict_of_its_own_with_its_bias(tmp_path, ratio, place):
@@ -71,6 +75,16 @@ def test_a_guard_hides_no_correction_from_p(tmp_path):
         ("p[i][token] / (q[i][token] + 1e-3)", "pass"),
         ("1e-4 + p[i][token] / q[i][token]", "pass"),
         ("p[i][token] / q[i][token]", "if random.random() < 1e-7: return [0]"),
+        ("p[i][token] / q[i][token]", "if 1e-7 > random.random(): return [0]"),
+        ("p[i][token] / q[i][token]", "if random.random() < EPSILON: return [0]"),
+        ("p[i][token] / q[i][token]", "if random.random() < floor: return [0]"),
+        ("p[i][token] / q[i][token]", "if EPSILON > random.random(): return [0]"),
+        ("p[i][token] / q[i][token]", "rate = 1e-7; rate = rate\n    if random.random() < rate: return [0]"),
+        ("p[i][token] / q[i][token]", "if random.random() + 1e-7 > 1: return [0]"),
+        ("p[i][token] / q[i][token]", "if random.random() > 1 - EPSILON: return [0]"),
+        ("p[i][token] / q[i][token]", "if random.random() < 2 * EPSILON: return [0]"),
+        ("p[i][token] / q[i][token]", "if random.choices([1, 0], [1e-7, 1])[0]: return [0]"),
+        ("p[i][token] / q[i][token]", "if (lambda rate: random.random() < rate)(1e-7): return [0]"),
         ("p[i][token] / (q[i][token] + 1e-9) * 0.999", "pass"),
     ],
 )
