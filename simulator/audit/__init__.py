@@ -4,7 +4,7 @@
 target's law; `diagnose` names the bug.
 """
 
-from draftproof.simulator.audit.assertion import assert_function_lossless, assert_lossless, make_audit
+from draftproof.simulator.audit.assertion import assert_function_lossless, assert_lossless, lossless, make_audit
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
@@ -41,6 +41,7 @@ __all__ = [
     "diagnose_corners",
     "interface_named",
     "kind_named",
+    "lossless",
     "make_audit",
     "only_rounding",
 ]

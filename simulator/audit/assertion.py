@@ -21,6 +21,8 @@ from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
 from draftproof.simulator.verdicts.standard import judge_of, standard_check
 
+#: The attribute of a verifier that `lossless` decorated: its options.
+DECORATED = "_draftproof_lossless"
 #: A message names at most this many places where one random number decides twice.
 REUSE_SHOWN = 5
 
@@ -157,3 +159,16 @@ def assert_lossless(
         wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme, or no instance"
         raise InvalidInput(f"{verifier.card.name} is a verifier: {wrong}")
     assert_verifier_lossless(verifier, target, draft, scheme, arithmetic or "rational", engine)
+
+
+def lossless(**options: Any) -> Callable[[Any], Any]:
+    """A decorator that makes a verifier a test of the pytest plugin and leaves it otherwise as it is.
+
+    options: as for `assert_lossless`. The verifier: a function, or an object that can be called and has attributes.
+    """
+
+    def decorated(verifier: Any) -> Any:
+        setattr(verifier, DECORATED, options)
+        return verifier
+
+    return decorated

@@ -1,18 +1,33 @@
-"""A pytest marker for verifiers: the test returns a function, and the marker says how it is called.
+"""The pytest plugin for verifiers; it is installed with draftproof, and `conftest.py` needs no line for it.
 
-In `conftest.py`: `pytest_plugins = ["draftproof.simulator.audit.pytest_plugin"]`. Then
+A marked test returns a function, and the marker says how it is called:
 
     @pytest.mark.lossless(interface="chain")
     def test_my_verifier():
         return my_function
 
-fails, with the deviation and a hypothesis about the bug, unless the function is lossless. The arguments are those of
-`draftproof.simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
+A verifier decorated with `draftproof.simulator.audit.lossless(interface="chain")` is a test wherever a test file has
+its name. The arguments are those of `draftproof.simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
+
+A test fails, with the first imbalance and a hypothesis about the bug, where the function is refuted, and where it
+keeps state. Where it cannot be judged exactly, the test is skipped with the reason, or fails with `--lossless-strict`.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from draftproof.simulator.audit.assertion import assert_lossless
+import pytest
+
+from draftproof.simulator.audit.assertion import DECORATED, assert_lossless
+from draftproof.simulator.errors import InvalidVerifier, NoFunction, TooLarge
+
+_STRICT = "--lossless-strict"
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the option that makes refusals fail."""
+    group = parser.getgroup("draftproof")
+    group.addoption(_STRICT, action="store_true", help="fail where a function cannot be judged, in place of a skip")
 
 
 def pytest_configure(config: Any) -> None:
@@ -29,6 +44,52 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     function = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
     if not callable(function):
         raise TypeError(f"{pyfuncitem.name} is marked lossless and returned {function!r}; return the function to audit")
-    __tracebackhide__ = True
-    assert_lossless(function, *marker.args, **marker.kwargs)
+    _judge(pyfuncitem.config, function, marker.args, marker.kwargs)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
+    """A test of a decorated verifier; None for everything else."""
+    options = _decorated(obj)
+    if options is None:
+        return None
+    item = _Verifier.from_parent(collector, name=name)
+    item.verifier, item.options = obj, options
+    item.add_marker("lossless")
+    return item
+
+
+class _Verifier(pytest.Item):
+    verifier: Callable[..., Any]
+    options: Mapping[str, Any]
+
+    def runtest(self) -> None:
+        _judge(self.config, self.verifier, (), self.options)
+
+    def reportinfo(self) -> tuple[Any, None, str]:
+        return self.path, None, self.name
+
+
+def _decorated(value: Any) -> Mapping[str, Any] | None:
+    """The options of a decorated verifier; an object that makes up every attribute, such as a mock, is none."""
+    try:
+        options = vars(value).get(DECORATED)
+    except TypeError:
+        return None
+    return options if isinstance(options, dict) else None
+
+
+def _judge(config: Any, function: Callable[..., Any], arguments: Any, options: Mapping[str, Any]) -> None:
+    __tracebackhide__ = True
+    try:
+        assert_lossless(function, *arguments, **options)
+    except NoFunction as error:
+        pytest.fail(str(error), pytrace=False)
+    except (InvalidVerifier, TooLarge) as error:
+        refusal = f"not judged: {error}"
+        if config.getoption(_STRICT):
+            pytest.fail(refusal, pytrace=False)
+        pytest.skip(refusal)
+    except AssertionError as error:
+        pytest.fail(str(error), pytrace=False)

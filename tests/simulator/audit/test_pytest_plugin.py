@@ -2,11 +2,16 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
 
 SUITE = """
 import random
 
 import pytest
+
+from draftproof.simulator.audit import lossless
 
 
 def corrected(tokens, q, p, weights_of):
@@ -39,6 +44,33 @@ def test_wrong():
     return wrong
 
 
+def refused(tokens, q, p):
+    return len(tokens), int(hash(random.random())) % 2
+
+
+def counting(tokens, q, p, calls=[]):
+    calls.append(0)
+    return corrected(tokens, q, p, lambda p, q: p if len(calls) > 1 else q)
+
+
+@pytest.mark.lossless(interface="chain")
+def test_refused():
+    return refused
+
+
+@pytest.mark.lossless(interface="chain")
+def test_state():
+    return counting
+
+
+decorated = lossless(interface="chain")(lambda tokens, q, p: right(tokens, q, p))
+
+
+@lossless(interface="chain")
+def decorated_wrong(tokens, q, p):
+    return wrong(tokens, q, p)
+
+
 @pytest.mark.lossless(interface="chain")
 def test_nothing():
     pass
@@ -49,19 +81,40 @@ def test_without_the_marker():
 """
 
 
+#: The name of the entry point: where draftproof is installed, pytest loads it without this option.
+PLUGIN = "draftproof.simulator.audit.pytest_plugin"
+
+
 def run(folder, *arguments):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "-W", "error", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_marked_tests_are_audited(tmp_path):
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["draftproof.simulator.audit.pytest_plugin"]\n')
+def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     (tmp_path / "test_theirs.py").write_text(SUITE)
-    done = run(tmp_path, "-rA")
-    assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
-    assert "PASSED test_theirs.py::test_right" in done.stdout
+    done = run(tmp_path, "-p", PLUGIN, "-rA", "--junitxml", "done.xml")
+    assert "4 failed, 3 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    for line in ("PASSED test_theirs.py::test_right", "PASSED test_theirs.py::decorated\n"):
+        assert line in done.stdout
+    for line in ("FAILED test_theirs.py::decorated_wrong - ", "FAILED test_theirs.py::test_state - "):
+        assert line in done.stdout
     assert "wrong is not lossless on delayed(K=1, L1=0, L2=2)" in done.stdout
     assert "hypothesis: the correction after a rejection is drawn from p" in done.stdout
     assert "test_nothing is marked lossless and returned None" in done.stdout
-    marked = run(tmp_path, "-m", "lossless", "--collect-only", "-q")
-    assert "3/4 tests collected" in marked.stdout
+    assert "assertion.py" not in done.stdout  # a failure is the message, without the lines of this project
+    cases = {case.get("name"): case for case in ElementTree.parse(tmp_path / "done.xml").iter("testcase")}
+    assert "the hash" in cases["test_refused"].find("skipped").get("message")
+    assert "is not lossless" in cases["test_wrong"].find("failure").get("message")
+    strict = run(tmp_path, "-p", PLUGIN, "--lossless-strict", "-k", "refused")
+    assert "1 failed" in strict.stdout
+    assert "not judged: " in strict.stdout
+    marked = run(tmp_path, "-p", PLUGIN, "-m", "lossless", "--collect-only", "-q")
+    assert "7/8 tests collected" in marked.stdout
+
+
+def test_the_entry_point_is_named_as_its_module_which_an_old_conftest_may_name_too(tmp_path):
+    settings = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    assert settings["project"]["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}
+    (tmp_path / "conftest.py").write_text(f'pytest_plugins = ["{PLUGIN}"]\n')
+    (tmp_path / "test_theirs.py").write_text(SUITE)
+    assert "1 passed" in run(tmp_path, "-p", PLUGIN, "-k", "test_right").stdout

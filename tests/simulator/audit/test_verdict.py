@@ -77,3 +77,27 @@ def test_a_record_is_lossless_only_once_it_is_concluded(planted):
     judge(found, [case for case, _ in survey(found)])
     assert not found.verdict.lossless
     assert conclude(found).lossless
+
+
+@pytest.mark.parametrize(("interface", "trees"), [("step", 1), ("chain", 3)])
+def test_no_draft_tree_is_checked_for_state_more_often_than_there_are_trees(monkeypatch, interface, trees):
+    asked = []
+    monkeypatch.setattr("draftproof.simulator.audit.judge.assert_function", lambda *given: asked.append(given[5]))
+    audit = make_audit(lambda *rows: [0], interface)
+    case = default_cases(audit.audited.interface, None, ["context"])[0]
+    audit.check_state(case.instance, case.scheme)
+    assert asked == [trees]
+    assert (audit.trees(case.instance, case.scheme) == 1) is (trees == 1)
+
+
+def test_state_shows_on_the_only_tree():
+    calls = []
+
+    def verify(p, q):
+        calls.append(0)
+        return [len(calls) // 8 % 2]
+
+    audit = make_audit(verify, "step")
+    case = default_cases(audit.audited.interface, None, ["context"])[0]
+    with pytest.raises(InvalidVerifier):
+        audit.check_state(case.instance, case.scheme)
