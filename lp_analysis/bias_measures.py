@@ -10,12 +10,9 @@ from math import log
 from typing import Any
 
 from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, prefix_masses
-from draftproof.lp_analysis.reference.direct import direct_bound
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.exact import ProcessLike
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.vectors import positive_part
 
 Measured = Fraction | float
@@ -92,17 +89,6 @@ def measure(name: str, law: BlockLaw, target: Sequence[Any]) -> Measured:
     if name not in MEASURES:
         raise InvalidInput(f"measure {name!r} is not known; known: {', '.join(MEASURES)}, first:N")
     return MEASURES[name](law, target)
-
-
-def measured_bound(
-    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, name: str, budget: Sequence[Any]
-) -> list[float]:
-    """The most tokens a block of any verifier whose measure `name` is at most each budget, in float64.
-
-    One variable for each pair of a tree and its node (`direct_bound`), so for small instances; needs cvxpy. Raises
-    `InvalidInput`, `TooLarge`.
-    """
-    return [direct_bound(target, draft, scheme, float(value), name) for value in budget]
 
 
 def _python(value: Any) -> Measured:

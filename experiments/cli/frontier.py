@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from draftproof.experiments.cli.bound import certificate_names
+from draftproof.experiments.cli.frontier_measures import check_measure, show_measured
 from draftproof.experiments.grid.bounds import bound_roots
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
@@ -248,6 +249,9 @@ def frontier(
     plot_file: Annotated[
         str | None, typer.Option("--plot", help="PNG: the curve and the verifiers.", rich_help_panel="Output")
     ] = None,
+    measure: Annotated[
+        str, typer.Option(help="Of bias: block, first:N, token, per_token or entropy_per_token; float64 but block.")
+    ] = "block",
     verify: Annotated[
         str | None, typer.Option(help="Check this certificate, without a solver, and compute nothing else.")
     ] = None,
@@ -263,6 +267,7 @@ def frontier(
         if not others or shape != opt.Shape():
             raise InvalidInput("--verify checks one file; it takes only --instance and --json")
         return verified(verify, given.instance, json_target)
+    check_measure(measure, certificate, plot_file, seconds)
     limits = Limits(gap, seconds)
     biases = sorted({Fraction(0), *map(_number, bias.split(","))})
     named = chosen_verifiers(chosen) if chosen else []
@@ -273,6 +278,8 @@ def frontier(
             f"a certificate holds its scheme, and {scheme} is defined elsewhere; leave out --certificate"
         )
     roots = [replace(root, above=None) for root in bound_roots(problem, scheme)]
+    if measure != "block":
+        return show_measured(measure, roots, scheme, biases, named, f"{problem}, {scheme}", json_target)
     names = certificate_names(certificate, roots) if certificate else []
     check_files(given.inputs, {**outputs, **{f"--certificate, file {i + 1}": name for i, name in enumerate(names[1:])}})
     found, interrupted = curve(roots, scheme, biases, limits)

@@ -37,8 +37,10 @@ VERIFIERS = (
     "budgeted:eps=1/20",
     "budgeted:eps=1/5",
 )
-#: Texts that the monitor watches, tokens of each, and the probability of a false alarm.
-WATCHED, LENGTH, LEVEL = 8, 250, 1e-3
+#: Tokens of each text that the monitor watches, and the probability of a false alarm.
+LENGTH, LEVEL = 250, 1e-3
+#: Of these texts; those of one block have others.
+SEED = 7
 
 
 def tables_of(pair: Any, which: str, root: Sequence[int], depth: int, V: int) -> TableProcess:
@@ -69,7 +71,7 @@ def written(pair: Any, spec: str, scheme: Delayed, root: Sequence[int], runs: in
     return list(first.values())
 
 
-def alarm(pair: Any, spec: str, scheme: Delayed, root: Sequence[int], seed: int) -> tuple[bool, float]:
+def alarm(pair: Any, spec: str, scheme: Delayed, root: Sequence[int], texts: int) -> tuple[bool, float]:
     """Whether the monitor refutes what is written, and the logarithm to base 10 of its e-process a thousand tokens."""
     import torch
 
@@ -77,8 +79,8 @@ def alarm(pair: Any, spec: str, scheme: Delayed, root: Sequence[int], seed: int)
     from draftproof.experiments.models.loop.sequential import Monitor
 
     monitor = Monitor(LEVEL)
-    ours = generate_with(spec, scheme, seed=seed, lossy=True, monitor=monitor)
-    prompts = torch.tensor([list(root)] * WATCHED)
+    ours = generate_with(spec, scheme, seed=SEED, lossy=True, monitor=monitor)
+    prompts = torch.tensor([list(root)] * texts)
     pair.target.generate(
         prompts, assistant_model=pair.draft, custom_generate=ours, do_sample=True, max_new_tokens=LENGTH,
         attention_mask=torch.ones_like(prompts),
@@ -117,6 +119,7 @@ def main(
     depth: Annotated[int, typer.Option("--L2", min=1, help="Drafted tokens of the path.")] = 3,
     roots: Annotated[int, typer.Option(min=1, help="Roots, of six random tokens.")] = 4,
     runs: Annotated[int, typer.Option(min=2, help="Blocks written from each root.")] = 2000,
+    watched: Annotated[int, typer.Option(min=1, help="Texts that the monitor watches.")] = 8,
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
     markdown: Annotated[str | None, typer.Option("--markdown", help="Markdown table.")] = None,
 ) -> int:
@@ -131,7 +134,7 @@ def main(
     with bar("verifiers", len(VERIFIERS)) as tick:
         for spec in VERIFIERS:
             row = measured(models, spec, scheme, starts, runs)
-            row["alarm"], row["rate"] = alarm(models, spec, scheme, starts[0], 7)
+            row["alarm"], row["rate"] = alarm(models, spec, scheme, starts[0], watched)
             rows.append(row)
             tick(1)
     lines = list(lines_of(table(rows)))

@@ -55,6 +55,17 @@ def direct_bound(
     return solve_direct(tables, trees, bias, measure)
 
 
+def measured_bound(
+    target: ProcessLike, draft: ProcessLike, scheme: DraftScheme, name: str, budget: Sequence[Any]
+) -> list[float]:
+    """The most tokens a block of any verifier whose measure `name` is at most each budget, in float64.
+
+    One variable for each pair of a tree and its node (`direct_bound`), so for small instances; needs cvxpy. Raises
+    `InvalidInput`, `TooLarge`.
+    """
+    return [direct_bound(target, draft, scheme, float(value), name) for value in budget]
+
+
 def solve_direct(
     target_tables: Sequence[Any], trees: Trees, bias: float | None = None, measure: str = "block"
 ) -> float:
@@ -63,6 +74,8 @@ def solve_direct(
     trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. Raises `InvalidInput`, `TooLarge`.
     """
     cp = modelling()
+    if measure == "entropy_per_token" and bias == 0:  # a cone without interior, and the same as no bias at all
+        bias = None
     if _variables(trees) > MOST_VARIABLES:
         raise TooLarge(f"{_variables(trees):,} variables; the direct program is for at most {MOST_VARIABLES:,}")
     _validate(trees)
@@ -138,11 +151,10 @@ def _measured(
             total = np.kron(np.eye(V**depth), np.ones(V)) @ missing
             rules += [below + missing >= share @ here, total <= bias * here]
         return rules
-    if head not in ("block", "first", "per_token"):
-        raise InvalidInput(
-            f"measure {measure!r} is not known; known: block, token, per_token, entropy_per_token, first:N"
-        )
-    depth = min(int(measure.partition(":")[2]), L) if head == "first" else L
+    number = measure.partition(":")[2] if head == "first" else str(L)
+    if head not in ("block", "first", "per_token") or not number.isdecimal() or int(number) == 0:
+        raise InvalidInput(f"measure {measure!r} is not known; known: {', '.join(KNOWN)}, first:N")
+    depth = min(int(number), L)
     missing = cp.Variable(V**depth, nonneg=True)
     most = bias * tokens if head == "per_token" else bias
     return [sums[depth] @ output + missing >= sums[depth] @ wanted, cp.sum(missing) <= most]
