@@ -93,9 +93,18 @@ class Uses:
         if isinstance(other, ast.Constant):
             return self._is_guard(parent)
         above = self.parents.get(parent)
-        if isinstance(above, ast.Compare):
-            return not all(isinstance(x, ast.Constant) for x in (above.left, *above.comparators) if x is not parent)
-        return True
+        if isinstance(above, (ast.Assign, ast.AnnAssign)):  # the sum, by its name
+            targets = above.targets if isinstance(above, ast.Assign) else [above.target]
+            sums = [node for target in targets for node in self._read(getattr(target, "id", ""))]
+            return not any(map(self._meets_constants, sums))
+        return not self._meets_constants(parent)
+
+    def _meets_constants(self, node: ast.AST) -> bool:
+        """Whether a number is compared with constants only: `u + 1e-7 > 1` is a rare event."""
+        above = self.parents.get(node)
+        if not isinstance(above, ast.Compare):
+            return False
+        return all(isinstance(item, ast.Constant) for item in (above.left, *above.comparators) if item is not node)
 
     def _is_argument(self, node: ast.AST, call: ast.Call) -> bool:
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))

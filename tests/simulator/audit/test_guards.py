@@ -82,6 +82,7 @@ def test_a_guard_hides_no_correction_from_p(tmp_path):
         ("p[i][token] / q[i][token]", "rate = 1e-7; rate = rate\n    if random.random() < rate: return [0]"),
         ("p[i][token] / q[i][token]", "if random.random() + 1e-7 > 1: return [0]"),
         ("p[i][token] / q[i][token]", "if random.random() > 1 - EPSILON: return [0]"),
+        ("p[i][token] / q[i][token]", "u = random.random() + 1e-7\n    if u > 1: return [0]"),
         ("p[i][token] / q[i][token]", "if random.random() < 2 * EPSILON: return [0]"),
         ("p[i][token] / q[i][token]", "if random.choices([1, 0], [1e-7, 1])[0]: return [0]"),
         ("p[i][token] / q[i][token]", "if (lambda rate: random.random() < rate)(1e-7): return [0]"),
