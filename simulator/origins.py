@@ -128,7 +128,7 @@ def is_library(thing: Any) -> bool:
     made_there = file is not None and file.startswith(HOME) and getattr(home, kind.__qualname__, None) is kind
     if not made_there or set(_ASKED) & set(held):
         return False
-    methods = [vars(item)[name] for item in kind.__mro__ for name in _ASKED if name in vars(item)]
+    methods = [item.__dict__[name] for item in kind.__mro__ for name in _ASKED if name in item.__dict__]
     return all(map(_is_library_part, (*held.values(), *methods))) and _is_library_module(home)
 
 

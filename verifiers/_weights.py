@@ -49,6 +49,8 @@ def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
 def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:
     """`child_weight` for every token of many nodes: weight `(n.., 1)`, result `(n.., V)`."""
     weighted, nothing = weight * p, q <= 0
+    if not nothing.any():
+        return minimum(weighted, q) / q
     return (minimum(weighted, q) + nothing * (weighted > 0)) / (q + nothing)
 
 

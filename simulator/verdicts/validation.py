@@ -8,7 +8,7 @@ from typing import Any
 from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Card, Verifier
+from draftproof.simulator.protocol import Card
 
 
 def check_verifier(verifier: Any) -> None:
@@ -23,7 +23,7 @@ def check_verifier(verifier: Any) -> None:
             else f"{verifier.__name__} is a class without `verify(root, coin)`, and no verifier"
         )
     label = getattr(verifier, "__name__", type(verifier).__name__)
-    if not isinstance(verifier, Verifier) or not callable(verifier.verify):
+    if not (hasattr(verifier, "card") and callable(getattr(verifier, "verify", None))):
         if callable(verifier):
             raise InvalidInput(
                 f"{label} is a function; a verifier is an object with `card` and `verify(root, coin)`. "
