@@ -71,6 +71,9 @@ Tolerance = Annotated[
         rich_help_panel="How to compute",
     ),
 ]
+Shrink = Annotated[
+    bool, typer.Option(help="Search for the smallest witness of a refutation.", rich_help_panel="How to compute")
+]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
@@ -94,6 +97,7 @@ def audit(
     strict: Strict = False,
     tolerance: Tolerance = 1e-6,
     max_runs: opt.MaxRuns = 2_000_000,
+    shrink: Shrink = True,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
@@ -108,5 +112,6 @@ def audit(
     chain = Sampling.parse(processing or "", "--processing")
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
-    report = run_audit(Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance))
+    request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)
+    report = run_audit(request, shrink)
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -71,10 +71,11 @@ CONTROLS = {
 }
 
 
-def run_audit(request: Request) -> Report:
+def run_audit(request: Request, shrink: bool = True) -> Report:
     """Announce the size of the audit and judge all instances, with a bar; Ctrl-C leaves the report incomplete.
 
-    After a refutation find the smallest witness and hypotheses about the bug. Raises as `survey` and `conclude` do.
+    After a refutation find the smallest witness, or without `shrink` keep the refuted instance, and hypotheses about
+    the bug. Raises as `survey` and `conclude` do.
     """
     report = Report(request)
     surveyed = survey(report, clock=time.perf_counter)  # the function may run in another process
@@ -94,7 +95,7 @@ def run_audit(request: Request) -> Report:
             explain(report)  # whether rounding explains the deviations found so far; `conclude` has not run
     refuted = report.verdict.refuted
     if refuted is not None and report.rounding is None and report.complete:
-        report.witness = find_witness(report)
+        report.witness = find_witness(report) if shrink else unshrunk_witness(refuted)
         with quiet():
             report.hypotheses = diagnose(_evidence(report, refuted))
     report.hypotheses += diagnose_corners(report.corners)
@@ -168,6 +169,11 @@ def _comparison(audit: Audit, case: Case) -> Comparison | None:
 
 def _known_bugs() -> list[Suspect]:
     return [Suspect(bug, text, verifiers.make(control)) for control, (bug, text) in CONTROLS.items()]
+
+
+def unshrunk_witness(finding: Finding) -> Witness | None:
+    """The refuted instance as it is; None where only the requests of a batch depend on each other."""
+    return None if finding.check.lossless else Witness.of(finding.instance, finding.check, shrunk=False)
 
 
 def find_witness(report: Report) -> Witness | None:
