@@ -74,7 +74,7 @@ def test_the_grids_are_six_kinds_at_four_temperatures_and_all_shapes_as_far_as_e
 def test_tables_are_those_of_the_rows_and_of_the_report(matched_study, draftproof):
     code, out = matched_study("--store", "m.db", "--markdown", "m.md", "--json", "m.json")
     assert code == 0
-    assert "96 rows: about" in out.err  # four worlds, four schemes, five verifiers and a bound
+    assert "96 rows: under a second" in out.err  # four worlds, four schemes, five verifiers and a bound
     summary, text = json.loads(Path("m.json").read_text()), Path("m.md").read_text()
     assert text in out.out
     assert summary["matched"] == draftproof("report", "m.db", "--json", "-").json["matched"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,8 @@ def test_the_page_of_the_studies_names_what_there_is():
     text = page.read_text(encoding="utf-8")
     assert all((page.parent / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text))
     modules = re.findall(r"\$ python -m (draftproof\.experiments\.studies\.\w+)", text)
-    assert set(modules) == {share_of_optimum.__name__}
+    assert share_of_optimum.__name__ in modules
+    assert all(find_spec(module) for module in modules)
     assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
     quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]
     assert [cell.strip() for cell in quantiles[0].strip("|").split("|")] == ["verifier", "mean", *share_views.QUANTILES]
