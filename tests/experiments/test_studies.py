@@ -80,7 +80,8 @@ def test_the_page_of_the_studies_names_what_there_is():
     assert all(find_spec(module) for module in modules)
     assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
     quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]
-    assert [cell.strip() for cell in quantiles[0].strip("|").split("|")] == ["verifier", "mean", *share_views.QUANTILES]
+    headings = [[cell.strip() for cell in line.strip("|").split("|")] for line in quantiles]
+    assert ["verifier", "mean", *share_views.QUANTILES] in headings
 
 
 def test_markdown_holds_the_means_by_branches_and_by_shape_and_what_is_lost_by_depth():
