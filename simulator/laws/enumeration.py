@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Coroutine
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -116,12 +117,13 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
 
     rows = user_rows()
     generators = _generators if user_defined else tuple
+    unsupported = raising_unsupported_operations if exact else nullcontext
 
     def run(coin: Coin) -> Verdict:
         node = NodeView(root, rows, user_law) if user_defined else root
         before = generators()
         try:
-            with raising_unsupported_operations():
+            with unsupported():
                 verdict = verifier.verify(node, PlainCoin(UserCoin(coin) if exact else coin))
         except DraftproofError:
             raise
