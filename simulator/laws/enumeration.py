@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Container, Coroutine
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -112,25 +113,18 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
     A user-defined verifier gets new nodes and copied rows for every run, in an exact run with `Exact` numbers.
     library: the result of `is_library` for the verifier, where that is known.
     """
-    user_defined = not (is_library(verifier) if library is None else library)
-    exact = user_defined and arithmetic_of(root.target).exact
-
-    rows = user_rows()
-    generators = _generators if user_defined else tuple
-    unsupported = raising_unsupported_operations if exact else nullcontext
+    if is_library(verifier) if library is None else library:
+        verify = partial(verifier.verify, root)
+    else:
+        verify = _user_run(verifier, root)
 
     def run(coin: Coin) -> Verdict:
-        node = NodeView(root, rows, user_law) if user_defined else root
-        before = generators()
         try:
-            with unsupported():
-                verdict = verifier.verify(node, PlainCoin(UserCoin(coin) if exact else coin))
+            verdict = verify(coin)
         except DraftproofError:
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) would end the process with a success
             raise InvalidVerifier(f"verify raised {user_lines(error)}") from error
-        if generators() != before:
-            raise NoFunction("verify drew random numbers beside its coin: the coin is the only source of randomness")
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             if isinstance(verdict, Coroutine):
                 verdict.close()  # else Python warns that it was never awaited
@@ -139,6 +133,22 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
             )
         if not all(isinstance(token, (int, np.integer)) for token in verdict.accepted):
             raise InvalidVerifier(f"accepted {short_repr(verdict.accepted)}, which is no node of the draft tree")
+        return verdict
+
+    return run
+
+
+def _user_run(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
+    """`verify` of user code on one tree; `NoFunction` where it draws random numbers of Python or numpy."""
+    exact, rows = arithmetic_of(root.target).exact, user_rows()
+    unsupported = raising_unsupported_operations if exact else nullcontext
+
+    def run(coin: Coin) -> Verdict:
+        before = _generators()
+        with unsupported():
+            verdict = verifier.verify(NodeView(root, rows, user_law), PlainCoin(UserCoin(coin) if exact else coin))
+        if _generators() != before:
+            raise NoFunction("verify drew random numbers beside its coin: the coin is the only source of randomness")
         return verdict
 
     return run
