@@ -124,6 +124,10 @@ def _point_masses(generator: np.random.Generator, n: int, size: int) -> tuple[An
     return np.eye(size)[generator.integers(size, size=n)], np.eye(size)[generator.integers(size, size=n)]
 
 
+def _marginals(generator: np.random.Generator, n: int, size: int, alpha: float) -> tuple[Any, Any]:
+    return _dirichlet_rows(generator, n, size, alpha), _dirichlet_rows(generator, 1, size, alpha).repeat(n, axis=0)
+
+
 def _equal(generator: np.random.Generator, n: int, size: int) -> tuple[Any, Any]:
     rows = _dirichlet_rows(generator, n, size, 1.0)
     return rows, rows
@@ -143,6 +147,9 @@ FAMILIES: Mapping[str, Family] = {
         Family("dirichlet", "target and draft rows independent Dirichlet(alpha)", _dirichlet, {"alpha": 1.0}),
         Family("perturbed", "Dirichlet target, draft perturbed in log space by strength s", _perturbed, {"s": 0.5}),
         Family("temperature", "one set of logits at two temperatures", _temperature, {"target": 1.0, "draft": 1.5}),
+        Family(
+            "marginals", "as dirichlet, with one draft row for each depth: q is a product", _marginals, {"alpha": 1.0}
+        ),
         Family("zeros", "corner case: random supports, many zeros", _zeros),
         Family("ties", "corner case: rows with equal entries", _ties),
         Family("point_masses", "corner case: every row is one token", _point_masses),

@@ -1,5 +1,7 @@
 """How tokens are drawn from rows: penalty, masks, temperature, top-k, top-p, min-p, typical mass, rounding to bits.
 
+A draft may then forget what it drafted (`draftproof.simulator.instances.marginals`).
+
 The order and the rules are those of the logits processors of transformers; a given probability `p` has the logit
 `log p`. Equal probabilities: top-k keeps all that equal the last one kept, min-p and the typical mass treat them alike,
 top-p keeps the larger token number first. So does transformers, whose sort is stable up to 16 tokens.
@@ -27,6 +29,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, arithmetic_of, pa
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.marginals import remembering
 from draftproof.simulator.instances.masks import LETTERS, Grammar, Masks
 from draftproof.simulator.instances.processes import (
     MarkovProcess,
@@ -43,6 +46,8 @@ from draftproof.simulator.vectors import is_tensor
 EXAMPLE = "temperature=.7,top_k=50,top_p=.9,min_p=.05,typical_p=.95,repetition_penalty=1.2,bits=4,ties=first"
 #: How masks are written; a regular expression comes last.
 MASKS = "no_repeat_ngram_size=3,eos=2,min_new_tokens=1,stop_strings=01|11,table=01-!/1-0,regex=(01|1)*"
+#: How the memory of a draft is written.
+MEMORY = "memory=0"
 #: Whose sampling it is: the target's, the draft's, or that of the `q` that verifiers are given.
 _ROLES = ("target", "draft", "told")
 #: Temperatures below it are powers in float64 even where `1/T` is whole.
@@ -59,7 +64,9 @@ class Sampling:
     this mass. repetition_penalty: divides positive logits of tokens in the text so far, multiplies negative ones.
     bits: probabilities in multiples of `2**-bits`, rounded down, the rest going to the most probable token. ties:
     whether top-p keeps the `last` or the `first` of equal tokens. The others are masks, with tokens written as letters,
-    words of `stop_strings` between `|`; see `Masks` and `Grammar`. Raises `InvalidInput` for values out of range.
+    words of `stop_strings` between `|`; see `Masks` and `Grammar`. memory: of a draft, how many of the last drafted
+    tokens a row depends on, besides the root and its depth; 0: the marginals. Raises `InvalidInput` for values out of
+    range.
     """
 
     temperature: float = 1.0
@@ -76,6 +83,7 @@ class Sampling:
     stop_strings: str = ""
     table: str | None = None
     regex: str | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         if not (isfinite(self.temperature) and self.temperature >= 0):
@@ -95,6 +103,8 @@ class Sampling:
             raise InvalidInput(f"bits {self.bits} must be 1 to 40")
         if self.ties not in ("first", "last"):
             raise InvalidInput(f"ties {self.ties!r}: choose last (as transformers) or first")
+        if self.memory is not None and self.memory < 0:
+            raise InvalidInput(f"memory {self.memory} must be at least 0 tokens; leave it out to keep all")
         self._check_masks()
 
     def _check_masks(self) -> None:
@@ -126,12 +136,12 @@ class Sampling:
                 raise InvalidInput(f"{flag} {text!r} has {name} twice; leave one of them out")
             if name not in _KINDS:
                 close = get_close_matches(name, _KINDS, n=1)
-                known = f"write {EXAMPLE}, or masks as {MASKS}, each at most once"
+                known = f"write {EXAMPLE}, of drafts {MEMORY}, or masks as {MASKS}, each at most once"
                 raise InvalidInput(f"{flag} {part.strip()!r}: {f'did you mean {close[0]}=..?' if close else known}")
             try:
                 given[name] = _KINDS[name](value)
             except (ValueError, OverflowError, InvalidInput):
-                example = re.search(rf"\b{name}=[^,]+", f"{EXAMPLE},{MASKS}")
+                example = re.search(rf"\b{name}=[^,]+", f"{EXAMPLE},{MEMORY},{MASKS}")
                 assert example is not None
                 raise InvalidInput(
                     f"{flag} {part.strip()!r}: {value!r} is no number of that kind; "
@@ -238,6 +248,7 @@ class Sampling:
         """
         if self.is_identity:
             return rows
+        self.assert_row_wise()
         if seen is not None:
             rows = self._penalised(rows, seen)
         if self.greedy:
@@ -254,6 +265,7 @@ class Sampling:
         repetition penalty. allowed: what masks allow, booleans of shape `(.., V)`, at least one in each row. Raises
         `InvalidInput` where one of these is needed and not given.
         """
+        self.assert_row_wise()
         if self.masked and allowed is None:
             raise InvalidInput(f"masks ({self}) are not applied here, where rows are not asked for text by text")
         scores = logits.double() if dtype is None else logits.to(dtype)
@@ -287,6 +299,9 @@ class Sampling:
         """
         if self.is_identity:
             return given
+        if self.memory is not None:
+            drawn = replace(self, memory=None).process(given, text, denominator, depth, letters)
+            return self.remembered(drawn, given.depth if depth is None and isinstance(given, TableProcess) else depth)
         if self.depends_on_text:
             made = _SampledProcess(self, given, text, denominator, letters)
             return made if depth is None else tabulate(made, depth, arithmetic_of(given.row(())), made.name)
@@ -295,6 +310,24 @@ class Sampling:
         if isinstance(given, TableProcess):
             return TableProcess([self._rounded_rows(table, denominator) for table in given.tables], given.name)
         return _SampledProcess(self, given, text, denominator)
+
+    def remembered(self, drawn: TokenProcess, depth: int | None) -> TokenProcess:
+        """A draft whose rows are sampled, with the memory, as tables to this depth; see `remembering`."""
+        if self.memory is None:
+            return drawn
+        if depth is None:
+            raise InvalidInput(
+                f"memory {self.memory} sums over all paths of a draft; give a list of tables, [d] of shape (V**d, V)"
+            )
+        return remembering(drawn, self.memory, depth, getattr(drawn, "name", "draft"))
+
+    def assert_row_wise(self) -> None:
+        """Raise `InvalidInput` where a row depends on others."""
+        if self.memory is not None:
+            raise InvalidInput(
+                f"memory={self.memory} sums over all paths of a draft, and rows are computed one by one here; it is "
+                "for drafts whose tables fit; of models there is the draft parallel:order=2,depth=4"
+            )
 
     def instance(self, raw: Instance) -> Instance:
         """Both processes of an instance, sampled so."""
@@ -346,6 +379,11 @@ class Samplings(Sampling):
 
     draft: Sampling | None = None
     told: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory is not None:
+            raise InvalidInput(f"memory={self.memory} is for drafts; give it in the sampling of the draft")
 
     @classmethod
     def of_options(
@@ -421,7 +459,7 @@ class Samplings(Sampling):
         shared: dict[Any, MarkovProcess] = {}
 
         def made(sampling: Sampling, process: TokenProcess, text: Context, most: int) -> TokenProcess:
-            if not isinstance(process, MarkovProcess) or sampling.depends_on_text:
+            if not isinstance(process, MarkovProcess) or sampling.depends_on_text or sampling.memory is not None:
                 return sampling.process(process, text, denominator, most, letters)
             key = sampling, id(process.states)  # roots of one text share their tables
             if key not in shared:
@@ -567,6 +605,7 @@ _KINDS: dict[str, Any] = {
     "stop_strings": str,
     "table": str.strip,
     "regex": str,
+    "memory": int,
 }
 
 

@@ -110,6 +110,7 @@ def audit(
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     options = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
     chain = Sampling.parse(processing or "", "--processing")
+    chain.assert_row_wise()
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -34,6 +34,7 @@ from draftproof.simulator.instances.processes import (
     TableProcess,
     check_table_size,
     table_entries,
+    tabulate,
     telling,
 )
 from draftproof.simulator.instances.sampling import Sampling
@@ -126,11 +127,12 @@ def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> 
     check_size(pair.vocab_size, depth)
 
     def table(which: str, deepest: int) -> TableProcess:
-        rows = []
+        sampling, rows = warp.of(which), []
+        row_wise = replace(sampling, memory=None)
         for length in range(deepest + 1):
             contexts = np.indices((pair.vocab_size,) * length).reshape(length, pair.vocab_size**length).T
-            rows.append(continued_rows(pair, which, warp, root, contexts))
-        return TableProcess(rows, which)
+            rows.append(continued_rows(pair, which, row_wise, root, contexts))
+        return tabulate(sampling.remembered(TableProcess(rows, which), deepest), deepest, FLOAT64, which)
 
     target, draft = table("target", depth), table("draft", max(depth - 1, 0))
     return target, telling(draft, table("told", max(depth - 1, 0)) if warp.told_apart else None)

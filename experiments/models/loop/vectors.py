@@ -53,7 +53,7 @@ class RowsOf:
 
     warp: temperature and the rest, of one model. vocab_size: logits beyond it are cut off.
     kind: "numpy" (on the host) or "torch" (where the models are). role: of the model.
-    Raises `InvalidInput` for another kind.
+    Raises `InvalidInput` for another kind, and for a sampling whose rows depend on others.
     """
 
     warp: Sampling
@@ -63,6 +63,7 @@ class RowsOf:
 
     def __post_init__(self) -> None:
         check_vectors(self.kind)
+        self.warp.assert_row_wise()
 
     def rows(
         self, logits: torch.Tensor, contexts: Sequence[Sequence[Context]] = (), texts: Sequence[TextSoFar] = ()

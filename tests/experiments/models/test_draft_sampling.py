@@ -13,6 +13,7 @@ from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
@@ -58,3 +59,16 @@ def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_t
     assert not found.exact
     # four standard errors; the means of verifiers that are told the truth are further away
     assert abs(found.mean - exact) < 4 * found.error < abs(exact - other)
+
+
+def test_marginals_of_a_draft_are_sums_over_its_paths_and_only_tables_have_them(
+    random_pair: Callable[..., Pair],
+) -> None:
+    pair, warp = random_pair(vocab=3), Samplings.of_options("temperature=1.3", "temperature=.8,memory=0")
+    plain = Samplings.of_options("temperature=1.3", "temperature=.8")
+    (target, draft), (same, whole) = (pair_tables(pair, each, ROOT, 2) for each in (warp, plain))
+    assert np.array_equal(target.tables[2], same.tables[2])
+    marginal = whole.row(()) @ whole.tables[1]
+    assert draft.tables[1] == pytest.approx(np.tile(marginal, (3, 1)), abs=1e-12)  # sums of three products
+    with pytest.raises(InvalidInput, match="memory=0 sums over all paths"):
+        Loop(pair, make("block"), Delayed(1, 0, 2), warp)

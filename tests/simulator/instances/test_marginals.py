@@ -1,0 +1,150 @@
+"""Drafts with a short memory: marginals by sums over paths, what of the law they keep, and verifiers on them."""
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from draftproof.simulator import FAMILIES, Instance, InvalidInput
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.drafts import Delayed, OptTree, lossless_for
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.marginals import remembering
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.processes import telling
+from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import STANDALONE, make
+from tests.quick import quick
+
+DEPTH = 3
+LOSSLESS = [name for name in STANDALONE if lossless_for(make(name).card)]
+
+
+def instance_of(family, size=3, depth=DEPTH, seed=0):
+    return FAMILIES[family].instance(size, depth, np.random.default_rng(seed), 20)
+
+
+def paths(process, length):
+    """Every path of this length with its probability, token by token."""
+    for path in product(range(process.vocab_size), repeat=length):
+        mass = Fraction(1)
+        for place, token in enumerate(path):
+            mass *= as_python(process.row(path[:place])[token])
+        yield path, mass
+
+
+def law_of_last(process, length, count):
+    """The law of the last `count` tokens of a path of this length."""
+    law = defaultdict(Fraction)
+    for path, mass in paths(process, length):
+        law[path[length - count :]] += mass
+    return {ending: mass for ending, mass in law.items() if mass}
+
+
+@pytest.mark.parametrize("family", ["dirichlet", "zeros", "point_masses"])
+@pytest.mark.parametrize("memory", range(3))
+def test_the_last_tokens_have_the_law_that_they_have_under_the_draft(family, memory):
+    draft = instance_of(family).draft
+    made = remembering(draft, memory, DEPTH - 1)
+    for length in range(DEPTH + 1):
+        count = min(memory + 1, length)
+        assert law_of_last(made, length, count) == law_of_last(draft, length, count)
+    for context in product(range(3), repeat=DEPTH - 1):
+        same = made.row((2,) * (DEPTH - 1 - memory) + context[len(context) - memory :])
+        assert made.row(context).tolist() == same.tolist()
+
+
+def test_without_memory_a_row_is_the_marginal_of_its_depth():
+    draft = instance_of("dirichlet").draft
+    made = remembering(draft, 0, DEPTH - 1)
+    for length in range(DEPTH):
+        marginal = law_of_last(draft, length + 1, 1)
+        assert all(
+            {(y,): as_python(mass) for y, mass in enumerate(made.row(context)) if mass} == marginal
+            for context in product(range(3), repeat=length)
+        )
+
+
+def test_a_long_memory_changes_nothing_and_so_does_any_where_the_draft_has_none():
+    dirichlet, marginals = instance_of("dirichlet").draft, instance_of("marginals").draft
+    for draft, memory in ((dirichlet, DEPTH - 1), (marginals, 0), (marginals, 1)):
+        made = remembering(draft, memory, DEPTH - 1)
+        assert [table.tolist() for table in made.tables] == [table.tolist() for table in draft.tables]
+    assert remembering(dirichlet, 1, DEPTH - 1).tables[2].tolist() != dirichlet.tables[2].tolist()
+
+
+def test_of_a_text_the_sums_begin_at_each_root():
+    pair = TextPair("abracadabra alakazam" * 3, 3, 2, 1)
+    _, draft = pair.processes((0, 1))
+    made = remembering(draft, 0, 2)
+    last = {token: sum(mass for path, mass in paths(draft, 3) if path[2] == token) for token in range(3)}
+    assert [as_python(mass) for mass in made.row((2, 2))] == list(last.values())
+    floats = remembering(draft.converted(FLOAT64), 0, 2).tables[2]
+    assert floats == pytest.approx(np.array(made.tables[2], dtype=float), abs=1e-15)  # sums of nine products
+
+
+def sampled(instance, told=None):
+    """The instance with the marginals of its draft, as options have it."""
+    samplings = Samplings.of_options(None, "memory=0", told)
+    case = samplings.cases([Case("", instance.target, instance.draft)], instance.depth, None)[0]
+    return Instance.of(case.target, case.draft, instance.depth, RATIONAL)
+
+
+@pytest.mark.parametrize("name", quick(LOSSLESS, ("block", "traversal", "layer_transport", "specinfer", "nss")))
+def test_what_is_lossless_for_every_draft_is_lossless_for_marginals(name):
+    verifier = make(name)
+    for family in ("dirichlet", "marginals"):
+        instance = sampled(instance_of(family, 2, 2))
+        for scheme in (Delayed(1, 0, 2), Delayed(2, 0, 2), OptTree(3)):
+            if scheme.name in lossless_for(verifier.card):
+                wide = sampled(instance_of(family, 2, scheme.depth)) if scheme.depth > 2 else instance
+                assert check(verifier, wide.target, wide.draft, scheme).lossless
+
+
+@pytest.mark.parametrize("name", ["naive", "block", "traversal", "specinfer"])
+def test_a_verifier_that_takes_the_drafts_for_those_of_the_whole_draft_is_refuted(name):
+    """It reads the row after the drafted tokens, from which nothing was drawn."""
+    honest, mistaken = (sampled(instance_of("dirichlet", 2, 2), told) for told in (None, "draft"))
+    assert mistaken.draft.told is not None
+    assert check(make(name), honest.target, honest.draft, Delayed(2, 0, 2)).lossless
+    refuted = check(make(name), mistaken.target, telling(mistaken.draft, mistaken.draft.told), Delayed(2, 0, 2))
+    assert not refuted.lossless
+    assert refuted.violation is not None
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 5, 7])
+@pytest.mark.parametrize("seed", range(3))
+def test_opt_tree_has_the_likeliest_prefixes_of_a_product(nodes, seed):
+    """The best-first search on marginals: no other tree of so many nodes has a larger sum of their probabilities."""
+    draft = instance_of("marginals", 3 if nodes < 6 else 2, nodes, seed).draft
+    scheme = OptTree(nodes)
+    tree = scheme.draw(draft, None)
+    contexts = {(*context, token) for context, tokens in tree.children.items() for token in tokens}
+    masses = {path: mass for length in range(1, nodes + 1) for path, mass in paths(draft, length)}
+    assert len(contexts) == nodes
+    assert sorted(map(masses.get, contexts)) == sorted(masses.values())[-nodes:]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("memory=0",), "memory=0 is for drafts; give it in the sampling of the draft"),
+        ((None, "memory=-1"), "memory -1 must be at least 0 tokens"),
+        ((None, "memory=none"), "'none' is no number of that kind; write memory=0"),
+    ],
+)
+def test_a_memory_that_is_none_is_refused_in_a_line(options, words):
+    with pytest.raises(InvalidInput, match=words) as refused:
+        Samplings.of_options(*options)
+    assert "\n" not in str(refused.value)
+
+
+def test_rows_alone_have_no_marginals():
+    sampling = Samplings.of_options(None, "memory=1").of("draft")
+    with pytest.raises(InvalidInput, match="sums over all paths"):
+        sampling.rows(RATIONAL.vector([["1/2", "1/2"]]))
+    with pytest.raises(InvalidInput, match="give a list of tables"):
+        sampling.process(TextPair("abab", 2, 1, 1).processes((0,))[1])
