@@ -85,6 +85,6 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
         return run
 
     return {
-        "name": audited.name, "adapter": audited.adapter, "notes": list(audited.notes), "answer": Runner(variant).reply,
-        "guards": list(audited.guards), "sorts": audited.sorts,
+        "name": audited.name, "adapter": audited.adapter, "notes": list(audited.notes),
+        "answer": Runner(variant, audited.sampled).reply, "guards": list(audited.guards), "sorts": audited.sorts,
     }  # fmt: skip

@@ -25,6 +25,8 @@ from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verd
 #: Runs in one request: first few, then more on a tree that has many.
 FEW, MANY = 16, 256
 
+#: The verdict of a call on each of these trees with real random numbers, from their seed.
+Sample: TypeAlias = Callable[[Sequence[DraftNode], Sequence[int]], list[Verdict]]
 #: Sends a request to the other process and gives its reply.
 Ask: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 #: Runs a function on trees with a coin and returns its verdicts; the dictionary gets other facts of the run.
@@ -39,6 +41,9 @@ class _Answers:
     below: dict[int, _Answers] = field(default_factory=dict)
     end: Mapping[str, Any] | None = None
     used: bool = False
+
+
+_UNREADABLE = "the process that runs it gave no answer that could be read"
 
 
 class OtherProcessVerifier:
@@ -103,6 +108,15 @@ class Relay:
             raise error_from(node.end["error"])
         return [_verdict(item) for item in node.end["verdicts"]]
 
+    def sampled(self, shown: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict]:
+        """The verdict of a call on each of these trees with real random numbers; raises the error of the function."""
+        trees = [_tree_fields(root) for root in shown]
+        reply = self._ask({"sampled": trees, "arithmetic": arithmetic_of(shown[0].target).name, "seed": list(seed)})
+        verdicts = reply.get("verdicts")
+        if not (isinstance(verdicts, list) and len(verdicts) == len(shown) and all(map(_is_verdict, verdicts))):
+            raise InvalidVerifier(_UNREADABLE)
+        return list(map(_verdict, verdicts))
+
     def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic) -> None:
         """Request the run with these first answers, and those that follow it in the enumeration."""
         [runs] = self._asked([shown], arithmetic, answers, self._most)
@@ -118,7 +132,7 @@ class Relay:
         request = {"trees": trees, "arithmetic": arithmetic.name, "answers": answers, "most": most}
         reply = self._ask({**request, "settings": dict(self._settings)})
         if not _well_formed(reply, len(groups)):
-            raise InvalidVerifier("the process that runs it gave no answer that could be read")
+            raise InvalidVerifier(_UNREADABLE)
         return list(reply["runs"])
 
 
@@ -168,10 +182,14 @@ def _learned(start: _Answers, runs: Sequence[Mapping[str, Any]]) -> _Answers:
 
 
 class Runner:
-    """The side of the other process: runs the function on request. variant: gives it for the settings of a request."""
+    """The side of the other process: runs the function on request.
 
-    def __init__(self, variant: Callable[[Mapping[str, Any]], Run]) -> None:
+    variant: gives it for the settings of a request. sample: calls it with real random numbers, where it is audited.
+    """
+
+    def __init__(self, variant: Callable[[Mapping[str, Any]], Run], sample: Sample | None = None) -> None:
         self._variant = variant
+        self._sample = sample
         self._known: tuple[Any, tuple[DraftNode, ...], Run] | None = None
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,6 +197,10 @@ class Runner:
 
         An enumeration begins with a run with random answers, so that state kept from a first run shows in a second one.
         """
+        if self._sample is not None and "sampled" in request:
+            arithmetic = arithmetic_named(request["arithmetic"])
+            roots = [_root(fields, arithmetic) for fields in request["sampled"]]
+            return {"verdicts": list(map(_verdict_fields, self._sample(roots, request["seed"])))}
         return {"runs": [self._runs(trees, request) for trees in request["trees"]]}
 
     def _runs(self, trees: Any, request: Mapping[str, Any]) -> list[dict[str, Any]]:

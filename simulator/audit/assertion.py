@@ -43,8 +43,8 @@ def make_audit(
 ) -> Audit:
     """The audit of a function; raises `InvalidInput` for settings that do not exist.
 
-    interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
-    "numpy", "torch" or "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
+    interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy", "torch" or
+    "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
     rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself, such
     as "temperature=.7,top_p=.9". coins, typed, notes: see `Audited`.
     """

@@ -17,6 +17,7 @@ from draftproof.simulator.audit.bisection import Bisected
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, noise_parameters
+from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -321,6 +322,18 @@ class Audited(OtherProcessVerifier):
             return function.relay.run(roots, coin, self._settings, nodes, extra)
         finally:
             self.log.add(extra)
+
+    def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict]:
+        """The verdict of a call on each of these trees with real random numbers, the function as it is.
+
+        seed: determines all numbers but those of generators that the function seeds by itself. Raises `FunctionFailed`.
+        """
+        shown = [self.presentation.of(root) for root in roots]
+        if isinstance(self.function, WorkerFunction):
+            return self.function.relay.sampled(shown, seed)
+        real = RealCoins(seed)
+        with real.of_modules():
+            return [self._call_with((root,), real, real.coin)[0] for root in shown]
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from draftproof.experiments.inputs.given import Given, with_groups
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.audit.interfaces import INTERFACES
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.instances.sampling import Sampling
 
 _HOW = "How the function is options"
@@ -74,6 +75,21 @@ Tolerance = Annotated[
 Shrink = Annotated[
     bool, typer.Option(help="Search for the smallest witness of a refutation.", rich_help_panel="How to compute")
 ]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Where no exact answer is possible: up to N calls with real random numbers; never a proof.",
+        rich_help_panel="How to compute",
+    ),
+]
+Level = Annotated[
+    float,
+    typer.Option(
+        help="With --sample: the largest probability that a lossless function is refuted.",
+        rich_help_panel="How to compute",
+    ),
+]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
@@ -98,21 +114,36 @@ def audit(
     tolerance: Tolerance = 1e-6,
     max_runs: opt.MaxRuns = 2_000_000,
     shrink: Shrink = True,
+    sample: Sample = None,
+    level: Level = 1e-6,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: not judged."""
+    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: not judged.
+
+    With --sample a refusal is followed by a test on real random numbers. Exit 1: refuted at --level; 2: no bias found.
+    """
     from draftproof.experiments.cli.audit import plan as audit_plan
     from draftproof.experiments.cli.audit import views as audit_views
     from draftproof.experiments.cli.audit.work import run_audit
     from draftproof.simulator.audit.verdict import Request
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
+    if not 0 < level < 1:
+        raise InvalidInput(f"--level {level}: give the largest probability of a false alarm, such as 1e-6")
     options = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
     chain = Sampling.parse(processing or "", "--processing")
     chain.assert_row_wise()
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)
-    report = run_audit(request, shrink)
+    try:
+        report = run_audit(request, shrink)
+    except (InvalidVerifier, TooLarge) as error:
+        if sample is None:
+            raise
+        from draftproof.experiments.cli.audit import sampled
+
+        found = sampled.sample(request, str(error), sample, level, given.seed)
+        return sampled.deliver(console_for(json_target), found, json_target)
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

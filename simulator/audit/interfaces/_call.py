@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.audit.rows import RowForm
-from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
 
@@ -261,3 +261,28 @@ def random_argument(call: Call, kind: str, batch: tuple[int, ...], drafted: int,
         return call.coins.uniforms(batch, **how)
     make = call.coins.exponentials if kind == "noise" else call.coins.gumbels
     return make((*batch, size), **how)
+
+
+def call_by_name(call: Call, find: Callable[[str], Callable[[], Any] | None], interface: str, known: str) -> Any:
+    """The function's result for those arguments that its parameters ask for by name.
+
+    find: what makes the argument of a name, None for a name that means nothing. Parameters with a default that mean
+    nothing are left out. Raises `InvalidInput` for others, with the known names, and where names cannot be read.
+    """
+    try:
+        parameters = inspect.signature(call.function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"the {interface} interface reads the names of the parameters; wrap the function in Python"
+        ) from None
+    given = {*call.keywords, *(keys_of(call.function) if call.rows.library == "jax" else ())}
+    arguments: dict[str, Any] = {}
+    for parameter in parameters:
+        if parameter.name in given or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        make = find(parameter.name)
+        if make is not None:
+            arguments[parameter.name] = make()
+        elif parameter.default is parameter.empty:
+            raise InvalidInput(f"the {interface} interface has no argument {parameter.name!r}; it knows {known}")
+    return call(**arguments)

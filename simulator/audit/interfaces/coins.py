@@ -10,13 +10,20 @@ uniforms `(n,)`, final_uniforms `(B,)`: uniform coins in [0, 1); noise `(B, V)`:
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, keys_of, kind_of, random_argument, read_block
+from draftproof.simulator.audit.interfaces._call import (
+    Call,
+    Interface,
+    call_by_name,
+    kind_of,
+    random_argument,
+    read_block,
+)
 from draftproof.simulator.audit.interfaces.chain import by_request
 from draftproof.simulator.drafts.trees import first_path
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftNode, Verdict
 
 Paths = list[list[DraftNode]]
@@ -27,7 +34,7 @@ def _uniforms(call: Call, *shape: int) -> Any:
 
 
 def _targets(call: Call, paths: Paths) -> Any:
-    bonus_apart = any(name.startswith("bonus") for name in _asked(call.function))
+    bonus_apart = any(name.startswith("bonus") for name in inspect.signature(call.function).parameters)
     nodes = [node for path in paths for node in (path[:-1] if bonus_apart else path)]
     return call.rows.array([node.target for node in nodes])
 
@@ -36,7 +43,8 @@ def _count(paths: Paths) -> int:
     return sum(len(path) - 1 for path in paths)
 
 
-_ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
+#: What makes the argument of a name, from a call and the nodes of its requests.
+ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
     "draft_token_ids": lambda call, paths: call.rows.integers([t for path in paths for t in path[-1].context]),
     "cu_num_draft_tokens": lambda call, paths: call.rows.integers(list(accumulate(len(path) - 1 for path in paths))),
     "num_draft_tokens": lambda call, paths: call.rows.integers([len(path) - 1 for path in paths]),
@@ -52,56 +60,29 @@ _ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
 }
 
 
-def _known(name: str) -> str | None:
-    """The argument that a parameter of this name is; None for none."""
-    return name if name in _ARGUMENTS else kind_of(name)
-
-
-def _asked(function: Callable[..., Any]) -> list[str]:
-    """The names of the arguments that a function wants; raises `InvalidInput` where they cannot be read."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            "the coins interface reads the names of the parameters; wrap the function in Python"
-        ) from None
-    return [
-        parameter.name
-        for parameter in parameters
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    ]
-
-
 def _call(call: Call) -> list[Verdict]:
     paths = [first_path(root) for root in call.nodes]
-    arguments: dict[str, Any] = {}
-    given = {*call.keywords, *(keys_of(call.function) if call.rows.library == "jax" else ())}
-    for name, parameter in inspect.signature(call.function).parameters.items() if _asked(call.function) else ():
-        if name in given:
-            continue
-        known = _known(name)
-        if known is not None:
-            arguments[name] = _ARGUMENTS[known](call, paths)
-        elif parameter.default is parameter.empty and parameter.kind not in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        ):
-            raise InvalidInput(f"the coins interface has no argument {name!r}; it knows {', '.join(_ARGUMENTS)}")
-    result = call(**arguments)
-    wants = f"the coins interface wants {COINS.returns}"
+
+    def find(name: str) -> Callable[[], Any] | None:
+        make = ARGUMENTS.get(name) or ARGUMENTS.get(kind_of(name) or "")
+        return None if make is None else partial(make, call, paths)
+
+    requests = call_by_name(call, find, "coins", ", ".join(ARGUMENTS))
+    return read_requests(list(requests) if isinstance(requests, tuple) else requests, paths, COINS)  # never a pair
+
+
+def read_requests(result: Any, paths: Paths, interface: Interface) -> list[Verdict]:
+    """The blocks of whole outputs, one for each request; raises `InvalidVerifier`."""
+    wants = f"the {interface.name} interface wants {interface.returns}"
     return [
-        read_block(_as_list(item), path[-1].context, wants)
-        for item, path in zip(by_request(_as_list(result), len(paths)), paths, strict=True)
+        read_block(list(item) if isinstance(item, tuple) else item, path[-1].context, wants)
+        for item, path in zip(by_request(result, len(paths)), paths, strict=True)
     ]
-
-
-def _as_list(requests: Any) -> Any:
-    return list(requests) if isinstance(requests, tuple) else requests  # never a pair: always whole outputs
 
 
 COINS = Interface(
     name="coins",
-    takes=f"by parameter name: {', '.join(_ARGUMENTS)}",
+    takes=f"by parameter name: {', '.join(ARGUMENTS)}",
     returns="the output tokens of each request, shape (B, longest + 1), -1 where there is none",
     call=_call,
     batches=True,

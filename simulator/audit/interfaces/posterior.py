@@ -24,24 +24,25 @@ def _call(call: Call) -> list[Verdict]:
     parts: list[list[Any]] = [[], [], []]
     for root, paths in zip(call.nodes, requests, strict=True):
         padded: list[Context | None] = [*paths, *[None] * (most - len(paths))]
-        parts[0].append([_rows(root, path, "target", depth, size) for path in padded])
+        parts[0].append([rows_on(root, path, "target", depth, size) for path in padded])
         parts[1].append([[0, *(path or ()), *[PLACEHOLDER] * (depth - len(path or ()))] for path in padded])
-        parts[2].append([_rows(root, path, "draft", depth, size) for path in padded])
+        parts[2].append([rows_on(root, path, "draft", depth, size) for path in padded])
     if not call.batched:
         parts = [part[0] for part in parts]
     arguments = [call.rows.array(parts[0]), call.rows.integers(parts[1]), call.rows.array(parts[2])]
     result = call(*arguments[: 3 if _wants_draft(call) else 2])
     if not call.batched:
-        return [_read(call, result, call.nodes[0], requests[0])]
+        return [read_posterior(call, result, call.nodes[0], requests[0])]
     if isinstance(result, tuple) and len(result) == 3 and not all(isinstance(part, tuple) for part in result):
         result = list(zip(*(by_request(part, len(call.nodes)) for part in result), strict=True))
     return [
-        _read(call, item, root, paths)
+        read_posterior(call, item, root, paths)
         for item, root, paths in zip(by_request(result, len(call.nodes)), call.nodes, requests, strict=True)
     ]
 
 
-def _rows(root: DraftNode, path: Context | None, name: str, depth: int, size: int) -> list[Any]:
+def rows_on(root: DraftNode, path: Context | None, name: str, depth: int, size: int) -> list[Any]:
+    """The rows "target" or "draft" of the nodes on a path, padded with zeros to `depth + 1`; None for no path."""
     node, rows = root, []
     for token in path or ():
         rows.append(getattr(node, name))
@@ -66,7 +67,8 @@ def _wants_draft(call: Call) -> bool:
     return len([item for item in required if item.name not in given]) > 2
 
 
-def _read(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Verdict:
+def read_posterior(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Verdict:
+    """The block that `(best candidate, accept length, next token or row)` means; raises `InvalidVerifier`."""
     if not (isinstance(result, tuple) and len(result) == 3):
         raise InvalidVerifier(f"it returned {shown(result)}; the posterior interface wants {POSTERIOR.returns}")
     best = integer(result[0], "the best candidate")

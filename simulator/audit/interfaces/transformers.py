@@ -1,9 +1,11 @@
 """The interface of transformers' `_speculative_sampling`, which is imported from the installed package.
 
 Its rows are logits of one path: `candidate_input_ids (1, L)`, `candidate_logits (1, L, V)`, `candidate_length`,
-`new_logits (1, L + 1, V)`; it returns the output tokens `(1, n + 1)` and the number `n` of accepted ones.
+`new_logits (1, L + 1, V)`, and before version 5 `is_done_candidate`, False; it returns the output tokens `(1, n + 1)`
+and the number `n` of accepted ones.
 """
 
+import inspect
 from dataclasses import replace
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, integer, shown, tokens
@@ -15,11 +17,13 @@ from draftproof.simulator.protocol import Verdict
 def _call(call: Call) -> list[Verdict]:
     nodes = first_path(call.nodes[0])
     rows = replace(call.rows, logits=True)
+    before_five = "is_done_candidate" in inspect.signature(call.function).parameters
     result = call(
         rows.integers([list(nodes[-1].context)]),
         rows.array([[node.draft for node in nodes[:-1]]]),
         len(nodes) - 1,
         rows.array([[node.target for node in nodes]]),
+        **({"is_done_candidate": False} if before_five else {}),
     )
     if not (isinstance(result, tuple) and len(result) == 2):
         raise InvalidVerifier(f"it returned {shown(result)}; the transformers interface wants {TRANSFORMERS.returns}")

@@ -38,6 +38,10 @@ class ArgumentCoins:
         """A seed for the argument of that name."""
         return self.session.given_seed(name, value)
 
+    def number(self, usual: int) -> int:
+        """A whole number for a seed inside an argument: the usual one."""
+        return usual
+
     def key(self, name: str) -> Any:
         """A key of jax for the argument of that name."""
         return self.session.keys.argument(name)

@@ -1,0 +1,244 @@
+"""`draftproof audit --sample N`: a function that no exact audit can follow is run with real random numbers.
+
+Its blocks, each continued with the target's law to one length, are texts with the target's law if it is lossless. The
+sequential test of `validate` looks at them after every portion: the probability that it ever refutes a lossless
+function, however long it runs, is at most the level. Nothing that it finds is a proof.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import exp, inf, log
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.models.loop.sequential import Counts, RowsAfter, log_e_value, refutes
+from draftproof.experiments.shared.output import write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.audit.failures import FunctionFailed
+from draftproof.simulator.audit.verdict import Request
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import context_at
+from draftproof.simulator.laws.enumeration import assert_verdict
+from draftproof.simulator.protocol import DraftNode, Verdict
+
+#: Calls on one instance between two looks at the test.
+PORTION = 128
+#: Exit code where nothing was found: neither a proof nor a refutation.
+NOT_JUDGED = 2
+#: Calls from which the duration is estimated.
+_PILOT = 8
+#: Replaces the logarithm of an infinite e-value, which JSON cannot hold.
+_INFINITE = 1e9
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where texts differ most from the target, in standard deviations: a token after a context of one instance."""
+
+    case: Case
+    context: tuple[int, ...]
+    token: int
+    seen: int
+    visits: int
+    expected: float
+    deviations: float
+
+    def __str__(self) -> str:
+        share = f"{self.seen:,} of {self.visits:,}, where {self.expected:.6g} is its probability"
+        return f"after context {self.context}, token {self.token} came {share} ({self.case.title}, {self.case.scheme})"
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What samples showed. largest: the logarithm of the largest e-value. refusal: why there is no exact answer."""
+
+    request: Request
+    refusal: str
+    seed: int
+    level: float
+    wanted: int
+    samples: int
+    largest: float
+    place: Place
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the e-process reached `1 / level`."""
+        return refutes(self.largest, self.level)
+
+    @property
+    def p_value(self) -> float:
+        """Valid whenever one looks: a lossless function ever gets one below `a` with a probability of at most `a`."""
+        return min(1.0, exp(-self.largest))
+
+
+class _Instance:
+    """The texts of one case, and the counts of their tokens."""
+
+    def __init__(self, request: Request, case: Case, generator: np.random.Generator) -> None:
+        self.audit, self.case, self.length = request.audit, case, case.scheme.depth + 1
+        self._expected: Instance = self.audit.expected_instance(case.instance, case.scheme)
+        self._verifier = self.audit.verifier(case.instance, case.scheme)
+        self._generator, self._coin = generator, SamplingCoin(generator)
+        plain = self._expected.converted(FLOAT64, case.scheme.depth)
+        self._target = plain.target
+        self.rows = RowsAfter(tuple(plain.target.tables), tuple(plain.draft.tables[: case.scheme.depth]))
+        self.counts = self._counted([])
+
+    def add(self, calls: int, seed: Sequence[int]) -> None:
+        """Count the texts of so many more calls."""
+        scheme, expected = self.case.scheme, self._expected
+        if not calls:
+            return
+        trees = [scheme.draw(expected.draft, self._coin) for _ in range(calls)]
+        roots: list[DraftNode] = [tree.root(expected.target, expected.draft) for tree in trees]
+        verdicts = self._verifier.sampled(roots, seed)
+        for verdict, tree in zip(verdicts, trees, strict=True):
+            assert_verdict(verdict, tree, expected.vocab_size)
+        self.counts += self._counted([self._text(verdict) for verdict in verdicts])
+
+    def worst(self) -> Place:
+        """The token that came most unlike its probability."""
+        places = []
+        for depth, (counts, rows) in enumerate(zip(self.counts.counts, self.rows.target, strict=True)):
+            visits = counts.sum(1, keepdims=True)
+            spread = np.sqrt(np.maximum(visits * rows * (1 - rows), 0))
+            gaps = abs(counts - visits * rows)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                deviations = np.where(spread > 0, gaps / spread, np.where((rows == 0) & (counts > 0), inf, 0))
+            row, token = map(int, np.unravel_index(int(np.argmax(deviations)), rows.shape))
+            context = context_at(row, depth, rows.shape[1])
+            number = float(deviations[row, token])
+            seen = int(counts[row, token]), int(visits[row, 0])
+            places.append(Place(self.case, context, token, *seen, float(rows[row, token]), number))
+        return max(places, key=lambda place: place.deviations)
+
+    def _text(self, verdict: Verdict) -> tuple[int, ...]:
+        """The block, continued with the target's law."""
+        text = (*verdict.accepted, verdict.correction)
+        while len(text) < self.length:
+            text = (*text, self._coin.choose(self._target.row(text)))
+        return text
+
+    def _counted(self, texts: list[tuple[int, ...]]) -> Counts:
+        return Counts.of(np.array(texts, dtype=np.int64).reshape(-1, self.length), self._expected.vocab_size)
+
+
+def sample(request: Request, refusal: str, wanted: int, level: float, seed: int) -> Sampled | None:
+    """The test on up to so many calls, the instances in turn; it ends where it refutes. None for Ctrl-C before a look.
+
+    Raises `InvalidInput` for a batch, and `InvalidVerifier` where the function fails on real random numbers.
+    """
+    if request.audit.batch > 1:
+        raise InvalidInput("samples are of one request a call; leave out --batch")
+    generator = np.random.default_rng([seed, wanted])
+    instances = [_Instance(request, case, generator) for case in request.cases]
+    portions, largest = count(), 0.0
+
+    def add(calls: int) -> int:
+        """That many more calls on every instance, as far as they are wanted; their number."""
+        before = done_by()
+        for instance in instances:
+            where = f"{request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
+            with named_errors(where):
+                try:
+                    instance.add(min(calls, wanted - done_by()), (seed, next(portions)))
+                except FunctionFailed as error:
+                    raise InvalidVerifier(str(error)) from error
+        return done_by() - before
+
+    def done_by() -> int:
+        return sum(int(instance.counts.counts[0].sum()) for instance in instances)
+
+    started = time.perf_counter()
+    done = add(_PILOT)
+    seconds = (time.perf_counter() - started) / done * wanted
+    remark(f"no exact answer: {refusal}")
+    remark(f"up to {wanted:,} calls with real random numbers on {len(instances)} instances, {duration(seconds)}")
+    try:
+        with bar(f"{request.audit.name}: calls", wanted) as tick:
+            tick(done)
+            while done < wanted and not refutes(largest, level):
+                made = add(PORTION)
+                done += made
+                tick(made)
+                largest = max(largest, _log_value(instances))
+            largest = max(largest, _log_value(instances))
+    except KeyboardInterrupt:
+        return None
+    place = max((instance.worst() for instance in instances), key=lambda place: place.deviations)
+    return Sampled(request, refusal, seed, level, wanted, done, largest, place)
+
+
+def _log_value(instances: Sequence[_Instance]) -> float:
+    return log_e_value([instance.counts for instance in instances], [instance.rows for instance in instances])
+
+
+def deliver(console: Console, found: Sampled | None, json_target: str | None) -> int:
+    """Show what was found and write the JSON. The exit code: 1 where refuted, else 2, since nothing is proved."""
+    if found is None:
+        remark("interrupted before the samples were done; nothing is said about them")
+        return INTERRUPTED
+    audited = found.request.audit.audited
+    title = f"{found.request.spec} ({audited.interface.name} interface): "
+    value = min(found.largest / log(10), _INFINITE)
+    needed = -log(found.level) / log(10)
+    counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
+    if found.refuted:
+        console.print(f"{title}REFUTED by {counted}", style="bold red", soft_wrap=True)
+    else:
+        console.print(f"{title}NO BIAS FOUND in {counted}: not a proof", style="bold yellow", soft_wrap=True)
+    console.print(
+        f"  e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {found.p_value:.2g}, at any time: "
+        f"a lossless function is refuted with a probability of at most {found.level:g}",
+        soft_wrap=True,
+    )
+    console.print(
+        f"  {'most unlike the target' if found.refuted else 'largest difference'}: {found.place}", soft_wrap=True
+    )
+    console.print(f"  no exact answer: {found.refusal}", soft_wrap=True)
+    console.print(f"  {audited.adapter}; seed {found.seed}", soft_wrap=True)
+    write_json(json_target, _fields(found, value, needed))
+    return 1 if found.refuted else NOT_JUDGED
+
+
+def _fields(found: Sampled, value: float, needed: float) -> dict[str, Any]:
+    audited, place = found.request.audit.audited, found.place
+    return {
+        "function": found.request.spec,
+        "interface": audited.interface.name,
+        "library": audited.rows.library,
+        "arithmetic": audited.rows.kind.name,
+        "arguments": {name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed),
+        "instances": len(found.request.cases),
+        "versions": versions(),
+        "lossless": False if found.refuted else None,
+        "proved": False,
+        "refusal": found.refusal,
+        "samples": found.samples,
+        "seed": found.seed,
+        "level": found.level,
+        "log10_e_value": value,
+        "log10_needed": needed,
+        "p_value": found.p_value,
+        "place": {
+            "case": place.case.name,
+            "scheme": place.case.scheme.as_dict(),
+            "context": list(place.context),
+            "token": place.token,
+            "seen": place.seen,
+            "visits": place.visits,
+            "expected": place.expected,
+        },
+    }

@@ -1,0 +1,81 @@
+"""Real random numbers for an audited function that no exact audit can follow: it is run as it is, from a seed."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.errors import InvalidInput
+
+#: Seeds and keys of the function are below this.
+_SEEDS = 2**31
+
+
+class RealCoins:
+    """Random numbers as arguments, as `ArgumentCoins` gives symbols. seed: whole numbers that determine them all."""
+
+    def __init__(self, seed: Sequence[int]) -> None:
+        self._generator = np.random.default_rng(list(seed))
+        self.coin = SamplingCoin(self._generator)
+
+    def uniforms(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Uniform numbers in [0, 1); see `ArgumentCoins.uniforms`."""
+        single = dtype is not None and "32" in str(dtype)  # rounding a float64 could give 1
+        return _in_library(self._generator.random(shape, np.float32 if single else np.float64), library, dtype)
+
+    def exponentials(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Exponential noise of rate 1."""
+        return _in_library(self._generator.exponential(size=shape), library, dtype)
+
+    def gumbels(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Gumbel noise."""
+        return _in_library(self._generator.gumbel(size=shape), library, dtype)
+
+    def seed(self, name: str, value: int) -> int:
+        """A new seed for the argument of that name."""
+        return self.number(value)
+
+    def number(self, usual: int) -> int:
+        """A new whole number for a seed inside an argument."""
+        return int(self._generator.integers(_SEEDS))
+
+    def key(self, name: str) -> Any:
+        """A new key of jax for the argument of that name."""
+        return sys.modules["jax"].random.PRNGKey(self.number(0))
+
+    @contextmanager
+    def of_modules(self) -> Iterator[None]:
+        """Within it `random`, `numpy.random` and torch draw from this seed; afterwards they are as before."""
+        torch: Any = sys.modules.get("torch")
+        states = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
+        words = [int(word) for word in self._generator.integers(2**32, size=8)]
+        random.seed(sum(word << 32 * place for place, word in enumerate(words)))
+        np.random.seed(words)
+        if torch:
+            torch.manual_seed(words[0] << 31 | words[1] >> 1)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+            if torch:
+                torch.set_rng_state(states[2])
+
+
+def _in_library(numbers: Any, library: str, dtype: Any) -> Any:
+    array = np.asarray(numbers, dtype=dtype or np.float64)
+    if library == "torch":
+        return sys.modules["torch"].from_numpy(array)
+    if library == "jax":
+        return sys.modules["jax"].numpy.asarray(array)
+    if library == "python":
+        return array.tolist()
+    if library == "numpy":
+        return array if array.ndim else float(array)
+    raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch', 'jax' or 'python'")

@@ -1,0 +1,94 @@
+"""`draftproof audit --sample`: real random numbers where no exact answer is possible."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from draftproof.experiments.cli.audit.sampled import sample
+from draftproof.simulator.audit import default_cases, make_audit
+from draftproof.simulator.audit.real import RealCoins
+from draftproof.simulator.audit.verdict import Request
+from draftproof.simulator.symbolic import load
+
+FILE = Path(__file__).parents[2] / "data" / "audited" / "refused.py"
+
+
+def sampled(name, cases, wanted, level=1e-6, seed=0, **options):
+    audit = make_audit(load(FILE, name), "chain", name=name, **options)
+    return sample(Request(name, audit, default_cases(audit.audited.interface, None, cases)), "why", wanted, level, seed)
+
+
+def test_a_biased_function_is_refuted_with_exit_1(draftproof):
+    given = ("--interface", "chain", "--cases", "short", "--sample", 5000)
+    ran = draftproof("audit", f"{FILE}:wrong", *given, "--json", "-")
+    assert ran.code == 1
+    assert (ran.json["lossless"], ran.json["proved"]) == (False, False)
+    assert ran.json["samples"] < 5000  # it ends where it refutes
+    assert ran.json["p_value"] <= ran.json["level"] == 1e-6
+    assert "random.gauss cannot be enumerated (refused.py:8)" in ran.json["refusal"]
+    assert "up to 5,000 calls with real random numbers on 1 instances, " in ran.err
+
+
+def test_a_lossless_one_is_not_and_the_exit_code_is_no_proof(draftproof):
+    given = ("--interface", "chain", "--cases", "short", "--sample", 1000)
+    ran = draftproof("audit", f"{FILE}:right", *given)
+    assert ran.code == 2
+    assert "NO BIAS FOUND in 1,000 samples on 1 instances: not a proof" in ran.out
+    assert "LOSSLESS" not in ran.out
+
+
+def test_an_exact_answer_needs_no_samples(draftproof):
+    given = ("--interface", "chain", "--cases", "short", "--sample", 1000, "--json", "-")
+    ran = draftproof("audit", f"{FILE.with_name('correction_from_target.py')}:right", *given)
+    assert ran.code == 0
+    assert "samples" not in ran.json
+
+
+def test_what_goes_wrong_is_said_in_one_line(draftproof):
+    given = ("--interface", "chain", "--cases", "short", "--sample", 100)
+    failing = draftproof("audit", f"{FILE}:fails", *given)
+    assert failing.code == 2
+    assert "it raised IndexError" in failing.err
+    assert "--level 2.0: give" in draftproof("audit", f"{FILE}:right", *given, "--level", 2).err
+
+
+def test_a_token_that_the_target_excludes_refutes_at_once():
+    found = sampled("impossible", ["zeros"], 1500)
+    assert found.refuted
+    assert found.p_value == 0
+    assert found.place.expected == 0
+
+
+def test_the_same_seed_gives_the_same_samples_and_leaves_the_generators_as_they_were():
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    one, same, other = (sampled("right", ["short"], 300, seed=seed).place for seed in (1, 1, 2))
+    assert (one.seen, one.visits) == (same.seen, same.visits)
+    assert (one.token, one.seen, one.visits) != (other.token, other.seen, other.visits)
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+
+
+def test_coins_as_arguments_are_real_numbers():
+    coins = RealCoins([1])
+    assert coins.uniforms((2, 3), "numpy", "float32").dtype == np.float32
+    assert [len(row) for row in coins.exponentials((2, 3), "python")] == [3, 3]
+    assert isinstance(coins.uniforms((), "numpy"), float)
+    assert coins.number(5) != coins.number(5)
+
+
+@pytest.mark.heavy
+def test_lossless_functions_are_refuted_no_more_often_than_the_level_says():
+    """At level 0.05 of 60 runs: nine or more would have a probability below 0.003."""
+    assert sum(sampled("right", ["short"], 1000, 0.05, seed).refuted for seed in range(60)) < 9
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("file", "interface"), [("engines.py", "vllm-v2"), ("engines.py", "tensorrt-llm")])
+def test_functions_of_engines_run_on_real_numbers(file, interface):
+    pytest.importorskip("torch")
+    start = interface.replace("-", "_")
+    for twin in ("right", "wrong"):
+        audit = make_audit(load(FILE.with_name(file), f"{start}_{twin}"), interface)
+        request = Request(twin, audit, default_cases(audit.audited.interface, None, ["short"]))
+        assert sample(request, "why", 3000, 1e-6, 0).refuted is (twin == "wrong")
