@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
-from draftproof.experiments.models.loop.reading import FeatureReading, Reading
+from draftproof.experiments.models.loop.reading import BlockReading, FeatureReading, Reading
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows
+from draftproof.experiments.models.pair.hidden import drafts_blocks
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
@@ -213,7 +214,8 @@ class Begun:
 
         features: for each sequence those before its waiting tokens, where the model reads them.
         """
-        reading = FeatureReading(model, before, waiting, features) if features else Reading(model, before, waiting)
+        kind = BlockReading if drafts_blocks(model) else Reading
+        reading = FeatureReading(model, before, waiting, features) if features else kind(model, before, waiting)
         return cls(reading, [{} for _ in waiting])
 
 
@@ -238,7 +240,7 @@ def draft_trees(
     trees: dict[int, DraftTree] = {}
     while len(trees) < len(drawings):
         wanted = advance(drawings, trees)
-        passes = [count + bool(contexts) for count, contexts in zip(passes, wanted, strict=True)]
+        passes = [count + reading.passes(contexts) for count, contexts in zip(passes, wanted, strict=True)]
         if any(wanted):
             logits = reading.read(wanted)
             for how, found in ((rows_of, known), *([(told_of, told)] if told_of else [])):

@@ -22,6 +22,16 @@ def reads_features(model: Any) -> bool:
     return bool(getattr(model, "reads_features", False))
 
 
+def drafts_blocks(model: Any) -> bool:
+    """Whether a draft gives the rows of all tokens of a tree after one pass, as block-parallel drafters do."""
+    return bool(getattr(model, "drafts_blocks", False))
+
+
+def depends_on_root(model: Any) -> bool:
+    """Whether the rows of a draft depend on where a tree begins; `continued` computes them."""
+    return reads_features(model) or drafts_blocks(model)
+
+
 @contextmanager
 def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
     """The features of all passes that the model makes in the body, each of shape `(B, n, H)`.

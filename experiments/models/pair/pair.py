@@ -18,7 +18,7 @@ from typing import Any
 
 from draftproof.experiments.models.pair.devices import check_fits, choose_device, choose_dtype, libraries, within_memory
 from draftproof.experiments.models.pair.drafts import HEAD, DraftSpec, parse_draft
-from draftproof.experiments.models.pair.hidden import reads_features
+from draftproof.experiments.models.pair.hidden import depends_on_root
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput
@@ -125,8 +125,8 @@ class Pair:
         """The logits after each context, shape `(n, V)`, on the device, in batches of plain passes without a cache.
 
         contexts: shape `(n, length)`, tokens of whole texts; length at least 1. root: how many of the first tokens,
-        equal in all contexts, are before the tree (default: all); it matters only for an EAGLE head. Raises
-        `InvalidInput` for other shapes or tokens, and for more tokens than the model has positions.
+        equal in all contexts, are before the tree (default: all); it matters only for drafts whose rows depend on it.
+        Raises `InvalidInput` for other shapes or tokens, and for more tokens than the model has positions.
         """
         torch, _ = libraries()
         tokens = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
@@ -142,7 +142,7 @@ class Pair:
         check_fits(model, which, tokens.shape[1])
         batch = max(1, BATCH_ENTRIES // (tokens.shape[1] * self.vocab_size))
         with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
-            if root is not None and reads_features(model):
+            if root is not None and depends_on_root(model):
                 parts = [model.continued(part[:1, :root], part[:, root:]) for part in tokens.split(batch)]
             else:
                 parts = [model(part, use_cache=False).logits[:, -1] for part in tokens.split(batch)]

@@ -84,7 +84,10 @@ class TextModel(PreTrainedModel, GenerationMixin):  # type: ignore[misc]
         logits_to_keep: int = 0,
         **_: Any,
     ) -> CausalLMOutputWithPast:
-        """The logits after each token, shape `(B, n, V)`; a mask has four dimensions, of `(B, 1, n, T)`, or two."""
+        """The logits after each token, shape `(B, n, V)`; a mask has four dimensions, of `(B, 1, n, T)`, or two.
+
+        `hidden_states` holds what the rows depend on: the last tokens that each sees, as in `rows`.
+        """
         tokens = input_ids
         if past_key_values is None and use_cache is not False:
             past_key_values = DynamicCache(config=self.config)
@@ -94,7 +97,11 @@ class TextModel(PreTrainedModel, GenerationMixin):  # type: ignore[misc]
         sees = _visible(attention_mask, input_ids.shape[1], tokens)[:, -logits_to_keep:]
         recent = seen_last(tokens, sees, self.reach)
         rows = self.rows(recent.flatten(0, 1)).view(*recent.shape[:2], -1)
-        return CausalLMOutputWithPast(logits=cast(Any, rows.log().to(self.dtype)), past_key_values=past_key_values)
+        return CausalLMOutputWithPast(
+            logits=cast(Any, rows.log().to(self.dtype)),
+            past_key_values=past_key_values,
+            hidden_states=cast(Any, (recent,)),
+        )
 
     def _init_weights(self, module: torch.nn.Module) -> None:
         """Nothing is drawn."""
@@ -227,8 +234,11 @@ class NgramModel(TextModel):
         return rows
 
 
-def count_ngrams(tokens: Any, vocab_size: int, order: int) -> NgramModel:
-    """The model of a text. tokens: shape `(n,)`; raises `InvalidInput` for too many contexts, or other tokens."""
+def count_ngrams(tokens: Any, vocab_size: int, order: int, gap: int = 0) -> NgramModel:
+    """The model of a text. tokens: shape `(n,)`; gap: how many tokens of it are left out between context and next one.
+
+    Raises `InvalidInput` for too many contexts, or other tokens.
+    """
     base = vocab_size + 1
     if order < 0 or float(base) ** (order + 1) >= 2.0**63:
         raise InvalidInput(f"order {order} over {vocab_size} tokens has too many contexts; lower the order")
@@ -237,14 +247,16 @@ def count_ngrams(tokens: Any, vocab_size: int, order: int) -> NgramModel:
         raise InvalidInput(
             f"the text has token {text.max() if text.min() >= 0 else text.min()}; tokens are 0..{vocab_size - 1}"
         )
-    if len(text) <= order:
-        raise InvalidInput(f"{len(text)} training tokens are too few for order {order}; give a longer text")
+    if len(text) <= order + gap:
+        after = f" and a gap of {gap}" if gap else ""
+        raise InvalidInput(f"{len(text)} training tokens are too few for order {order}{after}; give a longer text")
     parts = []
     for length in range(order + 1):
-        context = np.zeros(len(text) - length, dtype=np.int64)
+        count = len(text) - length - gap
+        context = np.zeros(count, dtype=np.int64)
         for back in range(length):
-            context += (text[length - 1 - back : len(text) - 1 - back] + 1) * base**back
-        parts.append(context * vocab_size + text[length:])
+            context += (text[length - 1 - back : length - 1 - back + count] + 1) * base**back
+        parts.append(context * vocab_size + text[length + gap :])
     pairs, counts = np.unique(np.concatenate(parts), return_counts=True)
     keys, starts = np.unique(pairs // vocab_size, return_index=True)
     different = np.diff([*starts, len(pairs)])
