@@ -18,11 +18,13 @@ from draftproof.simulator.protocol import Verifier
 from draftproof.verifiers.block import Block
 from draftproof.verifiers.block_tree import BlockTree
 from draftproof.verifiers.controls.block_by_weights import BlockByWeights
+from draftproof.verifiers.controls.gls_reused_noise import ReusedNoise
 from draftproof.verifiers.controls.hsd_uncapped import HierarchicalUncapped
 from draftproof.verifiers.controls.naive_from_target import NaiveFromTarget
 from draftproof.verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
 from draftproof.verifiers.gbv import GreedyBlock
 from draftproof.verifiers.gbv_tree import GreedyBlockTree
+from draftproof.verifiers.gls import GumbelList
 from draftproof.verifiers.greedy_multi_draft import GreedyMultiDraft
 from draftproof.verifiers.hsd import Hierarchical
 from draftproof.verifiers.khisti import Khisti
@@ -68,6 +70,7 @@ _ZOO: tuple[Any, ...] = (
     SpecTr(),
     Khisti(),
     OptimalTransport(),
+    GumbelList(),
     Block(),
     Hierarchical(),
     BlockTree(),
@@ -89,6 +92,7 @@ _ZOO: tuple[Any, ...] = (
     TraversalInsertionOrder(),
     BlockByWeights(),
     HierarchicalUncapped(),
+    ReusedNoise(),
     NaiveFromTarget(),
     Ensemble,
     Typical,

@@ -116,6 +116,14 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Hewitt, Manning, Liang. Truncation sampling as language model desmoothing. Findings of EMNLP 2022, "
             "arXiv:2210.15191."
         ),
+        "daliri2024coupling": (
+            "Daliri, Musco, Suresh. Coupling without communication and drafter-invariant speculative decoding. 2024, "
+            "arXiv:2408.07978."
+        ),
+        "rowan2025list": (
+            "Rowan, Phan, Khisti. List-level distribution coupling with applications to speculative decoding and lossy "
+            "compression. NeurIPS 2025, arXiv:2506.05632."
+        ),
         "border1991implementation": (
             "Border. Implementation of reduced form auctions: a geometric approach. Econometrica 59(4), 1991."
         ),

@@ -76,3 +76,21 @@ def independent_drafts(p: Vector, q: Vector, k: int) -> Any:
         if drafted > 0:
             total += drafted * (1 - (1 - min(target / drafted, 1 + target * 0)) ** k)
     return total
+
+
+def gumbel(p: Vector, q: Vector, k: int) -> Any:
+    """`sum_i 1 / sum_j max(p_j/p_i, q_j/q_i)`: one draft whose noise the target reads [daliri2024coupling]."""
+    return list_matching(p, q, 1)
+
+
+def list_matching(p: Vector, q: Vector, k: int) -> Any:
+    """`sum_j k / (sum_i max(q_i/q_j, p_i/p_j) + (k - 1)/p_j)`, over tokens that both have [rowan2025list]."""
+    both = [j for j in range(len(p)) if p[j] > 0 and q[j] > 0]
+    sizes = [sum(max(x / p[j], y / q[j]) for x, y in zip(p, q, strict=True)) + (k - 1) / p[j] for j in both]
+    return sum((k / size for size in sizes), start=p[0] * 0)
+
+
+def minhash(p: Vector, q: Vector, k: int) -> Any:
+    """`sum min(p, q) / sum max(p, q) = (1 - TV) / (1 + TV)`: weighted MinHash [daliri2024coupling]."""
+    shared = naive(p, q, 1)
+    return shared / (p.sum() + q.sum() - shared)

@@ -7,10 +7,12 @@ with the verifiers.
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise, permutations
 from math import factorial, prod
 from typing import Any
 
+from draftproof.experiments.claims.noise import probability, smallest
 from draftproof.simulator import DraftNode
 from draftproof.simulator.arithmetic import as_python
 
@@ -272,6 +274,23 @@ def traversal(root: DraftNode) -> Law:
     return law
 
 
+def gls(root: DraftNode) -> Law:
+    return top_down(root, lambda p, q, drafted: shared_noise(tuple(p), tuple(q), drafted))
+
+
+@cache
+def shared_noise(p: tuple[Fraction, ...], q: tuple[Fraction, ...], drafted: tuple[int, ...]) -> Row:
+    """The law of the target's token given the drafts, by integrals over the exponentials that both read."""
+    paths = range(len(drafted))
+    drawn = [order for path, x in enumerate(drafted) for order in smallest(q, x, path, [path])]
+    everything = [(i, path) for i in range(len(p)) for path in paths]
+
+    def mass(y: int) -> Fraction:
+        return sum((probability(everything, [*drawn, *smallest(p, y, path, paths)]) for path in paths), Fraction(0))
+
+    return normalised([mass(y) if share else Fraction(0) for y, share in enumerate(p)])
+
+
 STEPS = (nss, naive, naive_tree, specinfer, block, hsd, tree_monte_carlo, traversal)
-STEPS += (rejection_without_replacement, greedy_multi_draft, sequoia, spechub)
+STEPS += (gls, rejection_without_replacement, greedy_multi_draft, sequoia, spechub)
 PUBLISHED: dict[str, Callable[[DraftNode], Law]] = {steps.__name__: steps for steps in STEPS}

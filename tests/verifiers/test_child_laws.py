@@ -16,7 +16,7 @@ from draftproof.simulator.vectors import counted, layers, minimum, positive_part
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.verifiers import _rho, make
 
-TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
+TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "gls"]
 SINGLE_PATH = ["naive", "ensemble", "naive_from_target"]
 #: (verifier, V, k)
 CASES = [(name, size, k) for name in TOP_DOWN for size in (2, 3) for k in (1, 2, 3, 4)] + [

@@ -23,7 +23,7 @@ from draftproof.verifiers._set_flow import set_masses
 from draftproof.verifiers.khisti import winner_law
 from tests.quick import by_turns, quick
 
-TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
+TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "gls"]
 #: Those of other schemes: their branching laws hold for any drafts.
 OTHERS = ["rejection_without_replacement", "greedy_multi_draft", "sequoia", "threshold"]
 #: Rounding of a few dozen operations on numbers of size at most 1.
