@@ -104,26 +104,30 @@ class Log:
     """What the runs of a function showed beside their verdicts.
 
     reuse: places where one coin decides twice. notes: what the law assumes. left_out: the largest probability of a
-    branch that counts as rounding and is left out (see `NumberKind`). replayed: by target row, trees and answers of the
+    branch that counts as rounding and is left out (see `NumberKind`). raced: places in races of numbers that were coins
+    before. replayed: by target row, trees and answers of the
     runs that were repeated at several points of real numbers. events: coins with boundary values in the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     left_out: float = 0.0
+    raced: dict[int, None] = field(default_factory=dict)
     replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
 
     def as_fields(self) -> dict[str, Any]:
         """The log as plain data, for another process."""
         return {
-            "reuse": list(self.reuse), "notes": list(self.notes), "left_out": self.left_out, "events": list(self.events)
+            "reuse": list(self.reuse), "notes": list(self.notes), "left_out": self.left_out,
+            "events": list(self.events), "raced": list(self.raced),
         }  # fmt: skip
 
     def add(self, fields: Mapping[str, Any]) -> None:
         """Add the log of one run in another process."""
         self.reuse.update(dict.fromkeys(fields.get("reuse", ())))
         self.notes.update(dict.fromkeys(fields.get("notes", ())))
+        self.raced.update(dict.fromkeys(fields.get("raced", ())))
         self.left_out = max(self.left_out, fields.get("left_out", 0.0))
         self.events = tuple(fields.get("events", ()))
 
@@ -234,6 +238,7 @@ class Audited(OtherProcessVerifier):
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
+                self.log.raced.update({item.place: None for item in session.reuse if item.place is not None})
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or broken_off):

@@ -139,13 +139,13 @@ def widened(originals: dict[int, Any], halves: bool = True) -> Iterator[None]:
     added: list[int] = []
     default: Any = None
     try:
-        for holder, name, wide in _replacements():
+        for holder, name, wide in (*_replacements(), *_of_kernels(halves)):
             if not halves and ("16" in name or "half" in name.lower()):
                 continue
             value = getattr(holder, name)
             undo.append((holder, name, value))
             setattr(holder, name, wide)
-            if not callable(value) or isinstance(value, type):
+            if holder is not None and name != "WIDE" and (not callable(value) or isinstance(value, type)):
                 originals[id(value)] = wide
                 added.append(id(value))
         if "torch" in sys.modules:
@@ -159,6 +159,13 @@ def widened(originals: dict[int, Any], halves: bool = True) -> Iterator[None]:
             setattr(holder, name, value)
         if default is not None:
             sys.modules["torch"].set_default_dtype(default)
+
+
+def _of_kernels(halves: bool) -> Iterator[tuple[Any, str, Any]]:
+    if "triton.runtime.interpreter" in sys.modules:
+        from draftproof.simulator.symbolic.frameworks import triton_kernels  # noqa: PLC0415 - only where it is loaded
+
+        yield triton_kernels, "WIDE", "all" if halves else "float32"
 
 
 def _replacements() -> Iterator[tuple[Any, str, Any]]:

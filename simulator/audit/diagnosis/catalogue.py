@@ -42,9 +42,11 @@ class Hypothesis:
 def diagnose(evidence: Evidence) -> list[Hypothesis]:
     """The entries of the catalogue that the evidence supports, the strongest first.
 
-    A function with guards is compared without them, so that they hide no other bug.
+    A function with guards is compared without them, and one that computes in float32 in float64, so that they hide no
+    other bug.
     """
     evidence = evidence.without_guards() or evidence
+    evidence = evidence.in_double() or evidence
     hypotheses: list[Hypothesis] = []
     explained = False
     for entry in CATALOGUE:
@@ -92,6 +94,7 @@ CATALOGUE: Sequence[Entry] = (
         whole=True,
     ),
     Entry("single precision", "the function computes in float32 by itself", signs.single),
+    Entry("coin in the race", "a coin that accepts is a number of the race for the next token, too", signs.raced),
     Entry("coin reuse", "one coin decides twice", signs.reused),
     _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
     _behaves("p and q swapped", "a draft is accepted with min(1, q/p) instead of min(1, p/q)", suspects.swapped()),

@@ -130,6 +130,15 @@ def reused(evidence: Evidence) -> str | None:
     return None
 
 
+def raced(evidence: Evidence) -> str | None:
+    """It is lossless when the race has numbers of its own."""
+    places = sorted(evidence.audit.audited.log.raced)
+    if not places or not evidence.mended(partial(evidence.fresh, "races")):
+        return None
+    number = f"number of token {places[0]}" if len(places) == 1 else f"numbers of tokens {', '.join(map(str, places))}"
+    return f"the acceptance coin equals the race {number}; it becomes lossless when the race has numbers of its own"
+
+
 def leaves(evidence: Evidence) -> str | None:
     """It is lossless with paths of a common prefix side by side."""
     if not evidence.audit.audited.interface.multi_path or not evidence.mended(evidence.grouped):

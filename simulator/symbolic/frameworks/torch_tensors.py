@@ -140,31 +140,39 @@ class Tensors:
 
     def at(self, address: int) -> Any:
         """The symbol at an address of memory that kernels may use, None where the memory itself holds the value."""
-        place = self._place(address)
-        store = None if place is None else self.stores.get(place[0]._cdata)
-        return None if store is None or place is None else store.flat[place[1]]
+        symbols = self.symbols_at(np.array([address]))
+        return None if symbols is None else symbols[0]
 
-    def put(self, address: int, value: Any) -> None:
-        """Put a symbol at such an address; None: the memory itself holds the value."""
-        place = self._place(address)
-        if place is None:
-            if value is not None:
-                raise refusal("a kernel stores a random number outside of the tensors that it was given")
-            return
-        storage, index = place
-        store = self.stores.get(storage._cdata)
-        if store is None and value is not None:
-            size = self._lent[storage._cdata][1]
-            store = self.stores[storage._cdata] = _Store(storage.nbytes() // size, storage)
-        if store is not None:
-            store.flat[index] = value
-
-    def _place(self, address: int) -> tuple[Any, int] | None:
+    def symbols_at(self, addresses: Any) -> Any:
+        """The symbols at these addresses, as an object array with None where there is none; None if there are none."""
+        result = None
         for storage, size in self._lent.values():
-            offset = address - storage.data_ptr()
-            if 0 <= offset < storage.nbytes():
-                return storage, offset // size
-        return None
+            store = self.stores.get(storage._cdata)
+            if store is None:
+                continue
+            inside, places = _places(storage, size, addresses)
+            if inside.any():
+                result = np.full(len(addresses), None, dtype=object) if result is None else result
+                result[inside] = store.flat[places]
+        return result
+
+    def put_all(self, addresses: Any, symbols: Any) -> None:
+        """Put symbols at such addresses, None where the memory itself holds the value; symbols: None if all are."""
+        left = np.ones(len(addresses), dtype=bool)
+        for storage, size in self._lent.values():
+            store = self.stores.get(storage._cdata)
+            if store is None and symbols is None:
+                continue
+            inside, places = _places(storage, size, addresses)
+            if not inside.any():
+                continue
+            left &= ~inside
+            if store is None and _any(symbols[inside]):
+                store = self.stores[storage._cdata] = _Store(storage.nbytes() // size, storage)
+            if store is not None:
+                store.flat[places] = None if symbols is None else symbols[inside]
+        if symbols is not None and _any(symbols[left]):
+            raise refusal("a kernel stores a random number outside of the tensors that it was given")
 
     def _check_target(self, tensor: Any) -> None:
         """Refuse a tensor that cannot hold symbols, or whose memory is shared with numpy."""
@@ -207,3 +215,14 @@ class Tensors:
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         return array.ravel()[0]
+
+
+def _any(symbols: Any) -> bool:
+    return any(symbol is not None for symbol in symbols)
+
+
+def _places(storage: Any, size: int, addresses: Any) -> tuple[Any, Any]:
+    """Which addresses are in a storage of elements of this size, and their elements."""
+    offsets = addresses.astype(np.int64) - storage.data_ptr()
+    inside = (offsets >= 0) & (offsets < storage.nbytes())
+    return inside, offsets[inside] // size

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import importlib
 import sys
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
+from draftproof.simulator.symbolic.arrays.lanes import Lanes, blocked, chosen, densified, elementwise, taken
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed
@@ -22,29 +25,85 @@ from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
 def _is_followed(data: Any) -> bool:
-    return isinstance(data, SymbolicArray) or (isinstance(data, np.ndarray) and data.dtype == object)
+    return isinstance(data, (SymbolicArray, Lanes)) or (isinstance(data, np.ndarray) and data.dtype == object)
 
 
 def _symbolic(array: Any) -> Any:
     return np.asarray(array, dtype=object).view(SymbolicArray)
 
 
+def _interpreter() -> Any:
+    return sys.modules["triton.runtime.interpreter"]
+
+
+#: The lower precisions that are float64 in kernels: "", "float32" or "all"; see `symbolic.patches`.
+WIDE = ""
+
+
+_ADDRESS = np.dtype(np.uint64)
+
+
+def _wide_types(original: Any) -> Any:
+    """The type of numpy for a type of Triton."""
+    known: dict[str, Any] = {}  # the original makes a table of all types each time
+
+    def function(kind: Any) -> Any:
+        scalar = kind.scalar
+        if scalar.is_ptr():
+            return _ADDRESS
+        if WIDE and scalar.is_floating() and _is_wide(scalar):
+            return np.dtype(np.float64)
+        if scalar.name not in known:
+            known[scalar.name] = original(scalar)
+        return known[scalar.name]
+
+    function.original = original  # type: ignore[attr-defined]
+    return function
+
+
+def _is_wide(kind: Any) -> bool:
+    bits: int = kind.primitive_bitwidth
+    return bits == 32 or (bits == 16 and WIDE == "all")
+
+
+def _stored(kind: Any) -> Any:
+    """The type of numpy of the memory behind a pointer, whatever is wide."""
+    return _interpreter()._get_np_dtype.original(kind)
+
+
+def _constant(name: str, original: Any) -> Any:
+    """The maker of a constant of a lower precision."""
+
+    def method(self: Any, value: Any) -> Any:
+        module = _interpreter()
+        kind = getattr(module.tl, name)
+        if not (WIDE and _is_wide(kind)):
+            return original(self, value)
+        return module.TensorHandle(np.array([value], dtype=np.float64), kind)
+
+    return method
+
+
 def _load(original: Any) -> Any:
     def method(self: Any, ptrs: Any, mask: Any, other: Any, *policies: Any) -> Any:
         if other is not None and _is_followed(other.data):
             raise refused_operation("tl.load with other=")
-        loaded = original(self, ptrs, mask, other, *policies)
         session = current()
         if session is None:
-            return loaded
+            return original(self, ptrs, mask, other, *policies)
+        module, kind = _interpreter(), ptrs.get_element_ty()
+        stored = _stored(kind)
+        filler = np.zeros_like(ptrs.data, dtype=stored) if other is None else other.data.astype(stored)
         wanted = np.broadcast_to(mask.data, ptrs.data.shape)
-        symbols = [(i, session.tensors.at(int(ptrs.data[i]))) for i in np.ndindex(*ptrs.data.shape) if wanted[i]]
-        if any(symbol is not None for _, symbol in symbols):
-            array = loaded.data.astype(object)
-            for i, symbol in symbols:
-                array[i] = array[i] if symbol is None else symbol
-            loaded.data = _symbolic(array)
-        return loaded
+        loaded = module._interpreter.load(ptrs.data, np.ascontiguousarray(wanted), filler, stored)
+        loaded = loaded.astype(module._get_np_dtype(kind), copy=False)
+        if session.tensors.stores:
+            at = np.flatnonzero(wanted)
+            values = session.tensors.symbols_at(ptrs.data.reshape(-1)[at])
+            if values is not None:
+                random = np.array([value is not None for value in values], dtype=bool)
+                loaded = Lanes.of(values[random], loaded, at[random])
+        return module.TensorHandle(loaded, kind)
 
     return method
 
@@ -54,33 +113,35 @@ def _store(original: Any) -> Any:
         session = current()
         if session is None:
             return original(self, ptrs, value, mask, *policies)
-        shape = ptrs.data.shape
-        values, wanted = np.broadcast_to(plain(value.data), shape), np.broadcast_to(mask.data, shape)
-        known = wanted.copy()
-        for i in np.ndindex(*shape):
-            if wanted[i]:
-                random = is_random(values[i])
-                session.tensors.put(int(ptrs.data[i]), values[i] if random else None)
-                known[i] = not random
-        interpreter = sys.modules["triton.runtime.interpreter"]
-        if values.dtype == object:
-            values = np.where(known, values, 0).astype(interpreter._get_np_dtype(value.dtype))
-        handle = interpreter.TensorHandle
-        return original(self, ptrs, handle(np.array(values), value.dtype), handle(known, mask.dtype), *policies)
+        shape, stored = ptrs.data.shape, _stored(ptrs.get_element_ty())
+        wanted = np.array(np.broadcast_to(mask.data, shape))
+        at = np.flatnonzero(wanted)
+        if _is_followed(value.data):
+            values = taken(value.data, shape, at)
+            random = np.array([is_random(item) for item in values], dtype=bool)
+            known = np.zeros(shape, dtype=stored)
+            known.reshape(-1)[at[~random]] = values[~random]
+            wanted.reshape(-1)[at[random]] = False
+            values[~random] = None
+        else:
+            values, known = None, np.array(np.broadcast_to(value.data, shape)).astype(stored, copy=False)
+        session.tensors.put_all(ptrs.data.reshape(-1)[at], values)
+        _interpreter()._interpreter.store(ptrs.data, known, wanted)
 
     return method
 
 
 def _fits(original: Any) -> Any:
-    return lambda array, dtype: _is_followed(array) or original(array, dtype)
+    return lambda array, dtype: bool(WIDE) or _is_followed(array) or original(array, dtype)
 
 
 def _splat(original: Any) -> Any:
     def method(self: Any, kind: Any, arg: Any) -> Any:
         if not _is_followed(arg.data):
             return original(self, kind, arg)
-        data = np.broadcast_to(plain(arg.data).reshape(-1)[0:1], kind.shape)
-        return type(arg)(_symbolic(data), arg.dtype.scalar)
+        block = blocked(arg.data)
+        data = elementwise(np.add, block, np.zeros(kind.shape, dtype=block.dtype)) if block.size == 1 else arg.data
+        return type(arg)(data, arg.dtype.scalar)
 
     return method
 
@@ -89,8 +150,9 @@ def _to_tensor(original: Any) -> Any:
     def method(self: Any, ret: Any, dtype: Any) -> Any:
         if not (is_random(ret) or (_is_followed(ret) and np.shape(ret) == ())):
             return original(self, ret, dtype)
-        module = sys.modules["triton.runtime.interpreter"]
-        handle = module.TensorHandle(_symbolic(plain(boxed(ret) if is_random(ret) else ret).reshape(1)), dtype.scalar)
+        module = _interpreter()
+        single = plain(boxed(ret) if is_random(ret) else densified(ret))
+        handle = module.TensorHandle(_symbolic(single.reshape(1)), dtype.scalar)
         return module.tl.core.tensor(handle, dtype)
 
     return method
@@ -98,11 +160,40 @@ def _to_tensor(original: Any) -> Any:
 
 def _cast(original: Any) -> Any:
     def method(self: Any, src: Any, kind: Any, *rounding: Any) -> Any:
+        to = kind.scalar
         if _is_followed(src.data):
-            if not kind.scalar.is_floating() or kind.scalar.primitive_bitwidth < 32:
-                raise refused_operation(f"a cast to {kind.scalar}")
-            return type(src)(src.data, kind.scalar)
+            if blocked(src.data).dtype == np.bool_:  # answers of comparisons that are not decided yet
+                return type(src)(blocked(src.data).astype(_interpreter()._get_np_dtype(to)), to)
+            seeds = to.is_int() and all(isinstance(item, (Seed, int)) for item in densified(src.data).flat)
+            if not seeds and (not to.is_floating() or to.primitive_bitwidth < 32):
+                raise refused_operation(f"a cast to {to}")
+            return type(src)(src.data, to)
+        if WIDE and to.is_floating() and src.dtype.scalar.is_floating():
+            return type(src)(src.data.astype(_interpreter()._get_np_dtype(to)), to)
         return original(self, src, kind, *rounding)
+
+    return method
+
+
+def _of_blocks(original: Any) -> Any:
+    """A unary, binary or ternary operation of the builder, with blocks among its operands."""
+
+    def method(self: Any, *handles_and_function: Any) -> Any:
+        *handles, function = handles_and_function
+        if not any(_is_followed(handle.data) for handle in handles):
+            return original(self, *handles, function)
+        blocks = [handle.data for handle in handles]
+        data = chosen(*blocks) if function is np.where else elementwise(function, *blocks)
+        return type(handles[0])(data, handles[-1 if len(handles) == 3 else 0].dtype.scalar)
+
+    return method
+
+
+def _multiplied_and_added(original: Any) -> Any:
+    def method(self: Any, x: Any, y: Any, z: Any) -> Any:
+        if not any(_is_followed(handle.data) for handle in (x, y, z)):
+            return original(self, x, y, z)
+        return type(z)(elementwise(np.add, elementwise(np.multiply, x.data, y.data), z.data), z.dtype.scalar)
 
     return method
 
@@ -115,14 +206,62 @@ def _restore(original: Any) -> Any:
     return method
 
 
+def _on_host(original: Any) -> Any:
+    return lambda self, args, kwargs: original(self, args, kwargs) if current() is None else (args, kwargs)
+
+
+def _silent(original: Any) -> Any:
+    """The launch of a kernel, whose NaN and infinite numbers a device does not warn of."""
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        with np.errstate(all="ignore") if current() is not None else nullcontext():
+            return original(self, *arguments, **options)
+
+    return method
+
+
+def _argument(original: Any) -> Any:
+    """The conversion of arguments of a kernel; a seed stays one."""
+
+    def function(arg: Any) -> Any:
+        if type(arg) is not Seed:
+            return original(arg)
+        module = _interpreter()
+        return module.tl.tensor(module.TensorHandle(_symbolic(boxed(arg).reshape(1)), module.tl.int64), module.tl.int64)
+
+    return function
+
+
 def _number(value: Any) -> Any:
     data = getattr(getattr(value, "handle", None), "data", getattr(value, "value", value))
     if not _is_followed(data):
         return np.asarray(data)
-    array = plain(data)
+    array = plain(densified(data))
     if not all(isinstance(item, (int, np.integer, Seed)) for item in array.flat):
         raise refusal("tl.rand with a random offset, or with a random number as a seed, cannot be followed")
     return array
+
+
+def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any) -> Any:
+    """A tensor of the numbers at offsets. number: gives one, of the key of a seed and an offset."""
+    module = _interpreter()
+    seeds, offsets = np.broadcast_arrays(_number(seed), _number(offset))
+    made: dict[int, Any] = {}
+
+    def make(at: Any) -> Any:
+        result = np.empty(len(at), dtype=object)
+        for place, i in enumerate(at.tolist()):
+            if i not in made:
+                one: Any = seeds.flat[i]
+                made[i] = number(one.key if isinstance(one, Seed) else int(one), int(offsets.flat[i]))
+            result[place] = made[i]
+        return result
+
+    shape = offsets.shape or (1,)
+    block = Lanes(np.zeros(shape, dtype=module._get_np_dtype(kind)), None, make)
+    single = not getattr(getattr(offset, "type", None), "is_block", lambda: False)()
+    handle = module.TensorHandle(block.dense().reshape(1) if single else block, kind)
+    return module.tl.tensor(handle, kind if single else module.tl.block_type(kind, list(shape)))
 
 
 def _rand(original: Any) -> Any:
@@ -130,23 +269,45 @@ def _rand(original: Any) -> Any:
         session = current()
         if session is None:
             return original(seed, offset, n_rounds, **options)
-        module = sys.modules["triton.runtime.interpreter"]
-        seeds, offsets = np.broadcast_arrays(_number(seed), _number(offset))
-        array = np.empty(offsets.shape, dtype=object)
-        for i in np.ndindex(*offsets.shape):
-            one: Any = seeds[i]
-            key = one.key if isinstance(one, Seed) else int(one)
-            array[i] = session.placed_uniform(("triton", key), int(offsets[i]), "tl.rand", 24)
-        single = not getattr(getattr(offset, "type", None), "is_block", lambda: False)()
-        handle = module.TensorHandle(_symbolic(array.reshape(-1) if single else array), module.tl.float32)
-        kind = module.tl.float32 if single else module.tl.block_type(module.tl.float32, list(array.shape))
-        return module.tl.tensor(handle, kind)
+        streams: dict[Any, Any] = {}
+
+        def number(key: Any, position: int) -> Any:
+            if key not in streams:
+                streams[key] = session.stream(("triton", key))
+            return session.placed_uniform(streams[key], position, "tl.rand", 24)
+
+        return _drawn(seed, offset, number, _interpreter().tl.float32)
+
+    return function
+
+
+def _randint(original: Any) -> Any:
+    """`tl.randint`, whose numbers are followed as seeds: numbers drawn with different ones are independent."""
+
+    def function(seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
+        session = current()
+        if session is None:
+            return original(seed, offset, n_rounds, **options)
+
+        def number(key: Any, position: int) -> Any:
+            return session.placed_seed(("triton", key), position, "tl.randint")
+
+        return _drawn(seed, offset, number, _interpreter().tl.int32)
 
     return function
 
 
 def _absolute(original: Any) -> Any:
-    return lambda self, arg: type(arg)(np.abs(arg.data), arg.dtype) if _is_followed(arg.data) else original(self, arg)
+    def method(self: Any, arg: Any) -> Any:
+        return original(self, arg) if current() is None else type(arg)(_of(np.absolute, arg.data), arg.dtype.scalar)
+
+    return method
+
+
+def _of(function: Any, data: Any) -> Any:
+    """A function of one number, on an array or a block."""
+    with np.errstate(all="ignore"):
+        return elementwise(function, data) if _is_followed(data) else function(data)
 
 
 def _guarded(name: str, original: Any) -> Any:
@@ -210,8 +371,7 @@ def _of_device(name: str, original: Any) -> Any:
         handle = getattr(arguments[0], "handle", None) if len(arguments) == 1 else None
         if rule is None or handle is None:
             raise refusal(f"libdevice.{name} has no body in Triton's interpreter", "use a function of tl")
-        with np.errstate(all="ignore"):
-            return type(arguments[0])(type(handle)(rule(handle.data), handle.dtype), arguments[0].type)
+        return type(arguments[0])(type(handle)(_of(rule, handle.data), handle.dtype), arguments[0].type)
 
     return function
 
@@ -227,31 +387,59 @@ def device_replacements(library: Any) -> list[tuple[Any, str, Any]]:
 
 _METHODS = {
     "create_masked_load": _load, "create_masked_store": _store, "create_splat": _splat, "cast_impl": _cast,
-    "create_fp_to_fp": _cast, "create_fabs": _absolute,
+    "create_fp_to_fp": _cast, "create_fabs": _absolute, "unary_op": _of_blocks, "binary_op": _of_blocks,
+    "ternary_op": _of_blocks, "create_fma": _multiplied_and_added,
 }  # fmt: skip
+
+
+def _language() -> list[tuple[Any, str, Any]]:
+    """What the interpreter replaces in Triton's language at every launch, to be replaced once for a whole call."""
+    interpreter: Any = _interpreter()
+    language: Any = sys.modules["triton.language"]
+    if not hasattr(interpreter, "_LangPatchScope"):
+        return []
+    scope = interpreter._patch_lang(SimpleNamespace(__globals__={"tl": language, "core": language.core}))
+    changes = {(id(holder), name): (holder, name, getattr(holder, name)) for holder, name, _ in scope._changes}
+    added = {(id(holder), name) for holder, name, before in scope._changes if before is interpreter._MISSING}
+    scope.restore()
+    for holder, name, value in (changes.pop(key) for key in added):  # nothing to be put back after a call
+        setattr(holder, name, value)
+    return [*changes.values(), (interpreter, "_patch_lang", _patched_once(interpreter._patch_lang))]
+
+
+def _patched_once(original: Any) -> Any:
+    nothing = SimpleNamespace(restore=lambda: None)
+    return lambda function: original(function) if current() is None else nothing
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for Triton's interpreter and its random numbers."""
-    interpreter: Any = sys.modules["triton.runtime.interpreter"]
+    interpreter: Any = _interpreter()
     language: Any = sys.modules["triton.language"]
     builder, reductions = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
-    replaced = []
+    replaced = _language()
     for name in (item for item in dir(builder) if item in _METHODS or item.startswith("create_")):
         original = getattr(builder, name)
         rule = _METHODS.get(name)
         guard = _atomic if name.startswith("create_atomic") else _guarded
         replaced.append((builder, name, rule(original) if rule else guard(name.removeprefix("create_"), original)))
+    for maker, kind in (("get_fp32", "float32"), ("get_fp16", "float16"), ("get_bf16", "bfloat16")):
+        replaced.append((builder, maker, _constant(kind, getattr(builder, maker))))
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
         replaced.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
+    executor = interpreter.GridExecutor
     replaced += [
         (interpreter, "_validate_np_data_size", _fits(interpreter._validate_np_data_size)),
+        (interpreter, "_get_np_dtype", _wide_types(interpreter._get_np_dtype)),
+        (interpreter, "_implicit_cvt", _argument(interpreter._implicit_cvt)),
         (reductions, "to_tensor", _to_tensor(reductions.to_tensor)),
-        (interpreter.GridExecutor, "_restore_args_dev", _restore(interpreter.GridExecutor._restore_args_dev)),
+        (executor, "_restore_args_dev", _restore(executor._restore_args_dev)),
+        (executor, "__call__", _silent(executor.__call__)),
+        (executor, "_init_args_hst", _on_host(executor._init_args_hst)),
     ]
     for holder in (language, language.random):
-        replaced.append((holder, "rand", _rand(holder.rand)))
-        for name in ("rand4x", "randn", "randn4x", "randint", "randint4x", "philox"):
+        replaced += [(holder, "rand", _rand(holder.rand)), (holder, "randint", _randint(holder.randint))]
+        for name in ("rand4x", "randn", "randn4x", "randint4x", "philox"):
             if hasattr(holder, name):
                 replaced.append((holder, name, _unfollowed(name, getattr(holder, name))))
     for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"):

@@ -102,11 +102,15 @@ def union(
 
 @dataclass(frozen=True)
 class Reuse:
-    """A random number that decides twice: at the line `first` and at the line `again`."""
+    """A random number that decides twice: at the line `first` and at the line `again`.
+
+    place: of a coin that is also a number of a race, a search for the largest or smallest, its place there.
+    """
 
     what: str
     first: str
     again: str
+    place: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         where = self.first if self.first == self.again else f"{self.first} and again {self.again}"
@@ -176,6 +180,7 @@ class Region:
         self.in_arrays: set[int] = set()  # numbers that code has fetched from an array, where a division by 0 is none
         self.beside_numpy: set[int] = set()  # those that were ever fetched from one, or computed with a number of numpy
         self.narrowed = False  # whether an array of random numbers may be of another type than float64
+        self.races_apart = False  # whether a coin that is also a number of a race is another number there
         self._known: list[_VariableState] = []
         self._fetches = 0
 
@@ -324,6 +329,21 @@ class Region:
             if v.index != winner:
                 group.constraints.append(({winner: weight, v.index: -weights[best]}, ZERO))
         return best
+
+    def raced(self, place: int, value: Any) -> Any:
+        """A number at a place of a race; one that was a coin before is a `Reuse`, and another one if `races_apart`."""
+        variables = value.variables()
+        index = variables[0].index
+        known = self._known[index]
+        narrowed = known.group is None and known.point is None and (known.low > 0 or known.high < 1)
+        if known.decided is None or not narrowed or any(v.index != index for v in variables):
+            return value
+        if self.races_apart:
+            return value.fetched(self.next_fetch(), True)
+        reuse = Reuse(known.what, known.decided[0], caller(), place)
+        if reuse not in self.reuse:
+            self.reuse.append(reuse)
+        return value
 
     # Helpers.
     def _without_points(self, level: int, terms: Any, const: fmpq, strict: bool) -> bool:

@@ -25,7 +25,7 @@ LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24, 52, 23)}
 #: More equally likely outcomes than this are refused as too many to enumerate.
 MAX_OUTCOMES = 4096
 #: What `fresh` may be.
-FRESH = (None, "seeds", "fetches")
+FRESH = (None, "seeds", "fetches", "races")
 
 
 class Draw(NamedTuple):
@@ -66,10 +66,11 @@ class Session:
         self, coin: Coin, boundary: bool = False, fresh: str | None = None, boundary_coin: Coin | None = None
     ) -> None:
         if fresh not in FRESH:
-            raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches' or None")
+            raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches', 'races' or None")
         self.coin = coin
         self.region = Region(coin, boundary, boundary_coin)
         self.fresh = fresh
+        self.region.races_apart = fresh == "races"
         self.tensors: Any = None
         self.keys: Any = None
         self.failure: InvalidVerifier | None = None
@@ -139,12 +140,17 @@ class Session:
             0, ((self._drew("uniform", self._draw(stream, "uniform", what, LARGEST[bits]), 0, bits), ONE, 0),)
         )
 
-    def placed_uniform(self, key: Any, position: int, what: str, bits: int = 53) -> Any:
+    def placed_uniform(self, stream: Stream, position: int, what: str, bits: int = 53) -> Any:
         """The uniform number at a position of a counter-based generator."""
         self.draws = None  # kernels of Triton
-        stream = self.stream(key)
         stream.position = position
         return self.uniform(stream, what, bits)
+
+    def placed_seed(self, key: Any, position: int, what: str) -> Any:
+        """The random whole number at a position of a counter-based generator, as a seed."""
+        self.draws = None
+        self.region.note("seeds that are random numbers of counter-based generators count as all different")
+        return Seed(f"{what} number {position} of {_describe(key)}")
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
         """The next exponential number of rate 1; inverse: the generator computes `-log(1 - u)` of its next uniform."""
@@ -272,7 +278,10 @@ def _state(source: Any) -> str:
 def _describe(key: Any) -> str:
     if key[0] == "jax":
         return f"the jax key {key[1]}"
-    return f"the {key[0]} generator with seed {key[1]}"
+    seed = key[1]
+    if isinstance(seed, tuple) and len(seed) == 2 and isinstance(seed[0], str):  # that of a `Seed`: its name, an offset
+        seed = seed[0] if seed[1] == 0 else f"{seed[0]} + {seed[1]}"
+    return f"the {key[0]} generator with seed {seed}"
 
 
 _stack: list[Session | None] = []

@@ -15,7 +15,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.exact import exp
-from draftproof.simulator.symbolic.numbers.forms import Chain, Linear, Product
+from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product
 from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
 
 
@@ -52,6 +52,7 @@ def below(x: Any, y: Any) -> bool:
 
 
 def _best(values: Sequence[Any], largest: bool) -> int:
+    values = _told_apart(values)
     winner = _race(values, largest)
     if winner is not None:
         return winner
@@ -63,6 +64,17 @@ def _best(values: Sequence[Any], largest: bool) -> int:
         if (values[i] > values[best]) if largest else (values[i] < values[best]):
             best = i
     return best
+
+
+def _told_apart(values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a race, in which a coin that decided before is noted or replaced; see `Region.raced`."""
+    random = [isinstance(value, (Linear, Product, Chain, Extreme)) for value in values]
+    if sum(random) < 2:
+        return values
+    return [
+        value.variable.region.raced(place, value) if known else value
+        for place, (value, known) in enumerate(zip(values, random, strict=True))
+    ]
 
 
 def _race(values: Sequence[Any], largest: bool) -> int | None:

@@ -16,6 +16,7 @@ FUNCTIONS = {
 NAMES = {
     "wrong_greedy_bonus": "bonus token", "wrong_bonus_unprocessed": "bonus token",
     "wrong_processors_left_out": "different processing", "wrong_races_twice": "first token exact",
+    "wrong_coin_in_race": "coin in the race",
 }  # fmt: skip
 
 

@@ -68,10 +68,10 @@ def test_memory_that_is_lent_is_found_by_address(law):
         assert tensors.at(first - 4) is not None  # the storage is lent as a whole
         assert tensors.at(first - 5) is tensors.at(first + 9) is None  # a byte beside it
         assert tensors.at(first + 8) is tensors.at(first - 8) is tensors.at(start) is None
-        tensors.put(start + 8, seen[1])
-        tensors.put(start, None)
+        written = np.array([seen[1], None], dtype=object)
+        tensors.put_all(np.array([start + 8, start]), written)
         assert tensors.at(start + 8) is seen[1]
-        tensors.put(first, None)
+        tensors.put_all(np.array([first]), None)
         assert tensors.at(first) is None
         assert tensors.at(first + 4) is seen[1]
         return (fresh < 0.25).tolist(), bool(seen[1] < 0.25)
@@ -82,8 +82,10 @@ def test_memory_that_is_lent_is_found_by_address(law):
 def test_a_random_number_is_not_stored_outside_of_what_was_lent(law):
     def function():
         tensors, u = current().tensors, torch.rand(1)
-        tensors.put(8, None)
-        tensors.put(8, u.item())
+        tensors.put_all(np.array([8]), None)
+        array = np.empty(1, dtype=object)
+        array[0] = u.item()
+        tensors.put_all(np.array([8]), array)
 
     with pytest.raises(InvalidVerifier, match="stores a random number outside of the tensors"):
         law(function)

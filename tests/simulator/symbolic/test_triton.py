@@ -21,7 +21,7 @@ def findings(name):
     return audit, [audit.judge(case.instance, case.scheme) for case in CASES]
 
 
-@pytest.mark.parametrize("name", ["right", "right_block"])
+@pytest.mark.parametrize("name", ["right", pytest.param("right_block", marks=pytest.mark.heavy)])
 def test_kernels_are_lossless_on_every_default_case(name):
     audit, found = findings(name)
     assert all(each.lossless for each in found)
@@ -31,6 +31,7 @@ def test_kernels_are_lossless_on_every_default_case(name):
     assert any("tensors stay on the CPU" in note for note in audit.audited.log.notes)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "entry", "depth"), [("wrong", "correction from p", 0), ("wrong_block", "uncapped ratio", 1)]
 )

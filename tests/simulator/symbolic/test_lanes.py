@@ -1,0 +1,99 @@
+"""Blocks of lanes give what dense arrays of random numbers give, and make only what is asked for."""
+
+import random
+
+import numpy as np
+import pytest
+
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, argbest
+from draftproof.simulator.symbolic.arrays.lanes import Lanes, blocked, chosen, densified, elementwise
+
+WIDTH = 5
+
+
+def noise(made):
+    """A block that is random everywhere; made: gets the lanes whose numbers are made."""
+    numbers = [random.random() for _ in range(WIDTH)]
+
+    def make(at):
+        made.extend(at.tolist())
+        result = np.empty(len(at), dtype=object)
+        for place, i in enumerate(at):
+            result[place] = numbers[i]
+        return result
+
+    return Lanes(np.zeros(WIDTH), None, make)
+
+
+def programs(block, inside, row):
+    """What kernels compute of a block and of numbers."""
+    shifted = elementwise(np.subtract, 1.0 + row, block)
+    noisy = elementwise(np.add, np.log(row), elementwise(np.negative, elementwise(np.log, block)))
+    masked = chosen(inside, noisy, np.full(WIDTH, -np.inf))
+    below = elementwise(np.less, block, row)
+    return (
+        lambda: np.nanargmax(masked),
+        lambda: np.nanargmin(chosen(inside, shifted, np.full(WIDTH, np.inf))),
+        lambda: bool(np.nanmax(chosen(inside, block, np.zeros(WIDTH))) < 0.5),
+        lambda: bool(np.sum(chosen(inside, block, np.full(WIDTH, 0.25))) < 1.0),
+        lambda: densified(elementwise(np.bitwise_and, below, inside)).astype(bool).tolist(),
+        lambda: bool(elementwise(np.maximum, masked, np.full(WIDTH, 0.5))[0] < 0.75),
+    )
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_blocks_have_the_law_of_dense_arrays(law, which):
+    row = np.array([0.1, 0.4, 0.2, 0.3, 0.6])
+    inside = np.arange(WIDTH) < 2
+
+    def in_blocks():
+        return programs(noise([]), inside, row)[which]()
+
+    def densely():
+        u = np.array([random.random() for _ in range(WIDTH)])
+        noisy = np.log(row) - np.log(u)
+        masked = np.where(inside, noisy, -np.inf)
+        results = (
+            lambda: argbest(masked, 0, True),
+            lambda: argbest(np.where(inside, 1.0 + row - u, np.inf), 0, False),
+            lambda: bool(np.max(np.where(inside, u, 0.0)) < 0.5),
+            lambda: bool(np.sum(np.where(inside, u, 0.25)) < 1.0),
+            lambda: [bool(i < 2 and u[i] < row[i]) for i in range(WIDTH)],
+            lambda: bool(np.maximum(masked, 0.5)[0] < 0.75),
+        )
+        return results[which]()
+
+    assert law(in_blocks) == law(densely)
+
+
+def test_masked_lanes_are_never_made(law):
+    made = []
+
+    def run():
+        block = elementwise(np.log, noise(made))
+        return int(np.nanargmax(chosen(np.arange(WIDTH) < 2, block, np.full(WIDTH, -np.inf))))
+
+    assert set(law(run)) == {0, 1}
+    assert set(made) == {0, 1}
+
+
+def test_a_block_of_few_random_lanes_keeps_the_others_as_numbers(law):
+    def run():
+        array = np.array([0.25, random.random(), 0.75])
+        block = elementwise(np.multiply, array, np.full(3, 0.5, dtype=np.float32))
+        assert isinstance(array, SymbolicArray)
+        assert block.at.tolist() == [1]
+        assert block.real[[0, 2]].tolist() == [0.125, 0.375]
+        assert isinstance(blocked(block.dense()), Lanes)
+        return int(np.nanargmax(block))
+
+    assert {key: float(mass) for key, mass in law(run).items()} == {2: 0.75, 1: 0.25}
+
+
+def test_answers_of_a_block_are_not_decided_before_they_are_needed(law):
+    def run():
+        below = elementwise(np.less, noise([]), np.full(WIDTH, 0.5))
+        assert isinstance(below, Lanes)
+        return int(np.sum(elementwise(np.bitwise_and, below, np.arange(WIDTH) < 1)))
+
+    assert {key: float(mass) for key, mass in law(run).items()} == {0: 0.5, 1: 0.5}
