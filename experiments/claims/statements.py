@@ -21,6 +21,8 @@ from draftproof.simulator.verdicts.lossless import Check, block_law, check
 #: `only(instance, scheme)`: whether a statement applies to them.
 Only = Callable[[Instance, DraftScheme], bool]
 Outputs = list[dict[str, Any]]
+#: How far certified bounds of an optimum are apart at most.
+GAP = 1e-6
 _RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "=": operator.eq, "<": operator.lt}
 
 
@@ -179,6 +181,38 @@ class Attains:
 
     def refuted_by(self, outputs: Outputs) -> bool:
         return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])
+
+
+@dataclass(frozen=True)
+class Optima:
+    """The optimum on one draft scheme is at most that on another (`<=`), or they are equal (`=`), by certified bounds.
+
+    left, right: make a draft scheme from that of the case. Bounds are `GAP` apart: two optima that differ by less are
+    taken as equal.
+    """
+
+    left: Callable[[DraftScheme], DraftScheme]
+    relation: str
+    right: Callable[[DraftScheme], DraftScheme]
+    only: Only = always
+
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
+        if not self.only(instance, scheme):
+            return Outcome(True, applies=False)
+        schemes = self.left(scheme), self.right(scheme)
+        one, other = (optimum(instance.target, instance.draft, each, gap=GAP) for each in schemes)
+        shown = (f"{float(found.upper):.6f} on {each}" for each, found in zip(schemes, (one, other), strict=True))
+        commands = tuple(("bound", "--instance", INSTANCE, "--scheme", scheme_spec(each)) for each in schemes)
+        holds = self._holds((one.lower, one.upper), (other.lower, other.upper))
+        return Outcome(holds, f"optimum {', '.join(shown)}", commands)
+
+    def _holds(self, one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> bool:
+        """Whether bounds leave the relation open or show it."""
+        return one[0] <= other[1] and (self.relation == "<=" or other[0] <= one[1])
+
+    def refuted_by(self, outputs: Outputs) -> bool:
+        one, other = ((Fraction(output["lower"]), Fraction(output["upper"])) for output in outputs)
+        return not self._holds(one, other)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
 
-from draftproof.experiments.claims import delayed, lossy, multipath, noise, trees
+from draftproof.experiments.claims import branches, delayed, lossy, multipath, noise, trees
 from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Measured, Open, Outcome, Statement
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
@@ -18,7 +18,14 @@ from draftproof.simulator.protocol import DraftScheme
 @cache
 def ledger() -> tuple[Claim, ...]:
     """The claims in the order of the page."""
-    return (*delayed.claims(), *multipath.claims(), *trees.claims(), *lossy.claims(), *noise.claims())
+    return (
+        *delayed.claims(),
+        *multipath.claims(),
+        *trees.claims(),
+        *lossy.claims(),
+        *noise.claims(),
+        *branches.claims(),
+    )
 
 
 #: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true variant.

@@ -143,3 +143,24 @@ def test_systematic_branches_can_be_worse_than_iid_ones():
     for (low, high), value in zip(bounds, (Fraction(3, 2), Fraction(7, 4), Fraction(7, 4)), strict=True):
         assert low <= value <= high
         assert high - low <= SAME
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 0, 2), (3, 3, 0, 1), (3, 4, 0, 1)], ids=str)
+def test_with_three_tokens_systematic_branches_meet_every_set_as_often_as_iid_ones(shape):
+    V, K, L1, L2 = shape
+    rng = np.random.default_rng(shape)
+    for family in FAMILY_NAMES:
+        draft = instance_of(V, L1 + L2, family).draft
+        listed = ListedTrees.of(draft, Systematic(K, L1, L2))
+        iid = hitting_of(draft.tables[: L1 + L2], Delayed(K, L1, L2))
+        contexts = [c for depth in range(1, L1 + L2 + 1) for c in product(range(V), repeat=depth)]
+        for share in (0.1, 0.3, 0.6):
+            nodes = [context for context in contexts if rng.random() < share]
+            assert probability(listed, nodes) >= probability(iid, nodes)
+
+
+def test_with_four_tokens_systematic_branches_meet_a_set_less_often():
+    draft = one_step([1, 0, 0, 0], ["1/4"] * 4).draft
+    listed = ListedTrees.of(draft, Systematic(2, 0, 1))
+    assert as_python(probability(listed, [(0,), (2,)])) == Fraction(1, 2)
+    assert as_python(probability(hitting_of(draft.tables, Delayed(2, 0, 1)), [(0,), (2,)])) == Fraction(3, 4)
