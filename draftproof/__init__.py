@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from draftproof.experiments.api.arguments import from_model
+    from draftproof.experiments.api.batches import check_batch
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
     from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
     from draftproof.experiments.models.loop.account import BiasAccount
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
+    from draftproof.simulator.batches.batch import Batch, BatchCheck, Drafted
     from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
     from draftproof.simulator.drafts import (
         SCHEMES,
@@ -65,6 +67,8 @@ _HOMES = {
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.sequential": ("Monitor",),
     "draftproof.experiments.models.loop.account": ("BiasAccount",),
+    "draftproof.experiments.api.batches": ("check_batch",),
+    "draftproof.simulator.batches.batch": ("Batch", "BatchCheck", "Drafted"),
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
@@ -123,6 +127,8 @@ __all__ = [
     "SCHEMES",
     "Adaptive",
     "AdaptiveDropping",
+    "Batch",
+    "BatchCheck",
     "BiasAccount",
     "BlockLaw",
     "CallableProcess",
@@ -130,6 +136,7 @@ __all__ = [
     "Check",
     "Delayed",
     "DraftTree",
+    "Drafted",
     "DraftproofError",
     "Draws",
     "DySpec",
@@ -168,6 +175,7 @@ __all__ = [
     "block_law",
     "bound",
     "check",
+    "check_batch",
     "checks_for",
     "compare",
     "find_witness",

@@ -53,6 +53,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "depths": "depths:depths",
     "policies": "policies:policies",
+    "batch": "batch:batch",
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "matrix": "matrix:matrix",
