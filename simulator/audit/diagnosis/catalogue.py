@@ -98,6 +98,12 @@ CATALOGUE: Sequence[Entry] = (
     Entry("coin reuse", "one coin decides twice", signs.reused),
     _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
     _behaves("p and q swapped", "a draft is accepted with min(1, q/p) instead of min(1, p/q)", suspects.swapped()),
+    Entry(
+        "deterministic drafts",
+        "drafts that no random number chose are judged with p/q, as if they were drawn from q",
+        signs.likeliest(signs.same_law("deterministic drafts", list(suspects.deterministic()))),
+        whole=True,
+    ),
     _behaves(
         "with-replacement rule",
         "a rule for independent drafts is used on drafts that are not",

@@ -16,7 +16,7 @@ from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.rounding import HALF, SINGLE, largest
 from draftproof.simulator.audit.rows import RowForm
-from draftproof.simulator.protocol import Vector
+from draftproof.simulator.protocol import Draws, Vector
 from draftproof.simulator.vectors import acceptance, residual
 
 #: What the product of the uniforms is compared with, and which token is the last one that is accepted.
@@ -94,6 +94,17 @@ def same_law(name: str, given: Sequence[Suspect]) -> Test:
         return None
 
     return test
+
+
+def likeliest(test: Test) -> Test:
+    """The test, where the rows say what is drafted, but for one sibling at most."""
+
+    def on_those(evidence: Evidence) -> str | None:
+        draws = getattr(evidence.finding.scheme, "draws", Draws(0))
+        but_one = Draws.ONE_RANDOM_SIBLING in draws and Draws.FIRST_PATH_FROM_Q not in draws
+        return test(evidence) if Draws.FIXED_BRANCHES in draws or but_one else None
+
+    return on_those
 
 
 def relaxed(evidence: Evidence) -> str | None:

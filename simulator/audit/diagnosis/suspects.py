@@ -106,6 +106,15 @@ def longest() -> Iterator[Suspect]:
         yield Suspect("longest of independent paths", text, Longest(Corrections(kind), last))
 
 
+def deterministic() -> Iterator[Suspect]:
+    """Rules for drafts that are drawn, on trees of which the rows say what they are."""
+    name = "deterministic drafts"
+    yield Suspect(name, "recursive rejection that judges every draft by q", Recursive())
+    yield Suspect(name, "recursive rejection that takes rejected tokens out of q", Recursive(excluding=True))
+    yield Suspect(name, "token-by-token verification of the first path with p/q", TokenWise())
+    yield Suspect(name, "block verification of the first path with p/q", Blockwise())
+
+
 def with_replacement() -> Iterator[Suspect]:
     """The rule for independent drafts; where they are independent it is right and nothing is refuted."""
     text = "recursive rejection that judges every draft by the whole q"

@@ -1,4 +1,4 @@
-"""Bugs seen in engines, each with the function as it should be: chain interface, rows of numpy."""
+"""Bugs seen in engines, each with the function as it should be: chain interface, of trees paths; rows of numpy."""
 
 import random
 
@@ -106,3 +106,31 @@ def right_coin_apart(tokens, q, p):
 
 def wrong_coin_in_race(tokens, q, p):
     return raced(tokens, q, p, lambda uniforms: uniforms[0])
+
+
+def on_tree(paths, p, q, judged_with):
+    """Siblings one after the other, each judged with a row in place of q."""
+    node = ()
+    while True:
+        siblings = dict.fromkeys(
+            path[len(node)] for path in paths if path[: len(node)] == node and len(path) > len(node)
+        )
+        left = p[node]
+        for token in siblings:
+            row = judged_with(q[node], token)
+            if random.random() * row[token] < left[token]:
+                node = (*node, token)
+                break
+            left = residual(left, row)
+            left = left / left.sum()
+        else:
+            return node, pick(left)
+
+
+def right_greedy_tree(paths, p, q):
+    """The drafts are the likeliest tokens: the row that such a draft comes from is 1 at its token."""
+    return on_tree(paths, p, q, lambda row, token: np.eye(len(row))[token])
+
+
+def wrong_greedy_tree(paths, p, q):
+    return on_tree(paths, p, q, lambda row, token: row)

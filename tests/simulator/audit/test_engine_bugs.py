@@ -4,25 +4,29 @@ import pytest
 
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, make_audit
 from draftproof.simulator.audit.verdict import Request, run_audit
+from draftproof.simulator.drafts.top_k import TopK
 
+TREES = {"interface": "paths"}
 COOLED = {"processing": "temperature=.5"}
 FUNCTIONS = {
     "right_residual": {}, "wrong_softmax": {}, "wrong_greedy_bonus": {}, "right_processed": COOLED,
     "wrong_bonus_unprocessed": COOLED, "wrong_processors_left_out": COOLED, "right_sample_and_compare": {},
     "wrong_sample_again": {}, "right_races": {}, "wrong_races_twice": {}, "right_coin_apart": {},
-    "wrong_coin_in_race": {},
+    "wrong_coin_in_race": {}, "right_greedy_tree": TREES, "wrong_greedy_tree": TREES,
 }  # fmt: skip
 #: How a bug is named, on three instances; the entry of the joint law alone goes with many.
 NAMES = {
     "wrong_greedy_bonus": "bonus token", "wrong_bonus_unprocessed": "bonus token",
     "wrong_processors_left_out": "different processing", "wrong_races_twice": "first token exact",
-    "wrong_coin_in_race": "coin in the race",
+    "wrong_coin_in_race": "coin in the race", "wrong_greedy_tree": "deterministic drafts",
 }  # fmt: skip
 
 
 def record_of(function, name, cases):
-    audit = make_audit(function, "chain", "numpy", name=name, **FUNCTIONS[name])
-    return run_audit(Request(name, audit, default_cases(audit.audited.interface, None, cases)))
+    options = {"interface": "chain", **FUNCTIONS[name]}
+    audit = make_audit(function, library="numpy", name=name, **options)
+    scheme = TopK(2, 0, 2) if options["interface"] == "paths" else None
+    return run_audit(Request(name, audit, default_cases(audit.audited.interface, scheme, cases)))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
