@@ -7,6 +7,7 @@ import pytest
 
 ROWS = {"": ["1/3", "2/3"], "0": ["1/2", "1/2"], "1": ["1", "0"]}
 GOOD = {"vocab_size": 2, "depth": 1, "target": ROWS, "draft": {"": ["1/2", "1/2"]}}
+STRATIFIED = {"name": "stratified", "K": 2, "L1": 0, "L2": 1, "order": "descending"}
 
 
 def changed(**fields: object) -> dict:
@@ -30,6 +31,7 @@ INSTANCES = {
     "context too deep": (json.dumps(changed(target={**ROWS, "0,0": ["1/2", "1/2"]})), "'0,0'"),
     "token too large": (json.dumps(changed(target={**ROWS, "2": ["1/2", "1/2"]})), "'2'"),
     "short row": (json.dumps(changed(target={**ROWS, "0": ["1"]})), "2 probabilities"),
+    "no mass": (json.dumps(changed(draft={"": ["0", "0"]}, scheme=STRATIFIED)), "draft row () sums to 0"),
     "not a number": (json.dumps(changed(target={**ROWS, "0": ["a", "1"]})), "'a'"),
     "division by zero": (json.dumps(changed(target={**ROWS, "0": ["1/0", "1"]})), "'1/0'"),
     "not a number but NaN": (json.dumps(changed(target={**ROWS, "0": [float("nan"), 1]})), "nan"),
@@ -45,6 +47,9 @@ INSTANCES = {
 FLAGS = [
     ("check blok", "did you mean 'block'"), ("check", "verifier"), ("check block --K 0", "K = 0"),
     ("check block --K x", "--K"), ("check block --L1 -1", "L1 = -1"), ("check block --K 2 --L2 0", "L2 = 0"),
+    ("check block --scheme stratified:K=0", "K = 0"), ("bound --scheme systematic --K 0", "K = 0"),
+    ("check block --scheme rsd_s:K=0", "K = 0"), ("compare block --scheme stratified:order=up", "order = 'up'"),
+    ("bound --scheme systematic:order=1", "order = '1'"), ("check block --scheme stratified:L2=0", "L2 = 0"),
     ("check block --scheme beam", "beam"), ("check block --family nope", "nope"),
     ("check block --family perturbed:z=1", "'z'"), ("check block --family perturbed:s", "'s'"),
     ("check block --family perturbed:s=-1", "-1"), ("check block --family perturbed:s=1e400", "1e400 is too large"),
