@@ -19,7 +19,10 @@ from draftproof.simulator.protocol import TokenProcess
 #: Cuts that are computed for one batch.
 PLANNED: Mapping[str, Callable[[Batch], Cut]] = MappingProxyType({"fixed": Fixed, "optimum": Best})
 #: The cuts where none is named.
-USUAL = ("equal", "fixed", "threshold", "greedy:by=row", "greedy:by=acceptance", "greedy:by=token", "optimum")
+USUAL = (
+    *("equal", "fixed", "threshold", "greedy:by=row", "greedy:by=acceptance", "greedy:by=updated", "greedy:by=token"),
+    "optimum",
+)
 
 
 def find_cut(spec: str, batch: Batch) -> Cut:

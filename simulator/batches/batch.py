@@ -41,7 +41,7 @@ from draftproof.simulator.protocol import Context, TokenProcess, Vector, Verifie
 from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.user_code import to_user
-from draftproof.simulator.vectors import minimum
+from draftproof.simulator.vectors import acceptance, minimum
 
 #: Refused are batches of more drafts of all requests together, and of more products of numbers.
 MOST_DRAFTS, MOST_PRODUCTS = 100_000, 20_000_000
@@ -59,13 +59,14 @@ class Drafted:
 
     tokens: the drafted tokens. parents: the slot above, -1 at the root. rows: the rows `q` that the tokens were drawn
     from, shape `(V,)`. acceptance: `sum min(p, q)` there, the probability that token-by-token verification accepts a
-    token not drawn yet: what a calibrated confidence head says.
+    token not drawn yet: what a calibrated confidence head says. accepted: `min(1, p/q)` of the token itself.
     """
 
     tokens: tuple[int, ...]
     parents: tuple[int, ...]
     rows: tuple[Vector, ...]
     acceptance: tuple[Any, ...]
+    accepted: tuple[Any, ...]
 
 
 class Cut(Protocol):
@@ -241,7 +242,11 @@ class Request:
         contexts = [self.context(tokens, parent) for parent in self.parents]
         rows = tuple(self.draft.row(context) for context in contexts)
         rates = tuple(minimum(self.target.row(context), row).sum() for context, row in zip(contexts, rows, strict=True))
-        return Drafted(tokens, self.parents, to_user(rows), to_user(rates))
+        own = tuple(
+            fmpq(1) * acceptance(self.target.row(context), row, token)
+            for context, row, token in zip(contexts, rows, tokens, strict=True)
+        )
+        return Drafted(tokens, self.parents, to_user(rows), to_user(rates), to_user(own))
 
     def probability(self, kept: Kept) -> Any:
         """The probability that these tokens are drafted in these slots."""

@@ -3,7 +3,8 @@
 Confidences of a token, by name: `row`, the largest probability of the row that it was drawn from, and `acceptance`, the
 probability that a token of that row is accepted, as a calibrated confidence head says [cheng2026dspark], are known
 before the token is drawn. `token` is the draft probability of the token itself, what [angelslim2026dcut] reads. A token
-is kept only with those above it on its path, so its *survival* is the product of the confidences down to it.
+is kept only with those above it on its path, so its *survival* is the product of the confidences down to it. `updated`
+is `acceptance`, and once a token is kept, its own `min(1, p/q)` for those below it.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import Any
 
 from draftproof.simulator.batches.batch import Drafted
 from draftproof.simulator.errors import InvalidInput
 
-#: Confidence of each slot.
-CONFIDENCES: Mapping[str, Callable[[Drafted], Sequence[Any]]] = MappingProxyType(
+#: Confidence of each slot, before and after its token is kept.
+CONFIDENCES: Mapping[str, Callable[[Drafted], tuple[Sequence[Any], Sequence[Any]]]] = MappingProxyType(
     {
-        "row": lambda drafted: [max(row) for row in drafted.rows],
-        "acceptance": lambda drafted: drafted.acceptance,
-        "token": lambda drafted: [row[token] for row, token in zip(drafted.rows, drafted.tokens, strict=True)],
+        "row": lambda drafted: ([max(row) for row in drafted.rows],) * 2,
+        "acceptance": lambda drafted: (drafted.acceptance,) * 2,
+        "token": lambda drafted: ([row[token] for row, token in zip(drafted.rows, drafted.tokens, strict=True)],) * 2,
+        "updated": lambda drafted: (drafted.acceptance, drafted.accepted),
     }
 )
 #: Where the planned number of slots ends: at the first decrease of tokens per time, or where that is largest.
@@ -49,7 +52,7 @@ class Threshold:
         _one_of("by", self.by, CONFIDENCES)
 
     def __call__(self, drafts: Sequence[Drafted], budget: int) -> list[list[int]]:
-        confident = [CONFIDENCES[self.by](d) for d in drafts]
+        confident = [CONFIDENCES[self.by](d)[0] for d in drafts]
         kept: list[list[int]] = [[] for _ in drafts]
         for _, r, slot in sorted(
             (depth, r, slot) for r, d in enumerate(drafts) for slot, depth in enumerate(depths(d))
@@ -63,7 +66,10 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Greedy:
-    """The tokens of the largest survival of all requests; of equals the shallowest, then the first request."""
+    """One token after the other, of the largest survival of all that can be next; of equals the shallowest.
+
+    Then the first request. Where no token survives more often than those above it, that is the largest survivals.
+    """
 
     by: str = "acceptance"
 
@@ -128,14 +134,27 @@ def depths(drafted: Drafted) -> list[int]:
 
 
 def ranked(drafts: Sequence[Drafted], by: str) -> list[tuple[Any, int, int]]:
-    """Survival, request and slot of every drafted token, the largest survival first."""
-    listed = []
-    for r, drafted in enumerate(drafts):
-        confident, survivals = CONFIDENCES[by](drafted), list[Any]()
-        for slot, (above, depth) in enumerate(zip(drafted.parents, depths(drafted), strict=True)):
-            survivals.append(confident[slot] if above < 0 else survivals[above] * confident[slot])
-            listed.append((-survivals[slot], depth, r, slot))
-    return [(-negative, r, slot) for negative, _, r, slot in sorted(listed)]
+    """Survival, request and slot of every drafted token in the order of `Greedy`."""
+    confident = [CONFIDENCES[by](drafted) for drafted in drafts]
+    below = [
+        [[slot for slot, at in enumerate(d.parents) if at == above] for above in range(len(d.parents))] for d in drafts
+    ]
+    waiting = [
+        (-confident[r][0][slot], 0, r, slot, 1)
+        for r, d in enumerate(drafts)
+        for slot, at in enumerate(d.parents)
+        if at < 0
+    ]
+    order = []
+    heapify(waiting)
+    while waiting:
+        negative, depth, r, slot, reached = heappop(waiting)
+        order.append((-negative, r, slot))
+        before, after = confident[r]
+        for child in below[r][slot]:
+            reaches = reached * after[slot]
+            heappush(waiting, (-reaches * before[child], depth + 1, r, child, reaches))
+    return order
 
 
 def _first(order: Sequence[tuple[Any, int, int]], requests: int, count: int) -> list[list[int]]:

@@ -224,6 +224,22 @@ def test_a_cut_may_decide_in_no_order_and_not_peek():
     assert (found.peek is None, found.lossless) == (True, True)
 
 
+def test_a_confidence_that_is_updated_by_kept_tokens_brings_more_and_not_all():
+    """Token 1 is never accepted. The first request goes on surely after token 0, the second one never does."""
+    zero, one = ["1", "0"], ["0", "1"]
+    going_on = [[zero], [zero, zero], [zero] * 4], [[["2/5", "3/5"]], [zero, zero]]
+    ending = [[zero], [one, one], [zero] * 4], [[["1/2", "1/2"]], [zero, zero]]
+    pairs = [going_on, ending]
+    tokens = {by: check_batch(f"greedy:by={by}", pairs, 2).all_tokens for by in ("acceptance", "updated")}
+    assert tokens == dict.fromkeys(("acceptance", "updated"), 2 + Fraction(1, 2) + Fraction(2, 5))
+    best = check_batch("optimum", pairs, 2).all_tokens
+    assert best == 2 + Fraction(2, 5) + Fraction(2, 5) + Fraction(3, 5) * Fraction(1, 2)
+    twice = [going_on] * 2  # token 0 of the first request says that it goes on
+    tokens = {by: check_batch(f"greedy:by={by}", twice, 2).all_tokens for by in ("acceptance", "updated")}
+    assert tokens["acceptance"] == 2 + 2 * Fraction(2, 5)
+    assert tokens["updated"] == 2 + Fraction(2, 5) + Fraction(2, 5) + Fraction(3, 5) * Fraction(2, 5)
+
+
 def test_the_largest_rate_of_all_sizes_peeks_where_time_is_a_staircase_and_the_first_decrease_does_not():
     made = batch(2, 2, Delayed(1, 0, 2), 4, seed=2)
     planned = {stop: made.check(Throughput(slot=Fraction(1, 4), pad=2, stop=stop)) for stop in ("first", "best")}
@@ -269,4 +285,4 @@ def test_slots_are_the_trunk_and_then_the_branches():
     assert parents_of(Delayed(2, 1, 2)) == (-1, 0, 1, 0, 3)
     assert parents_of(Delayed(1, 0, 3)) == (-1, 0, 1)
     assert missing((1, 3), (-1, 0, 1, 0, 3)) == [1, 3]
-    assert set(CONFIDENCES) == {"row", "acceptance", "token"}
+    assert set(CONFIDENCES) == {"row", "acceptance", "token", "updated"}
