@@ -71,6 +71,8 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
     spec, arguments, options = wanted["audit"]
     audited = load_audit(spec, arguments, **options).audited
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # as `one_thread` does where the function is in the same process
 
     def variant(settings: Mapping[str, Any]) -> Any:
         changes = {key: settings[key] for key in ("boundary", "fresh", "wide")}

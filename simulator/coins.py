@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,6 +53,11 @@ class EnumeratingCoin:
             return self._one
         last = self._script[-1]
         return last.answers[last.position][1]
+
+    @property
+    def share(self) -> float:
+        """The probability of this run if all possible answers to a question were equally likely: 1 in all runs."""
+        return 1 / prod(len(branching.answers) for branching in self._script)
 
     def flip(self, probability: Any) -> bool:
         """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""

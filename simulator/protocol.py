@@ -282,4 +282,4 @@ class DraftScheme(Protocol):
 
 
 #: Told how many steps (draft trees, instances) of the work are done.
-Progress: TypeAlias = Callable[[int], None]
+Progress: TypeAlias = Callable[[float], None]

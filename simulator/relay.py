@@ -81,10 +81,12 @@ class Relay:
         settings: Mapping[str, Any],
         shown: Sequence[DraftNode],
         told: dict[str, Any],
+        ahead: bool = True,
     ) -> list[Verdict]:
         """The verdicts of one run; raises the error of the function.
 
-        shown: the trees as the function sees them. told: gets the other facts of the run.
+        shown: the trees as the function sees them. told: gets the other facts of the run. ahead: whether the runs that
+        follow in an enumeration are requested with it.
         """
         if self._settings != settings:
             self._settings, self._roots, self._prefetched = dict(settings), (), {}
@@ -97,7 +99,7 @@ class Relay:
         node = self._start
         while node.end is None or node.used:
             if node.asked is None:
-                self._fetch(answers, shown, arithmetic)
+                self._fetch(answers, shown, arithmetic, ahead)
             if node.asked is not None:
                 asked = _numbers(node.asked, arithmetic)
                 answers.append(int(coin.choose(asked) if isinstance(asked, list) else coin.flip(asked)))
@@ -117,10 +119,10 @@ class Relay:
             raise InvalidVerifier(_UNREADABLE)
         return list(map(_verdict, verdicts))
 
-    def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic) -> None:
-        """Request the run with these first answers, and those that follow it in the enumeration."""
-        [runs] = self._asked([shown], arithmetic, answers, self._most)
-        self._most = min(4 * self._most, MANY)
+    def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic, ahead: bool) -> None:
+        """Request the run with these first answers, and some of those that follow it in the enumeration."""
+        [runs] = self._asked([shown], arithmetic, answers, self._most if ahead else 1)
+        self._most = min(4 * self._most, MANY) if ahead else self._most
         if not runs or runs[0]["answers"][: len(answers)] != answers:
             raise NoFunction(STATE)
         _learned(self._start, runs)

@@ -146,9 +146,9 @@ class WorkerFunction:
 class Audited(OtherProcessVerifier):
     """A function with its interface; see the module.
 
-    boundary, fresh, wide: see `intercepted`. coins: "symbols", or "bisect" for compiled code. typed: the text of
-    arguments as they were given on the command line. notes: how the function was loaded. Raises `InvalidInput` for an
-    interface that does not support these settings.
+    boundary, fresh, wide: see `intercepted`. ahead: see `Relay.run`. coins: "symbols", or "bisect" for compiled code.
+    typed: the text of arguments as they were given on the command line. notes: how the function was loaded. Raises
+    `InvalidInput` for an interface that does not support these settings.
     """
 
     function: Callable[..., Any] | WorkerFunction
@@ -161,6 +161,7 @@ class Audited(OtherProcessVerifier):
     boundary: bool = False
     fresh: str | None = None
     wide: str = ""
+    ahead: bool = True
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -324,7 +325,7 @@ class Audited(OtherProcessVerifier):
     ) -> list[Verdict]:
         extra: dict[str, Any] = {}
         try:
-            return function.relay.run(roots, coin, self._settings, nodes, extra)
+            return function.relay.run(roots, coin, self._settings, nodes, extra, self.ahead)
         finally:
             self.log.add(extra)
 

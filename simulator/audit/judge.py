@@ -23,12 +23,20 @@ from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.laws.enumeration import assert_function, enumerate_law, estimate_size
+from draftproof.simulator.laws.enumeration import (
+    MOST_COMPARED_RUNS,
+    EnumerationSize,
+    assert_function,
+    enumerate_law,
+    estimate_size,
+)
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
+#: Runs on a draft tree that are counted for an estimate, before others are sampled.
+TRIED = 50
 
 
 @dataclass(frozen=True)
@@ -122,24 +130,35 @@ class Audit:
         expected = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
         return int(np.prod([shape.count(element.draft) for element, shape in expected]))
 
-    def runs(self, instance: Instance, scheme: DraftScheme, samples: int = 3, seed: int = 0) -> float:
-        """About how many calls of the function `judge` makes, from some draft trees. Raises `InvalidVerifier`."""
+    def size(self, instance: Instance, scheme: DraftScheme, seed: int = 0, cap: int = TRIED) -> EnumerationSize:
+        """About how many calls of the function `judge` makes, from one draft tree, and how many were made for it.
+
+        cap: see `estimate_size`. Raises `InvalidVerifier`.
+        """
         if self.batch == 1:
             expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(seed)
-            return estimate_size(
-                self.verifier(instance, scheme), expected.target, expected.draft, scheme, generator, samples
-            ).runs
+            one_by_one = self.with_(ahead=False).verifier(instance, scheme)
+            return estimate_size(one_by_one, expected.target, expected.draft, scheme, generator, 1, cap)
         roots = self._first_roots(instance, scheme)
         calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self._arithmetic))
-        return float(self.trees(instance, scheme) * calls)
+        return EnumerationSize(self.trees(instance, scheme), calls, calls)
+
+    def checking_runs(self, size: EnumerationSize, samples: int) -> float:
+        """About how many calls `check_state` makes."""
+        samples = min(samples, size.trees) if self.batch == 1 else 1
+        rounds = 3 if samples > 1 else 2
+        return samples * (rounds * min(size.runs_per_tree, MOST_COMPARED_RUNS) + 2)
 
     def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> None:
-        """Raise `InvalidVerifier` for a function that gives another law when it is called again."""
+        """Raise `InvalidVerifier` for a function that gives another law when it is called again, see `assert_function`.
+
+        The law of a batch is compared as a whole.
+        """
         if self.batch == 1:
             expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(0)
             samples = min(samples, scheme.count(expected.draft))  # a further sample would be a tree seen before
             assert_function(
-                self.verifier(instance, scheme), expected.target, expected.draft, scheme, generator, samples, None
+                self.verifier(instance, scheme), expected.target, expected.draft, scheme, generator, samples
             )
             return
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.rows import KINDS
 from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.protocol import Progress
 
 #: Largest deviations after some dozen roundings: relative 2^-24 each in float32, 2^-11 in float16, 2^-8 in bfloat16.
 SINGLE, HALF = KINDS["float32"].tolerance, 2.0**-5
@@ -36,12 +37,15 @@ class Rounding:
         return f"{self.cause}, bias {self.bias:.2g}"
 
 
-def only_rounding(audit: Audit, findings: Sequence[Finding], guarded: float = GUARDED) -> Rounding | None:
+def only_rounding(
+    audit: Audit, findings: Sequence[Finding], guarded: float = GUARDED, progress: Progress | None = None
+) -> Rounding | None:
     """The rounding, or the guards, that explain all deviations; None where they do not.
 
     It does if every deviation is at most `SINGLE` and vanishes when float64 replaces float32 wherever the function
     names it, or is at most `HALF`, and vanishes only when float64 replaces the precisions of 16 bits, too. Guards
-    explain it if every deviation is at most `guarded` and vanishes without them, in float64.
+    explain it if every deviation is at most `guarded` and vanishes without them, in float64. progress: as in
+    `Audit.judge`, for every finding that is computed again.
     """
     if audit.audited.rows.kind.arithmetic.exact:
         return None
@@ -55,7 +59,7 @@ def only_rounding(audit: Audit, findings: Sequence[Finding], guarded: float = GU
     for wide, precision, most in tried:
         widened = audit.with_(wide=wide)
         try:
-            if all(widened.judge(element.instance, element.scheme).lossless for element in failed):
+            if all(widened.judge(element.instance, element.scheme, progress).lossless for element in failed):
                 return Rounding(precision, bias, names if "guards" in wide else ()) if bias <= most else None
         except DraftproofError:  # it does not run in float64, so this shows nothing
             continue

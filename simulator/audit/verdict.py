@@ -1,7 +1,7 @@
 """The steps and the verdict of every audit: of the command, `assert_lossless`, the pytest marker and the gallery.
 
-`survey`, `judge` and `conclude` fill a `Record`; `decide` gives the verdict from it. A function is lossless if and only
-if on every requested case
+`survey`, `check_states`, `judge` and `conclude` fill a `Record`; `decide` gives the verdict from it. A function is
+lossless if and only if on every requested case
 - it is judged to the end and does not fail,
 - the balance equation holds; deviations by the rounding of a lower precision inside, or by guards, are allowed unless
   `strict`,
@@ -12,7 +12,9 @@ State between calls raises an error instead of a verdict. Branches that only rou
 the verdict and do not change it.
 """
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -20,18 +22,23 @@ from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.judge import Audit, Finding
+from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED, Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.laws.enumeration import EnumerationSize
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
 
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000
-#: Draft trees of each case that are run to estimate its cost, and seconds after which no further one is.
-SAMPLES, SAMPLE_SECONDS = 8, 0.2
+#: Draft trees of each case that are run to estimate its cost, and about the seconds that this may take.
+SAMPLES, SAMPLE_SECONDS = 8, 0.4
+#: Runs on each of these trees that are counted, before others are sampled.
+FEWEST, MOST = 4, 500
+#: Draft trees of the first case that are checked for state; of others it is one.
+FIRST_CHECKED = 3
 #: The largest block efficiency of a lossless verifier on a case, None where it is not known.
 Optimum = Callable[[Case], Fraction | None]
 
@@ -149,30 +156,29 @@ class Record:
 
 @dataclass(frozen=True)
 class CaseCost:
-    """The estimated cost of a case: draft trees, calls of the function, seconds on this machine."""
+    """The estimated cost of a case: draft trees, calls of the function that judge it, calls that check it for state.
+
+    seconds: of all these calls, on this machine.
+    """
 
     trees: int
     runs: float
+    checks: float
     seconds: float
 
 
-def survey(
-    record: Record, samples: int = SAMPLES, clock: Callable[[], float] = lambda: 0.0
-) -> list[tuple[Case, CaseCost]]:
+def survey(record: Record, clock: Callable[[], float] | None = None) -> list[tuple[Case, CaseCost]]:
     """The estimated cost of each case, from some of its trees; cases that fail on these become failures.
 
-    clock: gives seconds, to measure calls; without one all seconds are 0.
-
-    Raises `TooLarge`, and `InvalidVerifier` for state between calls, or where every case fails in a way that wrong
-    arguments explain.
+    clock: gives seconds, to measure calls and to spend `SAMPLE_SECONDS` on a case at most; without one all are 0.
+    Raises `TooLarge`, and `InvalidVerifier` where every case fails in a way that wrong arguments explain.
     """
     request = record.request
     sizes: list[tuple[Case, CaseCost]] = []
     for case in request.cases:
-        with named_errors(_where(request, case)):
+        with named_errors(_where(request, case)), one_thread():
             try:
-                request.audit.check_state(case.instance, case.scheme, 1 if sizes else 3)
-                sizes.append((case, _size(request.audit, case, samples, clock)))
+                sizes.append((case, _cost(request.audit, case, clock, FIRST_CHECKED if not sizes else 1)))
             except FunctionFailed as error:
                 record.failures.append(Failure(case, error))
                 continue
@@ -186,13 +192,32 @@ def survey(
     return sizes
 
 
+def check_states(record: Record, cases: Sequence[Case], progress: Progress | None = None) -> list[Case]:
+    """The cases without those on which the function fails; raises `InvalidVerifier` for state between calls.
+
+    progress: called with 1 after each case.
+    """
+    request = record.request
+    left: list[Case] = []
+    for case in cases:
+        with named_errors(_where(request, case)), one_thread():
+            try:
+                request.audit.check_state(case.instance, case.scheme, 1 if left else FIRST_CHECKED)
+                left.append(case)
+            except FunctionFailed as error:
+                record.failures.append(Failure(case, error))
+        if progress:
+            progress(1)
+    return left
+
+
 def judge(
     record: Record, cases: Sequence[Case], optimum: Optimum | None = None, progress: Progress | None = None
 ) -> None:
     """Add a finding, or a failure of the function, for each of these cases. optimum: gives the bound for the alarm."""
     request = record.request
     for case in cases:
-        with named_errors(_where(request, case)):
+        with named_errors(_where(request, case)), one_thread():
             try:
                 finding = request.audit.judge(case.instance, case.scheme, progress)
             except FunctionFailed as error:
@@ -204,7 +229,22 @@ def judge(
         record.optima.append(best)
 
 
-def conclude(record: Record) -> AuditVerdict:
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it torch, where it is loaded, computes on one thread: an audit makes many calls on a few numbers."""
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch is not None else 1
+    if torch is None or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
     """The steps after all cases are judged: boundary values if requested, and whether deviations are rounding.
 
     Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain.
@@ -217,22 +257,25 @@ def conclude(record: Record) -> AuditVerdict:
         for case in zeros or record.judged:
             with named_errors(f"{request.spec} at corner coins ({case.title})"):
                 record.corners += corners(request.audit, case.instance, case.scheme)
-    explain(record)
+    explain(record, progress)
     record.complete = True
     return record.verdict
 
 
-def explain(record: Record) -> None:
-    """Set `record.rounding`: whether a lower precision inside, or guards, cause all deviations."""
+def explain(record: Record, progress: Progress | None = None) -> None:
+    """Set `record.rounding`: whether a lower precision inside, or guards, cause all deviations.
+
+    progress: as in `judge`, for the cases that deviate, which are judged again.
+    """
     if not all(finding.lossless for finding in record.findings):
-        with quiet():
-            record.rounding = only_rounding(record.request.audit, record.findings, record.request.tolerance)
+        with quiet(), one_thread():
+            record.rounding = only_rounding(record.request.audit, record.findings, record.request.tolerance, progress)
 
 
 def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
     """A whole audit without reports of cost and progress; raises as `survey` and `conclude` do."""
     record = Record(request)
-    judge(record, [case for case, _ in survey(record, samples=1)], optimum)
+    judge(record, check_states(record, [case for case, _ in survey(record)]), optimum)
     conclude(record)
     return record
 
@@ -249,18 +292,24 @@ def _where(request: Request, case: Case) -> str:
     return f"{request.spec} on {case.scheme} ({title})"
 
 
-def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) -> CaseCost:
-    """The cost from up to `samples` trees within `SAMPLE_SECONDS` seconds.
+def _cost(audit: Audit, case: Case, clock: Callable[[], float] | None, checked: int) -> CaseCost:
+    """The cost from up to `SAMPLES` trees within `SAMPLE_SECONDS` seconds, from one without a clock.
 
-    The time of a call is the median over these trees, since the first one includes set-up.
+    checked: trees that are checked for state. The time of a call is the median over these trees, since the first one
+    includes set-up.
     """
-    trees = audit.trees(case.instance, case.scheme)
-    most = min(trees, samples) if audit.batch == 1 else 1
-    runs: list[float] = []
-    times = [clock()]
-    while len(runs) < most and (not runs or times[-1] - times[0] < SAMPLE_SECONDS):
-        runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
-        times.append(clock())
-    wanted = sum(runs) / len(runs)
-    a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(times), runs, strict=True))
-    return CaseCost(trees, wanted, a_call * wanted)
+    sizes: list[EnumerationSize] = []
+    times = [clock() if clock else 0.0]
+    cap = TRIED
+    if clock:  # as many runs as there is time for
+        first = audit.size(case.instance, case.scheme, 0, FEWEST)
+        a_call, times = (clock() - times[0]) / first.tried, [clock()]
+        cap = max(FEWEST, min(MOST, int(SAMPLE_SECONDS / 2 / max(a_call, 1e-6))))
+    most = min(audit.trees(case.instance, case.scheme), SAMPLES if clock else 1) if audit.batch == 1 else 1
+    while len(sizes) < most and (not sizes or times[-1] - times[0] < SAMPLE_SECONDS):
+        sizes.append(audit.size(case.instance, case.scheme, len(sizes), cap))
+        times.append(clock() if clock else 0.0)
+    size = EnumerationSize(sizes[0].trees, sum(item.runs_per_tree for item in sizes) / len(sizes))
+    checks = audit.checking_runs(size, checked)
+    a_call = median((end - start) / item.tried for (start, end), item in zip(pairwise(times), sizes, strict=True))
+    return CaseCost(size.trees, size.runs, checks, a_call * (size.runs + checks))

@@ -38,6 +38,8 @@ from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupport
 #: Draft trees that are sent together to a verifier in another process.
 TREES_A_REQUEST = 64
 
+#: Runs of one draft tree after which its enumeration tells of progress.
+RUNS_A_STEP = 16
 #: Runs on one draft tree that `assert_function` compares.
 MOST_COMPARED_RUNS = 200
 
@@ -52,7 +54,7 @@ def enumerate_law(
     """The exact block law of any verifier on any scheme.
 
     target, draft: tables in one arithmetic, down to depth `L` and `L - 1`; the verifier sees copies of them.
-    progress: called with 1 after each draft tree.
+    progress: called with 1 after each draft tree; on a tree of more than `RUNS_A_STEP` runs with parts of it.
     Raises `InvalidVerifier` when `verify` gives the coin numbers that are no probabilities, accepts a node outside the
     tree, returns a token outside the vocabulary, or is not a function of tree and coin; `TooLarge` for a law that would
     not fit in memory.
@@ -66,11 +68,39 @@ def enumerate_law(
         if isinstance(verifier, OtherProcessVerifier):
             verifier.prefetch([root for *_, root in drawn])
         for tree, weight, root in drawn:
-            for (accepted, token), mass in _masses(guarded(verifier, root, library), tree, root, arithmetic).items():
+            coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library)
+            told = _Parts(progress, coin) if progress else None
+            masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin)
+            for (accepted, token), mass in masses.items():
                 correction[len(accepted)][context_index(accepted, size), token] += weight * mass
-            if progress:
-                progress(1)
+            if told:
+                told.end()
     return BlockLaw(correction, arithmetic)
+
+
+class _Parts:
+    """Tells of the parts of one draft tree that are enumerated, 1 in all."""
+
+    def __init__(self, progress: Progress, coin: EnumeratingCoin) -> None:
+        self._progress, self._coin = progress, coin
+        self._runs, self._untold, self._left = 0, 0.0, 1.0
+
+    def after(self, run: Callable[[Coin], Verdict]) -> Callable[[Coin], Verdict]:
+        """The runs, which are counted."""
+
+        def counted(coin: Coin) -> Verdict:
+            verdict = run(coin)
+            self._runs, self._untold = self._runs + 1, self._untold + self._coin.share
+            if self._runs % RUNS_A_STEP == 0 and self._untold < self._left:
+                self._progress(self._untold)
+                self._left, self._untold = self._left - self._untold, 0.0
+            return verdict
+
+        return counted
+
+    def end(self) -> None:
+        """The tree is done."""
+        self._progress(1 if self._left == 1 else self._left)
 
 
 def verdicts(
@@ -113,6 +143,7 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
     A user-defined verifier gets new nodes and copied rows for every run, in an exact run with `Exact` numbers.
     library: the result of `is_library` for the verifier, where that is known.
     """
+    verify: Callable[[Coin], Verdict]
     if is_library(verifier) if library is None else library:
         verify = partial(verifier.verify, root)
     else:
@@ -182,8 +213,8 @@ def assert_function(
 
     Detects state and randomness beside the coin on sampled draft trees. First comes one run on each tree with recorded
     random answers: state that the first run on a tree sets, and no later run changes, shows only against that run. Then
-    each tree is enumerated twice in a row, then all trees in reverse order, then the first runs are repeated with the
-    same answers. most: runs of an enumeration, None for all.
+    each tree is enumerated twice in a row, then all trees, where there are several, in reverse order, then the first
+    runs are repeated with the same answers. most: runs of an enumeration, None for all.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
@@ -199,7 +230,7 @@ def assert_function(
 
     first_runs = list(map(once, range(samples)))
     pairs = [(visit(tree), visit(tree)) for tree in trees]
-    backwards = [visit(tree) for tree in reversed(trees)][::-1]
+    backwards = [visit(tree) for tree in reversed(trees)][::-1] if samples > 1 else [again for _, again in pairs]
     same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
     if not same or first_runs != list(map(once, range(samples))):
         raise NoFunction(

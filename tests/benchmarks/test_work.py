@@ -43,7 +43,7 @@ def test_an_audit_beside_the_enumeration_of_naive(timed, full, interface):
     instance = FAMILIES["dirichlet"].instance(V, length, np.random.default_rng(0))
     floats = instance.converted(FLOAT64, length)
     ours = seconds_of(partial(enumerate_law, make("naive"), floats.target, floats.draft, scheme))
-    note = f"about {audit.runs(instance, scheme):,.0f} calls"
+    note = f"about {audit.size(instance, scheme).runs:,.0f} calls"
     timed(partial(audit.judge, instance, scheme), "enumeration", ours, rounds=1, note=note)
 
 

@@ -90,6 +90,12 @@ Level = Annotated[
         rich_help_panel="How to compute",
     ),
 ]
+ShrinkSeconds = Annotated[
+    float,
+    typer.Option(
+        min=0, help="Seconds of that search; then the smallest one so far is kept.", rich_help_panel="How to compute"
+    ),
+]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
@@ -114,6 +120,7 @@ def audit(
     tolerance: Tolerance = 1e-6,
     max_runs: opt.MaxRuns = 2_000_000,
     shrink: Shrink = True,
+    shrink_seconds: ShrinkSeconds = 60,
     sample: Sample = None,
     level: Level = 1e-6,
     witness: WitnessFile = None,
@@ -138,7 +145,7 @@ def audit(
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)
     try:
-        report = run_audit(request, shrink)
+        report = run_audit(request, shrink, shrink_seconds)
     except (InvalidVerifier, TooLarge) as error:
         if sample is None:
             raise

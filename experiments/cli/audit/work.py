@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from draftproof import verifiers
-from draftproof.experiments.shared.progress import bar, duration, quiet, remark
+from draftproof.experiments.shared.progress import bar, counted, duration, quiet, remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import (
     Audit,
@@ -21,7 +21,7 @@ from draftproof.simulator.audit import (
     diagnose,
     diagnose_corners,
 )
-from draftproof.simulator.audit.verdict import CaseCost, Record, Request, conclude, explain, judge, survey
+from draftproof.simulator.audit.verdict import CaseCost, Record, Request, check_states, conclude, explain, judge, survey
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction
 from draftproof.simulator.instances.case import Case
@@ -71,31 +71,40 @@ CONTROLS = {
 }
 
 
-def run_audit(request: Request, shrink: bool = True) -> Report:
+def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) -> Report:
     """Announce the size of the audit and judge all instances, with a bar; Ctrl-C leaves the report incomplete.
 
-    After a refutation find the smallest witness, or without `shrink` keep the refuted instance, and hypotheses about
-    the bug. Raises as `survey` and `conclude` do.
+    After a refutation find the smallest witness within so many seconds, or without `shrink` keep the refuted instance,
+    and hypotheses about the bug. Raises as `survey` and `conclude` do.
     """
     report = Report(request)
     surveyed = survey(report, clock=time.perf_counter)  # the function may run in another process
     cases, sizes = [case for case, _ in surveyed], [size for _, size in surveyed]
-    report.calls = sum(size.runs for size in sizes)
+    report.calls = sum(size.runs + size.checks for size in sizes)
     trees = sum(size.trees for size in sizes)
-    plural = "s" if len(cases) != 1 else ""
     remark(
-        f"{len(cases)} instance{plural}, {trees:,} draft trees, about {report.calls:,.0f} calls of "
+        f"{counted(len(cases), 'instance')}, {counted(trees, 'draft tree')}, about {report.calls:,.0f} calls of "
         f"{request.audit.name}, {duration(estimated_seconds(report, surveyed))}; a witness takes longer"
     )
-    with bar(f"{request.audit.name}: draft trees", trees) as tick:
-        try:
+    try:
+        with bar(f"{request.audit.name}: called again, for state", len(cases)) as tick:
+            cases = check_states(report, cases, tick)
+        with bar(
+            f"{request.audit.name}: draft trees", sum(size.trees for case, size in surveyed if case in cases)
+        ) as tick:
             judge(report, cases, partial(_optimum, report), tick)
-            conclude(report)
-        except KeyboardInterrupt:
-            explain(report)  # whether rounding explains the deviations found so far; `conclude` has not run
+        deviating = [case for case, item in zip(report.judged, report.findings, strict=True) if not item.lossless]
+        with bar(
+            f"{request.audit.name}: draft trees again, in float64",
+            sum(size.trees for case, size in surveyed if case in deviating),
+        ) as tick:
+            conclude(report, tick)
+    except KeyboardInterrupt:
+        explain(report)  # whether rounding explains the deviations found so far; `conclude` has not run
     refuted = report.verdict.refuted
     if refuted is not None and report.rounding is None and report.complete:
-        report.witness = find_witness(report) if shrink else unshrunk_witness(refuted)
+        report.witness = find_witness(report, seconds) if shrink else unshrunk_witness(refuted)
+        remark("looking for the cause (Ctrl-C ends the audit)")
         with quiet():
             report.hypotheses = diagnose(_evidence(report, refuted))
     report.hypotheses += diagnose_corners(report.corners)
@@ -176,33 +185,48 @@ def unshrunk_witness(finding: Finding) -> Witness | None:
     return None if finding.check.lossless else Witness.of(finding.instance, finding.check, shrunk=False)
 
 
-def find_witness(report: Report) -> Witness | None:
+class _TimeIsUp(KeyboardInterrupt):
+    """Ends a search as Ctrl-C does."""
+
+
+def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
     """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other.
 
+    seconds: after them, or at Ctrl-C, the smallest one so far is taken.
     Raises `NoFunction` if a second run on the refuted instance does not fail.
     """
     finding = report.verdict.refuted
     if finding is None or finding.check.lossless:
         return None
-    audit = report.request.audit
-    unshrunk = Witness.of(finding.instance, finding.check, shrunk=False)
+    unshrunk, audit = Witness.of(finding.instance, finding.check, shrunk=False), report.request.audit
     drawn = None if finding.instance.draft.told is None else report.request.drawn
-    if drawn is None and finding.instance.draft.told is not None:
-        return unshrunk
-    if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
+    given = len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json"
+    if given or (drawn is None and finding.instance.draft.told is not None):
         return unshrunk
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
+    best, ends = [unshrunk], time.monotonic() + seconds
+
     def judged(instance: Instance, scheme: DraftScheme) -> Check:
+        if time.monotonic() > ends:
+            raise _TimeIsUp
         if audit.processing.masked and instance.vocab_size < finding.instance.vocab_size:
             raise InvalidInput("masks are for one vocabulary: with fewer tokens they differ")
-        return audit.judge(instance, scheme).check
+        check = audit.judge(instance, scheme).check
+        if not check.lossless:  # what is tried after a violation is smaller
+            best[0] = Witness.of(instance, check, shrunk=True)
+        return check
 
-    remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
+    limit = f", {duration(seconds).replace('about', 'for at most')}" if seconds < math.inf else ""
+    remark(f"refuted; shrinking the witness{limit} (Ctrl-C keeps the smallest one so far)")
     try:
         with quiet():
             return shrink(audit.audited, finding.instance, finding.scheme, EXAMPLES, judged, drawn)
     except NoFunction:
         raise
-    except (DraftproofError, KeyboardInterrupt):
+    except KeyboardInterrupt as ended:
+        if isinstance(ended, _TimeIsUp):
+            remark("the smallest witness so far is kept (--shrink-seconds allows more)")
+        return best[0]
+    except DraftproofError:
         return unshrunk

@@ -329,9 +329,9 @@ class Forecast:
         expected: seconds of the stage; after: seconds of later stages; parts: what the parts are called. Quick parts
         come first, so the time left is the larger of the expected rest and the rest at the pace so far.
         """
-        began, last, done = self.passed, self.passed, 0
+        began, last, done = self.passed, self.passed, 0.0
 
-        def tick_and_update(count: int) -> None:
+        def tick_and_update(count: float) -> None:
             nonlocal last, done
             tick(count)
             done += count
@@ -339,7 +339,7 @@ class Forecast:
             if self.passed - last >= MIN_SECONDS and done < most:
                 last = self.passed
                 left = max(spent / done * (most - done), expected - spent)
-                self.update(left + after, f"{done} of at most {most} {parts}")
+                self.update(left + after, f"{done:.0f} of at most {most} {parts}")
 
         return tick_and_update
 

@@ -40,6 +40,7 @@ def _interpreter() -> Any:
 WIDE = ""
 
 
+_STORED: dict[str, Any] = {}
 _ADDRESS = np.dtype(np.uint64)
 
 
@@ -68,7 +69,9 @@ def _is_wide(kind: Any) -> bool:
 
 def _stored(kind: Any) -> Any:
     """The type of numpy of the memory behind a pointer, whatever is wide."""
-    return _interpreter()._get_np_dtype.original(kind)
+    if kind.name not in _STORED:
+        _STORED[kind.name] = _interpreter()._get_np_dtype.original(kind)
+    return _STORED[kind.name]
 
 
 def _constant(name: str, original: Any) -> Any:

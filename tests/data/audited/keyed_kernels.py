@@ -120,19 +120,17 @@ def correction_kernel(
     tl.store(out, gumbel_winner(scores, lanes, inside, tl.randint(seed, start + place)))
 
 
-def verified(tokens, q, p, block=False, capped=True, relaxed=0.0, shared=False, lanes=LANES, start=0):
+def verified(tokens, q, p, block=False, capped=True, relaxed=0.0, shared=False, lanes=LANES):
     count, size = q.shape
     q, p = q.log().float(), p.log().float()
     accepted, weights = torch.empty(1, dtype=torch.int64), q.new_empty(count)
     correction = torch.empty(1, dtype=torch.int64)
     if block:
         weights_kernel[(1,)](tokens, q, p, weights, count, V=size, B=lanes, capped=capped)
-        longest_kernel[(1,)](q, p, weights, accepted, count, SEED, start, V=size, B=lanes)
+        longest_kernel[(1,)](q, p, weights, accepted, count, SEED, 0, V=size, B=lanes)
     else:
-        accepted_kernel[(1,)](
-            tokens, q, p, accepted, count, SEED, start, V=size, B=lanes, relaxed=relaxed, shared=shared
-        )
-    correction_kernel[(1,)](q, p, weights, accepted, correction, count, SEED, start, V=size, B=lanes, weighted=block)
+        accepted_kernel[(1,)](tokens, q, p, accepted, count, SEED, 0, V=size, B=lanes, relaxed=relaxed, shared=shared)
+    correction_kernel[(1,)](q, p, weights, accepted, correction, count, SEED, 0, V=size, B=lanes, weighted=block)
     return torch.cat([tokens[: accepted.item()], correction])
 
 
@@ -209,16 +207,37 @@ def wrong_chain_one_coin(tokens, q, p):
     return chained(tokens, p, False)
 
 
+@triton.jit
+def block_kernel(tokens, q, p, out, count, seed, start, V: tl.constexpr, B: tl.constexpr):
+    """One launch for a block, in the precision of the rows: drafts are accepted one by one, then a token is drawn."""
+    lanes = tl.arange(0, B)
+    inside = lanes < V
+    place = 0
+    going = True
+    while going & (place < count):
+        token = tl.load(tokens + place)
+        going = tl.rand(seed, start + place) * tl.load(q + place * V + token) < tl.load(p + place * V + token)
+        if going:
+            tl.store(out + place, token)
+            place += 1
+    row = tl.load(p + place * V + lanes, mask=inside, other=0.0)
+    if place < count:
+        row = tl.maximum(row - tl.load(q + place * V + lanes, mask=inside, other=0.0), 0.0)
+    tl.store(out + place, gumbel_winner(tl.log(row), lanes, inside, tl.randint(seed, start + place)))
+
+
 def loop(target, draft, prompt, new_tokens, start):
     """Blocks of two drafts until there are enough tokens; start: gives the position that keys of a block begin with."""
     text = list(prompt)
     while len(text) < len(prompt) + new_tokens:
         drafted = []
         while len(drafted) < 2:
-            drafted.append(torch.multinomial(torch.tensor(draft([*text, *drafted])), 1).item())
-        q = torch.tensor([draft([*text, *drafted[:i]]) for i in range(2)])
-        p = torch.tensor([target([*text, *drafted[:i]]) for i in range(3)])
-        text += verified(torch.tensor(drafted), q, p, start=start(text)).tolist()
+            drafted.append(torch.multinomial(torch.tensor(draft([*text, *drafted]), dtype=torch.float64), 1).item())
+        q = torch.tensor([draft([*text, *drafted[:i]]) for i in range(2)], dtype=torch.float64)
+        p = torch.tensor([target([*text, *drafted[:i]]) for i in range(3)], dtype=torch.float64)
+        out = torch.full((3,), -1, dtype=torch.int64)
+        block_kernel[(1,)](torch.tensor(drafted), q, p, out, 2, SEED, start(text), V=q.shape[1], B=LANES)
+        text += [token for token in out.tolist() if token >= 0]
     return text
 
 

@@ -178,6 +178,15 @@ def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
     assert "calls it with (tokens, q, p)" in ran.err  # a long path may take the words before
 
 
+def test_the_search_for_a_witness_ends_after_its_seconds(draftproof):
+    file = Path(__file__).parents[2] / "data" / "audited" / "engine_bugs.py"
+    how = ("--interface", "chain", "--library", "numpy", "--cases", "short", "--shrink-seconds", "0")
+    ran = draftproof("audit", f"{file}:wrong_softmax", *how)
+    assert ran.code == 1
+    assert "witness (not shrunk)" in ran.out
+    assert "--shrink-seconds allows more" in ran.err
+
+
 def test_without_shrinking_the_verdict_is_the_same_and_the_witness_is_the_refuted_instance(draftproof):
     file = Path(__file__).parents[2] / "data" / "audited" / "engine_bugs.py"
     ran = draftproof(

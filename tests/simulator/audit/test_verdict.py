@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from draftproof.simulator.audit import Rounding, default_cases, make_audit
-from draftproof.simulator.audit.verdict import Record, Request, conclude, decide, judge, run_audit, survey
+from draftproof.simulator.audit.audited import Audited
+from draftproof.simulator.audit.verdict import Record, Request, check_states, conclude, decide, judge, run_audit, survey
 from draftproof.simulator.errors import InvalidVerifier
 
 
@@ -60,10 +61,32 @@ def record(planted, name, cases=("context", "one_hot")) -> Record:
     return Record(Request(name, audit, default_cases(audit.audited.interface, None, cases)))
 
 
+def checked(found):
+    return check_states(found, [case for case, _ in survey(found)])
+
+
 def test_state_between_calls_is_an_error_before_anything_is_judged(planted):
     for name in ("stale", "counts"):
         with pytest.raises(InvalidVerifier, match="without state"):
-            survey(record(planted, name))
+            checked(record(planted, name))
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "interface", "cases"),
+    [("loops", "right", "loop", ["context_free"]), ("traps", "right", "chain", ["short", "context"])],
+)
+def test_estimated_calls_are_within_a_factor_of_three_of_the_calls(planted, monkeypatch, file, name, interface, cases):
+    audit = make_audit(planted(file, name), interface)
+    found = Record(Request(name, audit, default_cases(audit.audited.interface, None, cases)))
+    surveyed, calls = survey(found), []
+    verify_all = Audited.verify_all
+    monkeypatch.setattr(Audited, "verify_all", lambda *given: calls.append(0) or verify_all(*given))
+    parts: list[float] = []
+    judge(found, check_states(found, [case for case, _ in surveyed]), None, parts.append)
+    expected = sum(size.runs + size.checks for _, size in surveyed)
+    assert len(calls) / 3 <= expected <= 3 * len(calls)
+    assert sum(parts) == pytest.approx(sum(size.trees for _, size in surveyed))  # parts are sums of floats
+    assert (len(parts) > len(found.judged)) is (file == "loops" or len(cases) > 1)
 
 
 def test_the_optimum_that_is_passed_in_decides(planted):
@@ -74,7 +97,7 @@ def test_the_optimum_that_is_passed_in_decides(planted):
 
 def test_a_record_is_lossless_only_once_it_is_concluded(planted):
     found = record(planted, "right")
-    judge(found, [case for case, _ in survey(found)])
+    judge(found, checked(found))
     assert not found.verdict.lossless
     assert conclude(found).lossless
 
@@ -101,3 +124,21 @@ def test_state_shows_on_the_only_tree():
     case = default_cases(audit.audited.interface, None, ["context"])[0]
     with pytest.raises(InvalidVerifier):
         audit.check_state(case.instance, case.scheme)
+
+
+def test_an_audit_computes_on_one_thread_of_torch():
+    torch = pytest.importorskip("torch")
+    threads, before = [], torch.get_num_threads()
+
+    def verify(tokens, q, p):
+        threads.append(torch.get_num_threads())
+        return 0, 0
+
+    torch.set_num_threads(2)
+    try:
+        audit = make_audit(verify, "chain")
+        run_audit(Request("verify", audit, default_cases(audit.audited.interface, None, ["disjoint"])))
+        assert set(threads) == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
