@@ -1,6 +1,8 @@
 """Assertions for test suites of other projects."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.audit.audited import Audited, WorkerFunction
@@ -8,7 +10,7 @@ from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
-from draftproof.simulator.audit.judge import Audit
+from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED
 from draftproof.simulator.audit.rows import RowForm, kind_named
 from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit
@@ -117,6 +119,7 @@ def _message(record: Record) -> str:
         if verdict.rounding is None:
             hypotheses = diagnose(Evidence(audit, verdict.refuted, record.findings))
             about += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
+        about += _witness(audit, verdict.refuted) + _defined(audit.audited.function)
     if verdict.alarm:
         about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
     about += [f"{audit.name} fails {failure}" for failure in record.failures]
@@ -125,6 +128,24 @@ def _message(record: Record) -> str:
     about += [f"one random number decides twice: {place}" for place in reuse[:REUSE_SHOWN]]
     about += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
     return "\n".join(about)
+
+
+def _witness(audit: Audit, refuted: Finding) -> list[str]:
+    """The exact rows where the balance fails first; [] where only the requests of a batch depend on each other."""
+    if refuted.first is None:
+        return []
+    context, instance, scheme = refuted.first.context, refuted.instance, refuted.scheme
+    if refuted.row is not None:
+        instance, scheme = audit.request(instance, scheme, refuted.row)
+    rows = {"p": instance.target.row(context)}
+    rows |= {"q": instance.draft.row(context)} if len(context) < scheme.depth else {}
+    shown = [f"{name} = ({', '.join(map(str, row.tolist()))})" for name, row in rows.items()]
+    return [f"witness: after {context}, {', '.join(shown)}"]
+
+
+def _defined(function: Any) -> list[str]:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return [] if code is None else [f"defined at {Path(code.co_filename).name}:{code.co_firstlineno}"]
 
 
 def assert_lossless(
