@@ -48,16 +48,29 @@ def _zero_like(x: Vector) -> Any:
     return _ZERO if first is None or type(first) is fmpq else np.array(first * 0, dtype=object)
 
 
+def excess(p: Vector, q: Vector, weight: Any = 1) -> Vector:
+    """`(w p - q)+`, an array of its own."""
+    if isinstance(weight, int) and weight == 1:
+        rest = p - q
+    else:
+        rest = weight * p
+        rest -= q
+    if is_tensor(rest):
+        return rest.clamp_(min=0)
+    return positive_part(rest) if rest.dtype == object else np.maximum(rest, 0, out=rest)
+
+
 def residual(p: Vector, q: Vector, otherwise: Vector | None = None) -> Vector:
     """Normalised `(p - q)+`: what is left of `p` once drafts from `q` had their chance.
 
     Where `(p - q)+` is zero nothing is ever rejected and the result is never drawn from; it is
     `otherwise` (by default `p`) then, so that no division by zero happens.
     """
-    excess = positive_part(p - q)
-    total = excess.sum()
+    rest = excess(p, q)
+    total = rest.sum()
     if total > 0:
-        return excess / total
+        rest /= total
+        return rest
     return p if otherwise is None else otherwise
 
 
@@ -90,6 +103,11 @@ def residuals(p: Vector, q: Vector) -> Vector:
 def entries(x: Vector) -> list[Any]:
     """The numbers of a vector one by one, in its arithmetic: Python's floats stand for float64 only."""
     return x.tolist() if str(x.dtype).removeprefix("torch.") in ("float64", "object") else list(x)
+
+
+def scalar(value: Any) -> Any:
+    """One number of a vector, in its arithmetic; float64 of torch as Python's, which are quicker to compute with."""
+    return value.item() if is_tensor(value) and _is_float64(value) else value
 
 
 def one_hot(like: Vector, token: int) -> Vector:

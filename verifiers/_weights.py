@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from draftproof.simulator.protocol import DraftNode, Vector
-from draftproof.simulator.vectors import minimum, normalised, positive_part, residual, sums
+from draftproof.simulator.vectors import excess, minimum, normalised, positive_part, residual, sums
 
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
@@ -42,8 +42,8 @@ def leftover(weight: Any, p: Vector, q: Vector) -> Vector:
 
 def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
     """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
-    excess = positive_part(weight * p - q).sum()
-    return excess / (excess + (1 - weight)) if excess > 0 else 0  # the brackets keep rounding from cancelling it
+    total = excess(p, q, weight).sum()
+    return total / (total + (1 - weight)) if total > 0 else 0  # the brackets keep rounding from cancelling it
 
 
 def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:
@@ -56,6 +56,6 @@ def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:
 
 def at_rejection(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
     """`leftover` and `stop_probability` of many nodes at once, shapes `(n.., V)` and `(n.., 1)`."""
-    excess = positive_part(weight * p - q)
-    total = sums(excess)
-    return normalised(excess, p), total / (total + (1 - weight) + (total <= 0))
+    rest = positive_part(weight * p - q)
+    total = sums(rest)
+    return normalised(rest, p), total / (total + (1 - weight) + (total <= 0))

@@ -18,18 +18,17 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import (
-    acceptance,
     acceptances,
     layers,
     minimum,
     normalised,
     one_hot,
-    residual,
     residuals,
     sums,
     times,
     token_by_token,
 )
+from draftproof.verifiers._remaining import Remaining
 from draftproof.verifiers._top_down import acceptance_rate, laws_of, walk
 
 
@@ -111,9 +110,10 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
 
 def _next_token(p: Vector, laws: tuple[Vector, ...], drafted: tuple[int, ...], coin: Coin) -> int:
     remaining = list(zip(drafted, laws, strict=True))
+    left = Remaining(p)
     while remaining:
         token, q = remaining.pop(coin.choose([1] * len(remaining)))
-        if coin.flip(acceptance(p, q, token)):
+        if coin.flip(left.acceptance(q, token)):
             return token
-        p = residual(p, q)
-    return coin.choose(p)
+        left.reject(q)
+    return left.draw(coin)

@@ -22,7 +22,8 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import LeafToRoot
 from draftproof.simulator.vectors import normalised, without
-from draftproof.verifiers._weights import at_rejection, child_weight, child_weights, leftover, stop_probability
+from draftproof.verifiers._remaining import Remaining
+from draftproof.verifiers._weights import at_rejection, capped, child_weights
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,23 @@ def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vect
 
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:
     """Accept a node of this subtree, or None if all of it is rejected; `weight` is that of its top node."""
-    p, law, q = node.target, None, None
+    left, law, q, flipped = Remaining(node.target, weight), None, None, None
     tokens = list(dict.fromkeys(node.children))
     for place, token in enumerate(tokens):
         own = node.laws[node.children.index(token)]
-        if own is not law:
-            law, q = own, reduce(without, tokens[:place], own)
-        verdict = _visit(node.child(token), child_weight(weight, p, q, token), coin)
+        if own is law:
+            q = without(q, tokens[place - 1])
+        else:
+            law, q = own, reduce(without, (other for other in tokens[:place] if own[other] > 0), own)
+        verdict = _visit(node.child(token), left.acceptance(q, token), coin)
         if verdict is not None:
             return verdict
-        p, q, weight = leftover(weight, p, q), without(q, token), stop_probability(weight, p, q)
-    if is_root or coin.flip(weight):
-        return Verdict(node.context, coin.choose(p))
+        if token == tokens[-1] and not is_root:
+            flipped = left.weight  # is at least the weight after the rejection, which takes a pass over the row
+            if not coin.flip(flipped):
+                return None
+        if not left.reject(q):
+            return Verdict(node.context, left.draw(coin)) if is_root else None
+    if is_root or coin.flip(left.weight if flipped is None else capped(left.weight, flipped)):
+        return Verdict(node.context, left.draw(coin))
     return None

@@ -11,6 +11,8 @@ import numpy as np
 
 from draftproof.simulator.drafts._adapting import number
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.few import LONG, tell_tokens
+from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import is_tensor, top_tokens
 
@@ -18,8 +20,9 @@ T = TypeVar("T")
 
 #: A border is searched among so many of the likeliest tokens first, then among 16 times as many.
 HEAD = 64
+#: A part of more than one in so many tokens of a row is not told: to pick them out takes as long as to pass over all.
+MANY = 8
 #: What is computed from tensors of so many tokens is kept as long as these: a tree is drawn and verified with the same.
-LONG = 2048
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,10 @@ class Part:
         first, start = borders[self.place]
         last, stop = borders[self.place + 1]
         scale = self.parts / total
+        inside = order[first : last + 1]
         if last < len(order):
             law = row * 0
-            law[order[first:last]] = row[order[first:last]] * scale
+            law[inside] = row[inside] * scale
             law[order[last]] = row[order[last]] * stop * scale
         else:
             law = row * scale
@@ -54,6 +58,8 @@ class Part:
         law[order[first]] = law[order[first]] - row[order[first]] * start * scale
         if not is_tensor(law):
             law.setflags(write=False)
+        if len(inside) <= len(row) // MANY and last < len(order):
+            tell_tokens(law, inside)
         return law
 
 
@@ -77,6 +83,11 @@ def _cells(row: Vector, parts: Sequence[Part]) -> tuple[Any, Any]:
     return cuts[1:] - cuts[:-1], np.stack(drawn)
 
 
+def _index(row: Vector, tokens: Sequence[int]) -> Any:
+    """Tokens as an index of a row."""
+    return torch.tensor(tokens, device=row.device) if is_tensor(row) else np.array(tokens)
+
+
 def _borders(row: Vector, parts: int, descending: bool) -> tuple[Any, Any, Sequence[tuple[int, Any]]]:
     """The mass of a row, its first tokens in their order, and for each border the place among them of the token that
     holds it and the share of this token that lies before it; the last border is after all tokens.
@@ -86,7 +97,7 @@ def _borders(row: Vector, parts: int, descending: bool) -> tuple[Any, Any, Seque
         raise InvalidInput(f"a row of the draft sums to {total}; to draw from a part of it, it must have mass")
     size = HEAD if descending else len(row)
     while True:
-        order = list(top_tokens(row, size)) if descending else list(range(size))
+        order = _index(row, top_tokens(row, size) if descending else range(size))
         ends = row[order].cumsum(0)
         mass = total if len(order) < len(row) else ends[-1]
         bounds = [mass * place / parts for place in range(parts)]

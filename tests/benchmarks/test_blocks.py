@@ -16,6 +16,7 @@ import pytest
 
 from draftproof.lp_analysis import single_step_optimum
 from draftproof.simulator.drafts import Delayed, Stratified
+from draftproof.simulator.laws.structured.arrays import keep_freed_memory
 from draftproof.simulator.protocol import DraftNode, DraftScheme
 from draftproof.verifiers import STANDALONE, make
 from tests.benchmarks.conftest import least
@@ -26,13 +27,16 @@ LAYERS, WIDTH, INNER, HEADS, KEYS = 16, 2048, 8192, 32, 8
 SIZES = (32_000, 150_000)
 #: Blocks of which one time is the mean: other coins on the same tree.
 BLOCKS = 6
+#: Where trees are compared: so many, and coins on each.
+TREES, COINS = 16, 3
 HAS_TARGET = bool(find_spec("torch") and find_spec("transformers"))
 KINDS = ("numpy", "torch", "cuda")
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Torch does not spread small work over threads that wait for each other."""
+def _same_state() -> Iterator[None]:
+    """All have the same state of the allocator, and torch does not spread small work over threads that wait."""
+    keep_freed_memory()
     if not find_spec("torch"):
         yield
         return
@@ -121,14 +125,14 @@ def test_a_block_beside_reading_its_rows(timed, full, name, size, kind):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ["layer_transport", "traversal", "specinfer", "block_tree"])
 def test_a_block_of_stratified_branches_beside_one_of_iid_branches(timed, full, name, size, kind):
-    """Means over trees, as they are rejected at other depths."""
+    """Means over many trees, as they are rejected at other depths."""
     shape = (4, 0, 4) if full else (2, 0, 2)
 
     def trees(scheme: DraftScheme) -> list[DraftNode]:
-        return [of_kind(drafted_tree(size if full else 50, scheme, seed), kind) for seed in range(BLOCKS)]
+        return [of_kind(drafted_tree(size if full else 50, scheme, seed), kind) for seed in range(TREES if full else 2)]
 
     def blocks(roots: list[DraftNode]) -> None:
-        for root, seed in product(roots, range(BLOCKS)):
+        for root, seed in product(roots, range(COINS)):
             make(name).verify(root, coin_of(kind, seed))
 
     stratified, iid = (partial(blocks, trees(of(*shape))) for of in (Stratified, Delayed))

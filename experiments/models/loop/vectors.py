@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -178,16 +180,23 @@ class TorchCoin:
         heads = float(probability)
         if not -1e-9 <= heads <= 1 + 1e-9:  # a margin for rounding
             raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
-        return bool(self._uniform() < heads)
+        return float(self._uniform()) < heads
 
     def choose(self, weights: Any) -> int:
+        if isinstance(weights, list):  # a few numbers, which the host adds up more quickly
+            sums = list(accumulate(map(float, weights)))
+            self._check(sums[-1], weights)
+            return bisect_right(sums, float(self._uniform()) * sums[-1])
         given = torch.as_tensor(weights, dtype=torch.float64, device=self._generator.device)
         cumulative = given.cumsum(0)
         chosen = torch.searchsorted(cumulative, self._uniform() * cumulative[-1:], right=True)
         index, total = torch.cat([chosen.double(), cumulative[-1:]]).tolist()
+        self._check(total, weights)
+        return int(index)
+
+    def _check(self, total: float, weights: Any) -> None:
         if not 0 < total < float("inf"):
             raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
-        return int(index)
 
     def _uniform(self) -> torch.Tensor:
         return torch.rand((), dtype=torch.float64, generator=self._generator, device=self._generator.device)
