@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from draftproof.experiments.api.batches import check_batch
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
     from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
+    from draftproof.experiments.api.strings import check_strings, string_instance, string_optimum
     from draftproof.experiments.models.loop.account import BiasAccount
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
@@ -56,10 +57,13 @@ if TYPE_CHECKING:
     from draftproof.simulator.laws.estimator import TreeLaw
     from draftproof.simulator.laws.law import BlockLaw
     from draftproof.simulator.protocol import Card, Draws, Verdict
+    from draftproof.simulator.strings.pair import StringPair
+    from draftproof.simulator.strings.tokenizers import Tokenizer
     from draftproof.simulator.verdicts.conformance import checks_for
     from draftproof.simulator.verdicts.lossless import Check
     from draftproof.simulator.verdicts.witness import Witness
     from draftproof.verifiers import REGISTRY, make
+    from draftproof.verifiers.strings import STRING_RULES
 
 #: Where each name comes from.
 _HOMES = {
@@ -72,6 +76,7 @@ _HOMES = {
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
+    "draftproof.experiments.api.strings": ("check_strings", "string_instance", "string_optimum"),
     "draftproof.simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
     "draftproof.simulator.drafts": (
         "SCHEMES",
@@ -114,10 +119,13 @@ _HOMES = {
     "draftproof.simulator.laws.estimator": ("TreeLaw",),
     "draftproof.simulator.laws.law": ("BlockLaw",),
     "draftproof.simulator.protocol": ("Card", "Draws", "Verdict"),
+    "draftproof.simulator.strings.pair": ("StringPair",),
+    "draftproof.simulator.strings.tokenizers": ("Tokenizer",),
     "draftproof.simulator.verdicts.conformance": ("checks_for",),
     "draftproof.simulator.verdicts.lossless": ("Check",),
     "draftproof.simulator.verdicts.witness": ("Witness",),
     "draftproof.verifiers": ("REGISTRY", "make"),
+    "draftproof.verifiers.strings": ("STRING_RULES",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -125,6 +133,7 @@ __all__ = [
     "FAMILIES",
     "REGISTRY",
     "SCHEMES",
+    "STRING_RULES",
     "Adaptive",
     "AdaptiveDropping",
     "Batch",
@@ -159,9 +168,11 @@ __all__ = [
     "SpecInferConfig",
     "StochasticBeam",
     "Stratified",
+    "StringPair",
     "Systematic",
     "TableProcess",
     "TextPair",
+    "Tokenizer",
     "TooLarge",
     "TopK",
     "Topology",
@@ -176,6 +187,7 @@ __all__ = [
     "bound",
     "check",
     "check_batch",
+    "check_strings",
     "checks_for",
     "compare",
     "find_witness",
@@ -187,6 +199,8 @@ __all__ = [
     "make_draft",
     "optimum",
     "rationalise",
+    "string_instance",
+    "string_optimum",
     "tabulate",
     "tree_law",
 ]

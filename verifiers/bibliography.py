@@ -139,5 +139,9 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Witten, Bell. The zero-frequency problem: estimating the probabilities of novel events in adaptive text "
             "compression. IEEE Transactions on Information Theory 37(4), 1991."
         ),
+        "timor2025accelerating": (
+            "Timor, Mamou, Korat, Berchansky, Jain, Pereg, Wasserblat, Harel. Accelerating LLM inference with lossless "
+            "speculative decoding algorithms for heterogeneous vocabularies. ICML 2025, arXiv:2502.05202."
+        ),
     }
 )

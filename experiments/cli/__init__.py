@@ -56,6 +56,7 @@ COMMANDS = {
     "batch": "batch:batch",
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
+    "strings": "strings:strings",
     "matrix": "matrix:matrix",
     "precision": "precision:precision",
     "train": "train:train",
