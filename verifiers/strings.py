@@ -176,8 +176,8 @@ _RULES = (
     ),
     StringRule("slem", "String-level exact match", _paper("algorithm 2"), TextRoot.draft_row, cut_anew, exact_match),
     StringRule(
-        "uag", "Exact match, aligned as in transformers", Source("transformers", "assisted generation"),
-        TextRoot.draft_row, aligned, exact_match,
+        "uag", "Exact match, aligned as in transformers", _paper("algorithm 2, as transformers has it"),
+        TextRoot.draft_row, aligned, exact_match, whole_text=False,
     ),
     StringRule(
         "slrs", "String-level rejection sampling", _paper("algorithm 3"), TextRoot.draft_row, cut_anew,
@@ -193,7 +193,7 @@ _RULES = (
     ),
     StringRule(
         "slem_across", "Exact match on text and draft cut together, across the end of what is written", None,
-        TextRoot.draft_row, cut_together, exact_match, control=True,
+        TextRoot.draft_row, cut_together, exact_match, whole_text=False, control=True,
     ),
     StringRule(
         "slrs_canonical", "String-level rejection sampling with one spelling of each token", None,

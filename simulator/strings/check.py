@@ -38,8 +38,9 @@ class StringRule:
     """A rule, as data and functions.
 
     drawn: the row that each drafted token is drawn from. propose: the candidate of a draft. verify: accepts a part of
-    the candidate and draws one target token. whole_text: whether it drafts freely and proposes what the draft wrote,
-    so that verifiers that see the text bound it. control: whether it is a negative control.
+    the candidate and draws one target token. whole_text: whether it drafts freely and proposes a spelling of a
+    beginning of the text, so that what is known of verifiers of the text bounds it. control: whether it is a negative
+    control.
     """
 
     name: str

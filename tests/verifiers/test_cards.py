@@ -64,7 +64,7 @@ def test_verifier_made_from_a_name_has_the_card_of_the_entry(name: str) -> None:
 
 def test_every_algorithm_file_has_its_entry() -> None:
     files = {path.stem: path for path in FOLDER.rglob("*.py") if not path.stem.startswith("_")}
-    del files["bibliography"]
+    del files["bibliography"], files["strings"]  # rules of two tokenizers have a table of their own
     algorithms = {name for name, path in files.items() if "card: ClassVar[Card]" in path.read_text("utf-8")}
     assert algorithms == set(files) == set(REGISTRY)
 

@@ -15,6 +15,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.strings.check import check_rule, path_law, string_law
 from draftproof.simulator.strings.drafting import Spellings, TextRoot, best_on_path, target_tables, with_end
 from draftproof.simulator.strings.pair import StringPair
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 from draftproof.verifiers.strings import STRING_RULES, new_tokens, of_one_spelling, of_the_draft
 from tests.quick import quick
 
@@ -31,6 +32,12 @@ def root(number, drafted=2, depth=2):
 
 def blocks(law):
     return {block: mass for block, mass in law.as_dict().items() if mass}
+
+
+def test_rules_have_a_source_that_the_bibliography_has_and_controls_have_none():
+    assert all(STRING_RULES[name].source.key in BIBLIOGRAPHY for name in RULES)
+    assert all(STRING_RULES[name].source is None for name in CONTROLS)
+    assert len({rule.title for rule in STRING_RULES.values()}) == len(STRING_RULES) == len(RULES) + len(CONTROLS)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -184,6 +191,14 @@ def one_tokenizer(seed):
         return {"tokens": list(tokens), "rows": dict(zip(["", *tokens], rows, strict=True))}
 
     return StringPair.from_dict({"target": side(), "draft": side()})
+
+
+def test_exact_match_loses_nothing_where_the_target_is_deterministic():
+    pair = one_row("a b ab", [0, 0, 1], "a b", HALF, target={"ab": [1, 0, 0], "a": [0, 1, 0]})
+    tokens = [check_rule(STRING_RULES[name], TextRoot(pair, (), 4, 3)).tokens for name in ("slem", "slrs")]
+    assert tokens[0] == tokens[1] > 1
+    random = [check_rule(STRING_RULES[name], root(0)).tokens for name in ("slem", "slrs")]
+    assert random[0] < random[1]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -27,6 +27,7 @@ from draftproof.simulator import FAMILIES, Delayed, Instance
 from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.strings.pair import StringPair
 
 SWEEP = """
 [sweep]
@@ -81,6 +82,7 @@ def formats(folder: Path) -> dict[str, Format]:
         "rows": Format("".join(lines([number])).encode(), lambda path: import_lines(path, Store(None))),
         "cost": Format(json.dumps(times).encode(), time_model),
         "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
+        "tokenizers": Format(StringPair.random(0).dumps().encode(), StringPair.load),
         "text": Format(("the cat sat on the mat é\n" * 20).encode(), _pair_of_text),
     }
 

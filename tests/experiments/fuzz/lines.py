@@ -52,6 +52,7 @@ LINES = tuple(
     bound --vocab 2 --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert --json out.json
     bound --verify certificate.json --instance given.json --json -
     bound --instance given.json --K 2 --L2 1 --plot out.png
+    strings slem block --drafted 1 --depth 1 --letters ab --vocab 3 --draft-vocab 3 --after a --ordinary o.json --json -
     matrix naive block --instances 1
     rows rows.db --import rows.jsonl --export out.csv --json -
     precision naive --vocab 2 --K 1 --L2 1 --precision float32,float16 --denominator 64
