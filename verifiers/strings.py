@@ -140,6 +140,8 @@ def renormalised(root: TextRoot, law: PathLaw, accepted: Context) -> Vector:
 def of_one_spelling(root: TextRoot, law: PathLaw, accepted: Context) -> Vector:
     """The probability of each token's string in the draft's own cut of it, as if the draft had no other spelling."""
     row = RATIONAL.zeros(root.vocab_size)
+    if root.start is None:
+        return row
     tokenizer, strings = root.pair.draft_tokens, root.pair.target_tokens
     before = tokenizer.encode(strings.decode(accepted))
     for token, string in enumerate(strings.tokens):

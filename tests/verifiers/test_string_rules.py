@@ -213,8 +213,11 @@ def test_with_one_tokenizer_of_several_spellings_the_token_rules_are_naive(seed)
 
 def test_nothing_is_drafted_where_the_draft_cannot_spell_the_text():
     pair = one_row("a b", HALF, "a aa", HALF)
-    for name in RULES:
-        assert check_rule(STRING_RULES[name], TextRoot(pair, (1,), 2, 2)).tokens == 1
+    for rule in STRING_RULES.values():
+        found = check_rule(rule, TextRoot(pair, (1,), 2, 2))
+        assert found.lossless
+        assert found.tokens == found.best == 1
+    assert string_optimum(pair, ["b"], 2, 2).upper == 1
     assert check_rule(STRING_RULES["slrs"], TextRoot(pair, (0,), 2, 2)).tokens > 1
 
 
