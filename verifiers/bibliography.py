@@ -67,6 +67,10 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Li, Wei, Zhang, Zhang. EAGLE-2: faster inference of language models with dynamic draft trees. EMNLP 2024, "
             "arXiv:2406.16858."
         ),
+        "shi2026specblock": (
+            "Shi, Xu, Deng, Wu, Liu, Xu, Chen, Zhu, Xu, Huang, Yang, Zhou. SpecBlock: block-iterative speculative "
+            "decoding with dynamic tree drafting. 2026, arXiv:2605.07243."
+        ),
         "wang2024opt": (
             "Wang et al. OPT-Tree: speculative decoding with adaptive draft tree structure. 2024, arXiv:2406.17276."
         ),

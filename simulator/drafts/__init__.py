@@ -20,6 +20,7 @@ from draftproof.simulator.drafts.greedy import Greedy
 from draftproof.simulator.drafts.opt_tree import OptTree
 from draftproof.simulator.drafts.rsd_s import StochasticBeam
 from draftproof.simulator.drafts.sequoia import Sequoia
+from draftproof.simulator.drafts.specblock import SpecBlock
 from draftproof.simulator.drafts.spechub import SpecHub
 from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
 from draftproof.simulator.drafts.stratified import Stratified, Systematic
@@ -45,6 +46,7 @@ __all__ = [
     "Greedy",
     "OptTree",
     "Sequoia",
+    "SpecBlock",
     "SpecHub",
     "SpecInferConfig",
     "StochasticBeam",
@@ -77,6 +79,7 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
             Sequoia,
             OptTree,
             Eagle2,
+            SpecBlock,
             DynamicDepth,
             SpecHub,
             DySpecPruned,

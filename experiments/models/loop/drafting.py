@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
+from draftproof.experiments.models.loop.places_reading import PlacesReading
 from draftproof.experiments.models.loop.reading import BlockReading, FeatureReading, Reading
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows
 from draftproof.experiments.models.pair.hidden import drafts_blocks
@@ -214,9 +215,11 @@ class Begun:
 
         features: for each sequence those before its waiting tokens, where the model reads them.
         """
-        kind = BlockReading if drafts_blocks(model) else Reading
-        reading = FeatureReading(model, before, waiting, features) if features else kind(model, before, waiting)
-        return cls(reading, [{} for _ in waiting])
+        known: list[dict[Context, Vector]] = [{} for _ in waiting]
+        if features:
+            reads = PlacesReading if model.places > 1 else FeatureReading
+            return cls(reads(model, before, waiting, features), known)
+        return cls((BlockReading if drafts_blocks(model) else Reading)(model, before, waiting), known)
 
 
 def draft_trees(
@@ -240,7 +243,7 @@ def draft_trees(
     trees: dict[int, DraftTree] = {}
     while len(trees) < len(drawings):
         wanted = advance(drawings, trees)
-        passes = [count + reading.passes(contexts) for count, contexts in zip(passes, wanted, strict=True)]
+        passes = [count + reading.passes(each, wanted[each]) for each, count in enumerate(passes)]
         if any(wanted):
             logits = reading.read(wanted)
             for how, found in ((rows_of, known), *([(told_of, told)] if told_of else [])):

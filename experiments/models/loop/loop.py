@@ -21,7 +21,7 @@ from draftproof.experiments.models.loop.supported import check_pair, check_promp
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.hidden import features_of, reads_features
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
@@ -159,10 +159,12 @@ class Loop:
         if not reads_features(self.pair.draft):
             target, draft = (prompt_cache(self.pair.model(role), prompt[:-1], device) for role in ROLES)
             return State(target, draft, waiting, texts)
-        with features_of(self.pair.target) as found:
+        with self.pair.draft.watching() as seen:
             target = prompt_cache(self.pair.target, prompt[:-1], device)
         width = self.pair.draft.config.hidden_size
-        features = found[0] if found else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
+        features = (
+            self.pair.draft.taken(seen[0]) if seen else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
+        )
         before = pad(features, (0, 0, 1, 0))  # zeros before the first token
         draft = prompt_cache(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
         return State(target, draft, waiting, texts, (before[0, -1:],))
@@ -203,8 +205,8 @@ class Loop:
         """As `read`, and the features of that pass where the draft reads them."""
         if not state.features:
             return *self.read(state, drafted), None
-        with features_of(self.pair.target) as found:
-            return *self.read(state, drafted), found[0]
+        with self.pair.draft.watching() as seen:
+            return *self.read(state, drafted), self.pair.draft.taken(seen[0])
 
     def made(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Made:
         """Draft, read and verify, without trimming the caches; begun: as in `drafted`."""

@@ -46,17 +46,18 @@ class Reading:
         held = self._before.held
         start, rows = self.cache.slots - self._before.slots, []
         for sequence, contexts in enumerate(wanted):
-            rows.append(_Row(start))
+            rows.append(Row(start))
             for context in contexts:
                 self._place(rows[-1], sequence, context)
+                rows[-1].ends[context] = len(rows[-1].tokens) - 1
         width = max(len(row.tokens) for row in rows)
-        tokens, depths = (_table(part, width) for part in ([row.tokens for row in rows], [row.depths for row in rows]))
+        tokens, depths = (table(part, width) for part in ([row.tokens for row in rows], [row.depths for row in rows]))
         among = _sight([row.sees for row in rows], start, width)
         past = held[:, None, :].expand(-1, width, -1)
         positions = self._before.lengths[:, None] + depths.to(held.device)
         sees = torch.cat([past, among.to(held.device)], 2)
-        logits = self._passed(wanted, tokens.to(held.device), positions, sees)
-        return _at(logits, [row.ends for row in rows])
+        logits = self._passed(rows, tokens.to(held.device), positions, sees)
+        return _at(logits, [list(row.ends.values()) for row in rows])
 
     def kept(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
         """The cache with only the accepted contexts of the trees, and for each sequence the unread tokens.
@@ -70,18 +71,18 @@ class Reading:
             unread.append(context[depth:] if depth is not None else (*waiting, *context))
         return self.cache.kept(self._before.slots, places), unread
 
-    def passes(self, wanted: Sequence[Context]) -> int:
-        """How many passes these contexts of one sequence need."""
-        return int(bool(wanted))
+    def passes(self, sequence: int, contexts: Sequence[Context]) -> int:
+        """How many passes a sequence has a part in where these contexts are read."""
+        return int(bool(contexts))
 
     def _passed(
-        self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
+        self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
-        """The logits of one pass over these tokens; wanted: the contexts that they end."""
+        """The logits of one pass over the tokens of these rows."""
         logits, self.cache = forward(self._model, self.cache, tokens, positions, sees)
         return logits
 
-    def _place(self, row: _Row, sequence: int, context: Context) -> None:
+    def _place(self, row: Row, sequence: int, context: Context) -> None:
         """Add a context to the row of its sequence; the root adds all waiting tokens."""
         sight, waiting = self.sight[sequence], self._waiting[sequence]
         if context:
@@ -91,17 +92,21 @@ class Reading:
             for depth, token in enumerate(waiting):
                 seen = row.add(token, depth, seen)
             sight[()] = seen
-        row.ends.append(len(row.tokens) - 1)
 
 
-class _Row:
-    """The tokens of one sequence in a pass. ends: where the wanted contexts end; sees: as `Reading.sight`."""
+class Row:
+    """The tokens of one sequence in a pass. ends: where the wanted contexts end; sees: as `Reading.sight`.
+
+    features: before each token, where the model reads them. places: of a block, 0 for tokens, where it has some.
+    """
 
     def __init__(self, start: int) -> None:
         self.tokens: list[int] = []
         self.depths: list[int] = []
         self.sees: list[list[int]] = []
-        self.ends: list[int] = []
+        self.ends: dict[Context, int] = {}
+        self.features: list[torch.Tensor] = []
+        self.places: list[int] = []
         self._start = start
 
     def add(self, token: int, depth: int, above: list[int]) -> list[int]:
@@ -112,7 +117,8 @@ class _Row:
         return seen
 
 
-def _table(rows: Sequence[Sequence[int]], width: int) -> torch.Tensor:
+def table(rows: Sequence[Sequence[int]], width: int) -> torch.Tensor:
+    """The rows with zeros up to one width."""
     return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.long)
 
 
@@ -121,7 +127,7 @@ def _at(logits: torch.Tensor, ends: Sequence[Sequence[int]]) -> torch.Tensor:
     most = max(map(len, ends))
     if logits.shape[1] == most and all(list(each) == list(range(len(each))) for each in ends):
         return logits
-    places = _table(ends, most).to(logits.device)
+    places = table(ends, most).to(logits.device)
     return logits.gather(1, places[..., None].expand(-1, -1, logits.shape[-1]))
 
 
@@ -185,28 +191,34 @@ class FeatureReading(Reading):
             for sight, before, new in zip(self.sight, self._features, accepted, strict=True)
         )
 
+    def _place(self, row: Row, sequence: int, context: Context) -> None:
+        super()._place(row, sequence, context)
+        row.features += [self._expected[sequence][context[:-1]]] if context else list(self._features[sequence])
+
     def _passed(
-        self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
+        self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
         features = torch.zeros(*tokens.shape, self._features[0].shape[-1], device=tokens.device)
         features = features.to(self._features[0])
-        for sequence, contexts in enumerate(wanted):
-            place = 0
-            for context in contexts:
-                if context:
-                    features[sequence, place] = self._expected[sequence][context[:-1]]
-                    place += 1
-                else:
-                    place = len(self._features[sequence])
-                    features[sequence, :place] = self._features[sequence]
-        output, self.cache = forward_output(self._model, self.cache, tokens, positions, sees, features=features)
-        for sequence, contexts in enumerate(wanted):
-            place = -1
-            for context in contexts:
-                place += 1 if context else len(self._features[sequence])
-                self._expected[sequence][context] = output.hidden_states[0][sequence, place]
+        for sequence, row in enumerate(rows):
+            if row.features:
+                features[sequence, : len(row.features)] = torch.stack(row.features)
+        output, self.cache = forward_output(
+            self._model, self.cache, tokens, positions, sees, features=features, **self._inputs(rows, tokens)
+        )
+        for sequence, row in enumerate(rows):
+            for context, place in row.ends.items():
+                self._remember(sequence, context, place, output)
         logits: torch.Tensor = output.logits
         return logits
+
+    def _inputs(self, rows: Sequence[Row], tokens: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Further arguments of the model for a pass over these tokens."""
+        return {}
+
+    def _remember(self, sequence: int, context: Context, place: int, output: Any) -> None:
+        """Keep what later passes need of a context that ends at this place."""
+        self._expected[sequence][context] = output.hidden_states[0][sequence, place]
 
 
 class BlockReading(Reading):
@@ -235,16 +247,16 @@ class BlockReading(Reading):
             ]
         )
 
-    def passes(self, wanted: Sequence[Context]) -> int:
+    def passes(self, sequence: int, contexts: Sequence[Context]) -> int:
         """See `Reading.passes`."""
-        return int(() in wanted)
+        return int(() in contexts)
 
     def _passed(
-        self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
+        self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
         output, self.cache = forward_output(self._model, self.cache, tokens, positions, sees)
-        for sequence, contexts in enumerate(wanted):
-            if contexts:
-                self._states[sequence] = output.hidden_states[0][sequence, len(self._waiting[sequence]) - 1]
+        for sequence, row in enumerate(rows):
+            if row.ends:
+                self._states[sequence] = output.hidden_states[0][sequence, row.ends[()]]
         logits: torch.Tensor = output.logits
         return logits

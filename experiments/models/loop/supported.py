@@ -25,7 +25,7 @@ _TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device, bool]] = We
 def check_pair(pair: Pair) -> None:
     """Raise `InvalidInput` for a pair with a model that tree attention would not work with."""
     check_supported(pair.target, "the target")
-    if not reads_features(pair.draft):  # an EAGLE head, which this test cannot run
+    if not reads_features(pair.draft):  # of a head, which this test cannot run
         check_supported(pair.draft, "the draft")
 
 

@@ -19,13 +19,13 @@ KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "parallel": {"order": 2, "depth": 4},
     "early": {"layers": None},
 }
-#: The kind that is loaded from a folder.
-HEAD = "eagle"
+#: The kinds that are trained for a target and loaded from a folder (`heads`).
+HEADS = ("eagle", "eagle3", "griffin", "specblock")
 
 
 @dataclass(frozen=True)
 class DraftSpec:
-    """A draft to build. kind: one of `KINDS` with all of its options, or `HEAD` with its folder."""
+    """A draft to build. kind: one of `KINDS` with all of its options, or of `HEADS` with its folder."""
 
     kind: str
     options: Mapping[str, int | float] = field(default_factory=dict)
@@ -46,8 +46,8 @@ def parse_draft(text: str) -> DraftSpec | None:
     Raises `InvalidInput` for an unknown option, and for a value that is no number or out of range.
     """
     kind, colon, rest = text.partition(":")
-    if kind == HEAD:
-        return DraftSpec(HEAD, folder=rest)
+    if kind in HEADS:
+        return DraftSpec(kind, folder=rest)
     if kind not in KINDS:
         return None
     usual = KINDS[kind]
@@ -115,14 +115,17 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
     found = parse_draft(spec) if isinstance(spec, str) else spec
     if found is None:
         raise InvalidInput(
-            f"{spec} is no draft that can be made; choose {', '.join([*KINDS, HEAD])}, such as ngram:order=4"
+            f"{spec} is no draft that can be made; choose {', '.join([*KINDS, *HEADS])}, such as ngram:order=4"
         )
-    if found.kind == HEAD:
-        from draftproof.experiments.models.pair.eagle import load_head
+    if found.kind in HEADS:
+        from draftproof.experiments.models.pair.heads import load_head
 
         if not found.folder:
-            raise InvalidInput("--draft eagle: say where the head is, eagle:FOLDER; make one: draftproof train-head")
-        return load_head(found.folder, target)
+            raise InvalidInput(
+                f"--draft {found.kind}: say where the head is, {found.kind}:FOLDER; "
+                f"make one: draftproof train-head --kind {found.kind}"
+            )
+        return load_head(found.folder, target, found.kind)
     size = int(target.config.get_text_config(decoder=True).vocab_size)
     options: dict[str, Any] = dict(found.options)
     if found.kind == "early":

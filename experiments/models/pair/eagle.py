@@ -12,16 +12,14 @@ those of the loop.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, cast
+from contextlib import AbstractContextManager
+from typing import Any, Self, cast
 
 import torch
 from transformers import LlamaConfig, LlamaModel, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from draftproof.experiments.models.pair.devices import quiet_loading
 from draftproof.experiments.models.pair.hidden import features_of, shifted
-from draftproof.experiments.models.pair.loading import Located, check_files
 from draftproof.simulator.errors import InvalidInput
 
 
@@ -39,22 +37,30 @@ class EagleConfig(PreTrainedConfig):  # type: ignore[misc]
 
 
 class EagleHead(PreTrainedModel):  # type: ignore[misc]
-    """The head as a model of transformers; `of` sets the target that it drafts for."""
+    """The head as a model of transformers; `of` sets the target that it drafts for. Other heads are made from it."""
 
     config_class = EagleConfig
     config: EagleConfig
     reads_features = True
     _supports_sdpa = True
+    #: How many depths of a tree get their rows from one pass.
+    places = 1
 
     def __init__(self, config: EagleConfig) -> None:
         super().__init__(config)
+        self.add_parts(config)
+        self._targets: tuple[Any, ...] = ()  # in a tuple, so that torch does not register it as a submodule
+        self.post_init()
+
+    def add_parts(self, config: EagleConfig) -> None:
+        """Make the modules."""
         width = config.hidden_size
         self.joined = torch.nn.Linear(2 * width, width, bias=False)
         inner = LlamaConfig(
             vocab_size=1,  # its input is embedded already
             hidden_size=width,
             intermediate_size=-(-width * 8 // 24) * 8,
-            num_hidden_layers=1,
+            num_hidden_layers=config.num_hidden_layers,
             num_attention_heads=config.num_attention_heads,
             num_key_value_heads=config.num_attention_heads,
             initializer_range=width**-0.5,
@@ -62,10 +68,8 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
             eos_token_id=None,
         )
         self.layer = LlamaModel(inner)
-        self._targets: tuple[Any, ...] = ()  # in a tuple, so that torch does not register it as a submodule
-        self.post_init()
 
-    def of(self, target: Any) -> EagleHead:
+    def of(self, target: Any) -> Self:
         """The head on the target's device, drafting for it; raises `InvalidInput` where sizes differ."""
         text = target.config.get_text_config(decoder=True)
         there, own = (text.hidden_size, text.vocab_size), (self.config.hidden_size, self.config.vocab_size)
@@ -77,6 +81,31 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
         self._targets = (target,)
         self.to(target.device, target.dtype)
         return self
+
+    @property
+    def target(self) -> Any:
+        """The model that it drafts for."""
+        return self._targets[0]
+
+    def watching(self) -> AbstractContextManager[list[torch.Tensor]]:
+        """In the body, what the head looks at in every pass of its target, each for `taken`."""
+        return features_of(self.target)
+
+    def taken(self, seen: torch.Tensor) -> torch.Tensor:
+        """The features, shape `(B, n, H)`, from what `watching` has of a pass."""
+        return seen
+
+    def entered(self, embedded: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+        """What the layer reads at every token."""
+        return cast(torch.Tensor, self.joined(torch.cat([embedded, features], -1)))
+
+    def logits(self, states: torch.Tensor) -> torch.Tensor:
+        """The logits of what the layer puts out, by the target's output layer."""
+        return cast(torch.Tensor, self.target.get_output_embeddings()(states))
+
+    def expected(self, states: torch.Tensor) -> torch.Tensor:
+        """The features that the head expects, of what the layer puts out."""
+        return states
 
     def forward(
         self,
@@ -93,32 +122,30 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
         features: those of the token before each, shape `(B, n, H)`. If missing, a pass of the target over the text
         computes them; with a cache they are zeros.
         """
-        (target,) = self._targets
-        embedded = target.get_input_embeddings()(input_ids)
+        embedded = self.target.get_input_embeddings()(input_ids)
         if features is None:
             whole = past_key_values is None
             features = shifted(self.target_features(input_ids, attention_mask)) if whole else torch.zeros_like(embedded)
         output = self.layer(
-            inputs_embeds=self.joined(torch.cat([embedded, features], -1)),
+            inputs_embeds=self.entered(embedded, features),
             attention_mask=attention_mask,
             position_ids=position_ids,
             past_key_values=past_key_values,
             use_cache=use_cache,
         )
-        expected = output.last_hidden_state
+        states = output.last_hidden_state
         return CausalLMOutputWithPast(
-            logits=target.get_output_embeddings()(expected),
+            logits=cast(Any, self.logits(states)),
             past_key_values=output.past_key_values,
-            hidden_states=cast(Any, (expected,)),
+            hidden_states=cast(Any, (self.expected(states),)),
         )
 
     @torch.no_grad()
     def target_features(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """The target's features at these tokens of whole texts, shape `(B, n, H)`."""
-        (target,) = self._targets
-        with features_of(target) as found:
-            target(tokens, attention_mask=mask, use_cache=False)
-        return found[0]
+        with self.watching() as seen:
+            self.target(tokens, attention_mask=mask, use_cache=False)
+        return self.taken(seen[0])
 
     @torch.no_grad()
     def continued(self, root: torch.Tensor, contexts: torch.Tensor) -> torch.Tensor:
@@ -141,35 +168,3 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
     def get_output_embeddings(self) -> Any:
         """None: the output layer is the target's."""
         return
-
-
-def new_head(target: Any, seed: int) -> EagleHead:
-    """An untrained head for this target, with random weights that depend on its sizes and the seed alone."""
-    text = target.config.get_text_config(decoder=True)
-    config = EagleConfig(
-        vocab_size=text.vocab_size, hidden_size=text.hidden_size, num_attention_heads=text.num_attention_heads
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        made = EagleHead(config)
-    return made.of(target)
-
-
-def load_head(folder: str, target: Any) -> EagleHead:
-    """A head that `draftproof train-head` saved; raises `InvalidInput` for a folder without one."""
-    none = InvalidInput(f"{folder} holds no head; make one: draftproof train-head --pair FOLDER --out {folder}")
-    if not Path(folder, "config.json").is_file():
-        raise none
-    check_files(Located("head", folder, local=True))
-    options = {"local_files_only": True, "use_safetensors": True, "output_loading_info": True}
-    try:
-        with quiet_loading():
-            made, report = EagleHead.from_pretrained(folder, **options)
-    except Exception:  # a field of another kind fails in whatever way its use does
-        raise none from None
-    if report["missing_keys"]:
-        raise none
-    made.eval()
-    made.requires_grad_(False)
-    head: EagleHead = made.of(target)
-    return head

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reads_features(model: Any) -> bool:
-    """Whether a draft reads the features of its target, as an EAGLE head does."""
+    """Whether a draft reads the features of its target, as the heads of `heads` do."""
     return bool(getattr(model, "reads_features", False))
 
 
@@ -47,6 +47,38 @@ def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
         yield found
     finally:
         hook.remove()
+
+
+@contextmanager
+def layers_of(model: Any) -> Iterator[list[torch.Tensor]]:
+    """What the first, the middle and the last layer put out in all passes of the body, joined: shape `(B, n, 3 H)`.
+
+    Raises `InvalidInput` for a model whose layers are no list of modules.
+    """
+    import torch
+
+    count = int(model.config.get_text_config(decoder=True).num_hidden_layers)
+    lists = (part for part in model.modules() if isinstance(part, torch.nn.ModuleList) and len(part) == count)
+    layers = next(lists, None)
+    if layers is None:
+        raise InvalidInput(f"{type(model).__name__} has no list of {count} layers whose output could be looked at")
+    places, found = (0, (count - 1) // 2, count - 1), list[torch.Tensor]()
+    latest: dict[int, torch.Tensor] = {}
+
+    def looks_at(place: int) -> Callable[..., None]:
+        def hook(_: Any, __: Any, output: Any) -> None:
+            latest[place] = (output if isinstance(output, torch.Tensor) else output[0]).detach()
+            if place == count - 1:
+                found.append(torch.cat([latest[each] for each in places], -1))
+
+        return hook
+
+    hooks = [layers[place].register_forward_hook(looks_at(place)) for place in sorted(set(places))]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def shifted(features: torch.Tensor) -> torch.Tensor:

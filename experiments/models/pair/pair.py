@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.models.pair.devices import check_fits, choose_device, choose_dtype, libraries, within_memory
-from draftproof.experiments.models.pair.drafts import HEAD, DraftSpec, parse_draft
+from draftproof.experiments.models.pair.drafts import HEADS, DraftSpec, parse_draft
 from draftproof.experiments.models.pair.hidden import depends_on_root
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
@@ -237,8 +237,8 @@ def load_folder(
         if Path(folder).exists():
             way = "name a folder that draftproof train has made, or a new one to train in"
         raise InvalidInput(f"{folder} holds no trained pair; {way}") from None
-    if draft == HEAD:
-        draft = f"{HEAD}:{Path(folder) / HEAD}"
+    if draft in HEADS:
+        draft = f"{draft}:{Path(folder) / draft}"
     pair = load_pair(str(Path(folder) / "target"), draft or str(Path(folder) / "draft"), device, dtype, text)
     return replace(pair, text_digest=digest)
 

@@ -200,7 +200,7 @@ def deciding(
 ) -> Iterator[PolicyLoop]:
     """A generation loop with a policy; raises as `Loop` does."""
     if reads_features(pair.draft):
-        raise InvalidInput("an EAGLE head reads the target's features; policies take drafts that read tokens alone")
+        raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
     loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
     now = Stopwatch(pair.device).now
     with watched(pair.target, now) as target, watched(pair.draft, now) as draft:

@@ -1,4 +1,4 @@
-"""A pair, and a selector, that are trained where the disk becomes full while they are written."""
+"""A pair, a head, and a selector, that are trained where the disk becomes full while they are written."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,10 @@ import pytest
 import torch
 
 from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.models.pair.folder import make_pair
+from draftproof.experiments.models.pair.head_training import make_head
+from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.training import Plan, Recipe
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
@@ -31,6 +34,20 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_recipe: Recipe, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
     assert make_pair(recipe, tmp_path / "pair", CPU)[1] is False
+
+
+@pytest.mark.parametrize("kind", ["specblock", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in HEADS[:-1])])
+def test_a_full_disk_leaves_no_part_of_a_head(tiny_pair: Pair, tiny_recipe: Recipe, tmp_path: Path, kind: str) -> None:
+    before, asked = resource.getrlimit(resource.RLIMIT_FSIZE), (kind, 1, 0, tmp_path / "head", lambda _: None)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, before[1]))
+    try:
+        with pytest.raises(InvalidInput, match=r"the head cannot be written: .*; make room and run again"):
+            make_head(tiny_pair, tiny_recipe.corpus, *asked)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+    assert make_head(tiny_pair, tiny_recipe.corpus, *asked)[1] is False
+    assert make_head(tiny_pair, tiny_recipe.corpus, *asked)[1] is True
 
 
 @pytest.mark.parametrize("most", [0, 1_000, 500_000])

@@ -39,7 +39,7 @@ from draftproof.experiments.models.measure.writers import (
     plain_ways,
     timed_text,
 )
-from draftproof.experiments.models.pair.eagle import new_head
+from draftproof.experiments.models.pair.heads import new_head
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling

@@ -1,4 +1,4 @@
-"""OPT-Tree, EAGLE-2 and dynamic depth: against exhaustive search, and the block efficiency of a tree without coins."""
+"""Trees without coins, of OPT-Tree, EAGLE-2, SpecBlock and dynamic depth: exhaustive search, and what they bring."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -12,7 +12,7 @@ from draftproof.experiments.claims.growth import drafted, reach, small_trees
 from draftproof.lp_analysis import cut_bound
 from draftproof.simulator import InvalidInput, TableProcess, check
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.drafts import DynamicDepth, Eagle2, OptTree
+from draftproof.simulator.drafts import DynamicDepth, Eagle2, OptTree, SpecBlock
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
@@ -62,6 +62,23 @@ def test_eagle2_with_a_narrow_beam_by_hand() -> None:
     assert sorted(drafted(Eagle2(2, 2, 3), draft)) == [(0,), (0, 0), (1,)]
 
 
+def test_specblock_by_hand() -> None:
+    """A row of 3/4 has one child, a flatter one the fewest that cover enough; the best four are the tree."""
+    draft = TableProcess([[["3/4", "1/8", "1/8"]], [["1/3", "1/3", "1/3"], *[["1/8", "3/4", "1/8"]] * 2]])
+    assert sorted(drafted(SpecBlock(2, 1, 4), draft)) == [(0,), (0, 0), (0, 1), (0, 2)]
+    assert sorted(drafted(SpecBlock(2, 1, 2), draft)) == [(0,), (0, 0)]
+    wide = sorted(drafted(SpecBlock(2, 1, 4, Fraction(4, 5)), draft))
+    assert wide == [(0,), (0, 0), (0, 1), (0, 2)]  # the other children of the root have 1/8 each, and come after 1/4
+    assert sorted(drafted(SpecBlock(1, 1, 4, Fraction(4, 5)), draft)) == [(0,), (1,), (2,)]
+    assert (SpecBlock(3, 2).depth, SpecBlock(3, 2).passes) == (6, 2)
+
+
+def test_specblock_goes_on_with_the_likeliest_token_where_many_cover_too_little() -> None:
+    draft = TableProcess([[[Fraction(1, 20)] * 20]])
+    assert sorted(drafted(SpecBlock(1, 1, 4), draft)) == [(0,)]
+    assert len(drafted(SpecBlock(1, 1, 20, Fraction(1, 2)), draft)) == 10
+
+
 def test_dynamic_depth_ends_below_its_threshold() -> None:
     draft = TableProcess([[["2/5", "3/5"]], [["9/10", "1/10"], ["1/2", "1/2"]], [["1/2", "1/2"]] * 4])
     # the beam of one node has 3/5, 3/10, 3/20
@@ -71,7 +88,9 @@ def test_dynamic_depth_ends_below_its_threshold() -> None:
 
 
 @pytest.mark.parametrize(
-    "scheme", [OptTree(4), OptTree(5, Fraction(1, 3)), Eagle2(2, 3, 4), DynamicDepth(2, 3, Fraction(1, 3))], ids=str
+    "scheme",
+    [OptTree(4), OptTree(5, Fraction(1, 3)), Eagle2(2, 3, 4), SpecBlock(3, 1, 4), DynamicDepth(2, 3, Fraction(1, 3))],
+    ids=str,
 )
 def test_without_coins_the_block_efficiency_is_one_and_the_targets_mass_of_the_tree(scheme: DraftScheme) -> None:
     """Naive sampling reaches a node with the target's own probability, and no lossless verifier does better."""

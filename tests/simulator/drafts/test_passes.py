@@ -15,6 +15,7 @@ from draftproof.simulator.drafts import (
     Greedy,
     OptTree,
     Sequoia,
+    SpecBlock,
     SpecHub,
     SpecInferConfig,
     TopK,
@@ -33,6 +34,7 @@ LAYERED: list[DraftScheme] = [
     Sequoia(5, 3, (3, 1, 0, 0, 1, 0)),
     DySpecThreshold(Fraction(1, 16), 3, 5),
     Eagle2(2, 3, 4),
+    SpecBlock(2, 2, 4),
     OptTree(5),
     DynamicDepth(2, 4, Fraction(1, 10)),
 ]
