@@ -34,7 +34,7 @@ PLANS: Mapping[str, Plan] = {
     "eagle": Plan(steps=600, rate=3e-3),
     "eagle3": Plan(steps=400, rate=3e-3),
     "griffin": Plan(steps=400, rate=3e-3),
-    "specblock": Plan(steps=500, rate=3e-3),
+    "specblock": Plan(steps=400, rate=3e-3),
 }
 #: The weight of the loss of features relative to the cross-entropy.
 REGRESSION = 0.1

@@ -50,7 +50,7 @@ class SpecBlockHead(Eagle3Head):
         """As that of EAGLE-3; a place begins with its own state alone."""
         with torch.no_grad():
             for shift in self.shifts:
-                torch.nn.init.eye_(shift.weight)
+                torch.nn.init.eye_(cast(torch.nn.Linear, shift).weight)
         return super().begun()
 
     @property

@@ -288,7 +288,7 @@ def test_a_block_is_one_pass_whatever_is_drafted_in_it(random_pair: Callable[...
         for scheme, verifier in ((Delayed(2, 0, depth), "traversal"), (SpecBlock(places, 2, 6), "nss")):
             loop = Loop(pair, make(verifier), scheme, Sampling())
             drafted = loop.drafted(loop.start(ROOT), coin_for("numpy", 0))
-            deepest = max(map(len, drafted.trees[0].children))
+            deepest = max(map(len, drafted.rows[0].known))
             assert drafted.passes == [deepest // places + 1]
             rows = {context: row.tobytes() for context, row in drafted.rows[0].known.items()}
             blocks_of = {(context[: len(context) - len(context) % places], len(context)) for context in rows}
