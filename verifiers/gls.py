@@ -21,15 +21,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 from typing import Any, ClassVar
 
 import numpy as np
+from flint import fmpq
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import entries, is_tensor, stacked, stacked_layers
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._top_down import acceptance_rate, walk
 
@@ -67,7 +69,9 @@ def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> i
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     """Law of the target's token given the drafts, shape `(n.., V)`."""
-    return stacked(lambda target, draft: _like(_branch(target, draft, tuple(drafted)), target), p, q)
+    plain = is_tensor(p) or p.dtype != object or type(p.item(0)) is fmpq  # numbers of a proof cannot be remembered
+    solve = _remembered if plain else _branch
+    return stacked(lambda target, draft: _like(solve(target, draft, tuple(drafted)), target), p, q)
 
 
 def child_law(p: Vector, q: Vector, k: int) -> Any:
@@ -75,12 +79,12 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return stacked_layers(lambda target, draft: _like(_child_law(target, draft, k), target), p, q)
 
 
-@memoised
 def _branch(target: Vector, draft: Vector, drafted: tuple[int, ...]) -> Any:
     race = _Race(target, draft)
     known = [token for token in drafted if token in race.place]  # one with q = 0 was drawn from another row
     if not known:
         return race.p
+    race.check_size(known)
     law = race.p * 0
     for j, x in enumerate(known):  # the path of the smallest S / p
         others = race.nothing
@@ -92,8 +96,12 @@ def _branch(target: Vector, draft: Vector, drafted: tuple[int, ...]) -> Any:
     return law
 
 
+_remembered = memoised(_branch)
+
+
 def _child_law(target: Vector, draft: Vector, k: int) -> Any:
     race = _Race(target, draft)
+    race.check_size([min(race.place, key=race.place.__getitem__)] * k)
     law = np.stack([race.p * 0] * (k + 1))
     law[0] = race.p
     for y, place in race.place.items():
@@ -149,6 +157,11 @@ class _Race:
         self._steps = np.concatenate([inverse[:1], inverse[1:] - inverse[:-1]])
         self._inverse = inverse
         self.nothing: Exponentials = (inverse[:1] * 0 + 1, inverse[:1] * 0)
+
+    def check_size(self, drafted: Sequence[int]) -> None:
+        """Raise `TooLarge` for too many exponentials: one for each token from a draft up, of all drafts but one."""
+        others = sorted(len(self.rates) - self.place[token] for token in drafted)[1:]
+        check_numbers("the law of several drafts that share noise", prod(others) * len(self.rates), self.p)
 
     def after(self, token: int) -> Exponentials:
         """`Phi(r_x)`."""

@@ -6,11 +6,13 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from flint import fmpq
+
 from draftproof.experiments.claims import formulas
 from draftproof.experiments.claims.cases import PATHS, TREES
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Variant
 from draftproof.experiments.claims.statements import Acceptance, Efficiency, Holds, Lossless, Run, verifier
-from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.arithmetic import as_python, to_fmpq
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Source
@@ -135,12 +137,13 @@ def probability(exponentials: Sequence[Any], orders: Iterable[Order]) -> Fractio
     The integral over one exponential is `exp` at the largest of its lower bounds minus `exp` at the smallest of its
     upper bounds; every bound in turn is taken for that one, which adds orders among the others.
     """
-    return _integral(dict.fromkeys(exponentials, Fraction(1)), _strictest(orders))
+    exact = [(above, below, to_fmpq(factor)) for above, below, factor in orders]
+    return as_python(_integral(dict.fromkeys(exponentials, fmpq(1)), _strictest(exact)))
 
 
-def _strictest(orders: Iterable[Order]) -> dict[tuple[Any, Any], Fraction] | None:
+def _strictest(orders: Iterable[tuple[Any, Any, fmpq]]) -> dict[tuple[Any, Any], fmpq] | None:
     """The orders without those that always hold; None if one never does, or on a null set only."""
-    kept: dict[tuple[Any, Any], Fraction] = {}
+    kept: dict[tuple[Any, Any], fmpq] = {}
     for above, below, factor in orders:
         if above == below and factor >= 1:
             return None
@@ -149,26 +152,25 @@ def _strictest(orders: Iterable[Order]) -> dict[tuple[Any, Any], Fraction] | Non
     return kept
 
 
-def _integral(rates: dict[Any, Fraction], orders: dict[tuple[Any, Any], Fraction] | None) -> Fraction:
+def _integral(rates: dict[Any, fmpq], orders: dict[tuple[Any, Any], fmpq] | None) -> fmpq:
     """The integral of `exp(-sum rate S)` over the region of the orders."""
     if orders is None:
-        return Fraction(0)
+        return fmpq(0)
     if not rates:
-        return Fraction(1)
+        return fmpq(1)
     variable = min(rates, key=lambda name: sum(name in pair for pair in orders))
     rate = rates[variable]
     left = {name: value for name, value in rates.items() if name != variable}
     lower = {below: factor for (above, below), factor in orders.items() if above == variable}
     upper = {above: 1 / factor for (above, below), factor in orders.items() if below == variable}
     others = [(*pair, factor) for pair, factor in orders.items() if variable not in pair]
-    between = [(a, b, low / up) for b, low in lower.items() for a, up in upper.items()]
-    total = Fraction(0)
+    total = fmpq(0)
     for b, factor in lower.items():
         largest = [(b, other, weaker / factor) for other, weaker in lower.items() if other != b]
         bound = [(a, b, factor / up) for a, up in upper.items()]
         total += _at(left, b, rate * factor, [*others, *largest, *bound]) / rate
     if not lower:
-        total += _integral(left, _strictest([*others, *between])) / rate
+        total += _integral(left, _strictest(others)) / rate
     for a, factor in upper.items():
         least = [(other, a, factor / weaker) for other, weaker in upper.items() if other != a]
         bound = [(a, b, low / factor) for b, low in lower.items()]
@@ -176,7 +178,7 @@ def _integral(rates: dict[Any, Fraction], orders: dict[tuple[Any, Any], Fraction
     return total
 
 
-def _at(rates: dict[Any, Fraction], name: Any, more: Fraction, orders: Sequence[Order]) -> Fraction:
+def _at(rates: dict[Any, fmpq], name: Any, more: fmpq, orders: Sequence[tuple[Any, Any, fmpq]]) -> fmpq:
     return _integral({**rates, name: rates[name] + more}, _strictest(orders))
 
 

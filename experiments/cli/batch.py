@@ -8,13 +8,12 @@ import typer
 from rich.table import Table
 
 from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.cuts import PLANNED, USUAL, named_cuts, requests_of
+from draftproof.experiments.inputs.cuts import ALL_CUTS, USUAL, named_cuts, requests_of
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.verifiers import Planned, find_verifier
 from draftproof.experiments.shared.output import check_files, number_fields, short, write_json
 from draftproof.experiments.shared.progress import bar, console_for, duration, named_errors, remark
 from draftproof.simulator.batches.batch import Batch, BatchCheck, Size
-from draftproof.simulator.batches.cuts import CUTS
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 
@@ -55,7 +54,7 @@ def batch(
         list[str] | None,
         typer.Argument(
             metavar="[CUT]...",
-            help=f"{', '.join((*CUTS, *PLANNED))} or FILE.py:NAME, as NAME:key=value,..; default: {' '.join(USUAL)}.",
+            help=f"{', '.join(ALL_CUTS)} or FILE.py:NAME, as NAME:key=value,..; default: {' '.join(USUAL)}.",
         ),
     ] = None,
     *,

@@ -18,6 +18,8 @@ from draftproof.simulator.protocol import TokenProcess
 
 #: Cuts that are computed for one batch.
 PLANNED: Mapping[str, Callable[[Batch], Cut]] = MappingProxyType({"fixed": Fixed, "optimum": Best})
+#: Every cut by name.
+ALL_CUTS: Mapping[str, Any] = MappingProxyType({**CUTS, **PLANNED})
 #: The cuts where none is named.
 USUAL = (
     *("equal", "fixed", "threshold", "greedy:by=row", "greedy:by=acceptance", "greedy:by=updated", "greedy:by=token"),
@@ -36,7 +38,7 @@ def find_cut(spec: str, batch: Batch) -> Cut:
             raise InvalidInput(f"{spec!r}: cut {name} is computed for the batch; it takes no parameters")
         return PLANNED[name](batch)
     if name not in CUTS:
-        raise InvalidInput(f"unknown cut {name!r}; known: {', '.join((*CUTS, *PLANNED))}, or FILE.py:NAME for your own")
+        raise InvalidInput(f"unknown cut {name!r}; known: {', '.join(ALL_CUTS)}, or FILE.py:NAME for your own")
     known = signature(CUTS[name]).parameters
     if wrong := sorted(set(given) - set(known)):
         raise InvalidInput(f"cut {name} has no parameter {wrong[0]!r}; its parameters: {', '.join(known) or 'none'}")

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from draftproof.experiments.inputs.cuts import PLANNED, USUAL
-from draftproof.simulator.batches.cuts import CUTS
+from draftproof.experiments.inputs.cuts import ALL_CUTS, USUAL
 
 SMALL = ("--vocab", "2", "--denominator", "20", "--K", "1", "--L2", "1", "--budget", "1")
 OWN = """
@@ -38,6 +37,12 @@ def test_every_usual_cut_has_a_row_and_the_lossy_one_says_where(draftproof):
     assert "greedy:by=token peeks: request " in printed
 
 
+def test_the_list_has_every_cut(draftproof):
+    listed = draftproof("list", "--json", "-").json["cuts"]
+    assert [cut["name"] for cut in listed] == list(ALL_CUTS)
+    assert all(cut["description"].endswith(".") for cut in listed)
+
+
 def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(OWN)
@@ -57,7 +62,7 @@ def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch)
             "2 requests of 2 drafted tokens at V = 5000 have 625,000,000,000,000 drafts together; take",
         ),
         (("--requests", 9), "9 requests of 2 drafted tokens at V = 3 have 387,420,489 drafts together"),
-        (("gready",), f"unknown cut 'gready'; known: {', '.join((*CUTS, *PLANNED))}, or FILE.py:NAME"),
+        (("gready",), f"unknown cut 'gready'; known: {', '.join(ALL_CUTS)}, or FILE.py:NAME"),
         (("greedy:by=luck",), "by=luck is unknown; choose row, acceptance, token, updated"),
         (("greedy:at=1",), "cut greedy has no parameter 'at'; its parameters: by"),
         (("throughput:pad=1/2",), "1/2 is no whole number"),
