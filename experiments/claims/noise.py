@@ -138,7 +138,7 @@ def probability(exponentials: Sequence[Any], orders: Iterable[Order]) -> Fractio
     upper bounds; every bound in turn is taken for that one, which adds orders among the others.
     """
     exact = [(above, below, to_fmpq(factor)) for above, below, factor in orders]
-    return as_python(_integral(dict.fromkeys(exponentials, fmpq(1)), _strictest(exact)))
+    return Fraction(as_python(_integral(dict.fromkeys(exponentials, fmpq(1)), _strictest(exact))))
 
 
 def _strictest(orders: Iterable[tuple[Any, Any, fmpq]]) -> dict[tuple[Any, Any], fmpq] | None:

@@ -9,9 +9,17 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
     fields = draftproof("list", "--json", "-").json
     assert [card["name"] for card in fields["verifiers"]] == list(REGISTRY)
     assert [scheme["name"] for scheme in fields["schemes"]] == list(SCHEMES)
-    assert {"dirichlet", "perturbed", "temperature", "zeros", "ties", "point_masses", "equal", "disjoint"} == {
-        family["name"] for family in fields["families"]
-    }
+    assert {
+        "dirichlet",
+        "perturbed",
+        "temperature",
+        "zeros",
+        "ties",
+        "point_masses",
+        "equal",
+        "disjoint",
+        "marginals",
+    } == {family["name"] for family in fields["families"]}
     assert {find_scheme(scheme["usual"]) for scheme in fields["schemes"]} == {kind() for kind in SCHEMES.values()}
     for card in fields["verifiers"]:
         declaring = [each["name"] for each in fields["schemes"] if set(card["needs"] or []) <= set(each["draws"])]
