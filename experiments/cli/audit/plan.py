@@ -3,8 +3,10 @@
 import ast
 import importlib
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.inputs import options as opt
@@ -18,6 +20,7 @@ from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases
 from draftproof.simulator.audit.audited import WorkerFunction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.lazy import jax_module
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.relay import Relay
 from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function
@@ -38,6 +41,8 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
         function = WorkerFunction(about["adapter"], Relay(worker.ask), tuple(about["guards"]), about["sorts"])
         given = {key: text for key, text in typed.items() if "." not in key}
         return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
+    if options.get("library") == "jax":
+        jax_module("rows in jax")  # its first import, by a file that the function's file imports, would be too late
     keywords = parse_arguments(arguments)
     environment = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in environment}
@@ -56,10 +61,15 @@ def _from_module(module: str, name: str, environment: Mapping[str, Any]) -> Loca
     try:
         function = getattr(importlib.import_module(module), name.partition(".")[0])
     except ImportError as error:
-        extra = " (pip install 'draftproof[models]')" if module.partition(".")[0] in ("torch", "transformers") else ""
-        raise InvalidInput(
-            f"{module} cannot be imported: {error}; install it{extra}, or give FILE.py:FUNCTION"
-        ) from None
+        missing = getattr(error, "name", None)
+        if isinstance(error, ModuleNotFoundError) and missing and f"{module}.".startswith(f"{missing}."):
+            extra = " (pip install 'draftproof[models]')" if missing in ("torch", "transformers") else ""
+            way_out = f"install it{extra}, or give FILE.py:FUNCTION"
+        else:  # the module is there, and something that it imports is not
+            place = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+            at = f"{Path(place[-1].filename).name} line {place[-1].lineno}"
+            way_out = f"raised at {at}; install what that imports, or give FILE.py:FUNCTION"
+        raise InvalidInput(f"{module} cannot be imported: {error}; {way_out}") from None
     except AttributeError:
         raise InvalidInput(f"{module} has no {name}; another version of it may have one") from None
     return function_in_module(name, function, environment)

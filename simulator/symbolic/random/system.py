@@ -78,6 +78,8 @@ def _addressed(original: Any) -> Any:
 def _hashed(original: Any) -> Any:
     def function(value: Any) -> Any:
         number = original(value)
+        if sys._getframe(1).f_code.co_name == "__hash__":  # which must give an int; who asks for that hash comes here
+            return number
         return Nondeterministic("a hash", int) if _asked() and not _is_steady(value) else number
 
     return update_wrapper(function, original)

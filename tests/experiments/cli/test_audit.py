@@ -230,3 +230,11 @@ def test_an_open_plan_is_made_for_every_instance(draftproof, tmp_path):
     assert ran.code == 1
     trees = [case["scheme"]["tree"] for case in ran.json["cases"]]
     assert trees == [[2, 0, 2, 0, 0], [1, 1, 0]]  # where q = p the first child is always accepted
+
+
+def test_a_module_that_fails_to_import_something_says_what_and_where(draftproof, tmp_path, monkeypatch):
+    (tmp_path / "theirs_with_gap.py").write_text("import random\nimport no_such_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    ran = draftproof("audit", "theirs_with_gap:verify", "--interface", "chain")
+    assert ran.code == 2
+    assert "No module named 'no_such_package'; raised at theirs_with_gap.py line 2" in ran.err

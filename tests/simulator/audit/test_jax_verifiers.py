@@ -1,5 +1,7 @@
 """Rejection samplers in JAX: the right ones are lossless, the planted bugs are found in their place and named."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,7 @@ def test_right_ones_are_lossless(name):
 @pytest.mark.parametrize(
     ("name", "entry", "depth"),
     [
-        ("key_used_twice", "coin reuse", 1),
+        ("key_used_twice", "coin in the race", 1),
         ("coins_shared", "coin reuse", 1),
         ("not_renormalised", "missing renormalisation", 0),
         ("swapped", "p and q swapped", 0),
@@ -69,3 +71,16 @@ def test_keys_stand_where_the_function_wants_them_and_the_adapter_says_so():
 def test_normal_noise_is_refused_by_its_line():
     with pytest.raises(InvalidVerifier, match=r"erf_inv of a random number .*jax_verifiers\.py:\d+"):
         findings("normal_noise")
+
+
+@pytest.mark.heavy
+def test_a_process_that_has_not_seen_jax_yet_judges_a_file_of_it(tmp_path):
+    """jax registers functions of numpy where it is first imported, which must not be replaced ones."""
+    inner = tmp_path / "theirs.py"
+    inner.write_text(f"import sys\nsys.path.insert(0, {str(FILE.parent)!r})\nfrom jax_verifiers import right\n")
+    for file in (FILE, inner):
+        command = [sys.executable, "-m", "draftproof", "audit", f"{file}:right", "--interface", "chain"]
+        ran = subprocess.run(
+            [*command, "--library", "jax", "--cases", "short"], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr

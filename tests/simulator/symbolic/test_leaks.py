@@ -5,6 +5,7 @@ import pickle
 import sys
 import threading
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -219,3 +220,22 @@ def test_nothing_is_left_in_place_of_threads_and_pickling(law):
         law(threaded)
     assert (threading.Thread.start, torch.Tensor.__reduce_ex__, torch.from_numpy, warnings.showwarning) == before
     assert "torch" in sys.modules
+
+
+@dataclass(frozen=True)
+class Key:
+    """Its `__hash__` is written by `dataclasses`, and asks for the hash of a text."""
+
+    name: str
+
+
+def test_objects_with_a_hash_of_their_own_are_keys(law):
+    def function():
+        return {Key("a"): 1, Key("b"): 2}[Key("b")] if np.random.random() < 0.5 else 0
+
+    assert {key: float(mass) for key, mass in law(function).items()} == {2: 0.5, 0: 0.5}
+
+
+def test_a_decision_by_the_hash_of_an_object_is_still_refused(law):
+    with pytest.raises(InvalidVerifier, match="a hash"):
+        law(lambda: hash(Key("a")) % 2 == 0)
