@@ -16,7 +16,8 @@ probability that the proposed path goes on with the target token `t`, given that
 draft are cut together, the longest common run aligns them with the tokens written, and tokens are accepted as by
 `slem`.
 
-Departures: algorithm 3 is printed for one token; the paper's look-ahead is here a fixed number of drafted tokens.
+Departures: algorithm 3 is printed for one token; the paper's look-ahead is here a fixed number of drafted tokens. The
+draft reads all that is written as its tokenizer cuts it; transformers keeps the draft's own tokens of earlier blocks.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Coin, Context, Source, Verdict
-from draftproof.simulator.shown import number_text
+from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.strings.drafting import (
     Candidate,
     Drawn,
@@ -125,6 +125,10 @@ class StringCheck:
         verdict = "lossless" if self.lossless else f"NOT lossless: {self.witness}"
         tokens = f"{number_text(self.tokens)} tokens and {number_text(self.characters)} characters a pass"
         return f"StringCheck({self.rule} after {'|'.join(self.history) or 'nothing'}: {verdict}; {tokens})"
+
+    def _repr_html_(self) -> str:
+        fields = {**self.to_dict(), "history": "|".join(self.history) or "nothing"}
+        return fields_html(f"{self.rule} on two tokenizers", fields)
 
 
 def judged(name: str, root: TextRoot, law: BlockLaw, path: PathLaw, target: TableProcess, size: int) -> StringCheck:

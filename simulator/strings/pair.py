@@ -57,7 +57,7 @@ class SuffixProcess:
         return self.rows[()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StringPair:
     """A target over its tokens, whose law must be kept, and a draft over its own.
 
@@ -81,6 +81,10 @@ class StringPair:
         letters = self.target_tokens.letters | self.draft_tokens.letters
         if len(letters) > MOST_LETTERS:
             raise TooLarge(f"an alphabet of {len(letters)} letters is too large; use at most {MOST_LETTERS}")
+
+    def __repr__(self) -> str:
+        sides = (" ".join(tokenizer.tokens) for tokenizer in (self.target_tokens, self.draft_tokens))
+        return "StringPair(target {}; draft {})".format(*sides)
 
     @property
     def shared(self) -> dict[int, int]:

@@ -228,6 +228,17 @@ def test_without_a_common_token_only_texts_can_be_verified():
     assert tokens["slrs"] > tokens["slem"] > 1
 
 
+def test_results_show_themselves():
+    found = check_rule(STRING_RULES["slem_text"], TextRoot(SMALLEST["slem_text"][0], (), 1, 1))
+    assert repr(found) == (
+        "StringCheck(slem_text after nothing: NOT lossless: after nothing, a must have mass 1/2; the block gives it 1; "
+        "2 tokens and 5/2 = 2.5 characters a pass)"
+    )
+    assert found._repr_html_().startswith("<table>")
+    assert {type(value) for value in found.to_dict().values()} <= {Fraction, str, bool, int, tuple}
+    assert repr(StringPair.random(0)) == "StringPair(target a b bb aab; draft a b bb aaa)"
+
+
 def test_several_texts_are_several_paths_of_the_ordinary_instance():
     instance = string_instance(StringPair.random(0), ["a"], 2, 2)
     assert instance.about["tokens"][-1] == "(end)"
