@@ -23,3 +23,12 @@ def test_a_stream_that_is_no_terminal_gets_lines_that_say_how_long_the_rest_take
     count = len(lines)
     time.sleep(0.05)
     assert len(lines) == count
+
+
+def test_lines_read_the_true_clock_while_an_audit_replaces_it(monkeypatch):
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.01)
+    said = threading.Event()
+    monkeypatch.setattr(progress, "remark", lambda text: said.set())
+    with progress.bar("rows", 4), monkeypatch.context() as audit:
+        audit.setattr(time, "monotonic", None)
+        assert said.wait(20)

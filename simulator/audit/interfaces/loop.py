@@ -7,6 +7,7 @@ a model answers with the row of the text's last tokens; no token that is judged 
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
@@ -21,6 +22,8 @@ from draftproof.simulator.symbolic import concrete
 
 #: The text before the new tokens; two tokens, so that no vocabulary is too small.
 PROMPT: Context = (1, 0)
+#: Names of a cache in versions of transformers.
+_CACHES = ("cache", "past_key_values")
 
 
 class Table:
@@ -139,6 +142,9 @@ def _classes() -> tuple[Any, Any]:
             f"models in torch need transformers ({error}): pip install 'draftproof[models]', or use library python"
         ) from None
 
+    # From 5.24 on a cache is called `cache`.
+    name = next(item.name for item in fields(outputs.CausalLMOutputWithPast) if item.name in _CACHES)
+
     class TableConfig(transformers.PretrainedConfig):  # type: ignore[misc]
         model_type = "draftproof_table"
 
@@ -166,16 +172,18 @@ def _classes() -> tuple[Any, Any]:
             attention_mask: Any = None,
             position_ids: Any = None,
             past_key_values: Any = None,
+            cache: Any = None,
             logits_to_keep: int = 0,
             **_: Any,
         ) -> Any:
-            held = past_key_values if past_key_values is not None else cache_utils.DynamicCache(config=self.config)
+            given = past_key_values if cache is None else cache
+            held = given if given is not None else cache_utils.DynamicCache(config=self.config)
             tokens, positions = _remembered(torch, held, input_ids, position_ids)
             texts = _texts(tokens, positions, input_ids.shape[1], attention_mask, position_ids is not None)
             rows = [[self._table.row(text) for text in request] for request in texts]
             kept = [request[-logits_to_keep:] if logits_to_keep else request for request in rows]
             logits = self._rows.array(kept).log()
-            return outputs.CausalLMOutputWithPast(logits=logits, past_key_values=held)
+            return outputs.CausalLMOutputWithPast(logits=logits, **{name: held})
 
     return TableConfig, TableModel
 
