@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -254,6 +255,34 @@ def test_the_new_tokens_are_those_after_the_longest_common_run():
     assert new_tokens([1], [2, 3]) == (2, 3)
     assert new_tokens([], [2]) == (2,)
     assert new_tokens([1, 2, 9, 3], [1, 2, 7, 3]) == ()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(40))
+def test_many_pairs_with_given_encodings_and_longer_histories(seed):
+    generator = np.random.default_rng(seed)
+    letters, sizes = ("ab", "abc")[seed % 2], generator.integers(3, 7, size=2).tolist()
+    fields = StringPair.random(seed, letters, *sizes, canonical=seed % 4 < 2).as_dict()
+    if seed % 3 == 0:
+        fields["target"]["encodings"] = encodings(StringPair.from_dict(fields).target_tokens, letters, generator)
+    history = tuple(generator.integers(0, sizes[0], size=generator.integers(0, 3)).tolist())
+    here = TextRoot(StringPair.from_dict(fields), history, 2, 2 + seed % 2)
+    rows, scheme = target_tables(here), Spellings(here.proposed_text, here)
+    upper = optimum(rows, rows, scheme).upper
+    for name in RULES:
+        found = check_rule(STRING_RULES[name], here)
+        assert found.lossless
+        assert found.tokens <= found.best
+        assert not STRING_RULES[name].whole_text or found.best <= upper
+
+
+def encodings(tokenizer, letters, generator):
+    """A random spelling of every text of two or three letters."""
+    given = {}
+    for text in map("".join, [*product(letters, repeat=2), *product(letters, repeat=3)]):
+        whole = [path for path in tokenizer.spellings(text, len(text)) if tokenizer.decode(path) == text]
+        given[text] = [tokenizer.tokens[token] for token in whole[generator.integers(len(whole))]]
+    return given
 
 
 @pytest.mark.heavy
