@@ -18,8 +18,9 @@ from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import check_files, csv_cell, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
-from draftproof.simulator.drafts import Delayed, scheme_from_dict
+from draftproof.simulator.drafts import Delayed, Stratified, scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 #: Rows of the table, and bars of the picture.
 SHOWN = 12
@@ -87,6 +88,12 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     )
     console.print(f"use {result['recommendation']}", soft_wrap=True)
     console.print(result["paste"], soft_wrap=True)
+
+
+def with_stratified(schemes: Sequence[DraftScheme]) -> tuple[DraftScheme, ...]:
+    """The schemes, then stratified branches of the same shapes: they cost the same passes."""
+    branching = [scheme for scheme in schemes if isinstance(scheme, Delayed) and scheme.K > 1]
+    return *schemes, *(Stratified(scheme.K, scheme.L1, scheme.L2) for scheme in branching)
 
 
 def exact(row: Mapping[str, Any]) -> bool:
@@ -235,8 +242,9 @@ def choose(
 
     The baseline is `generate` of transformers, timed from call to return.
 
-    Candidates that cannot be the fastest, even with quick blocks, are left out and counted. A verifier runs on the
-    schemes that its card declares; a tree that is planned, as Sequoia's, is planned on the roots.
+    Candidates are delayed trees and stratified branches of the same shapes, or those of --scheme. Those that cannot be
+    the fastest, even with quick blocks, are left out and counted. A verifier runs on the schemes that its card
+    declares; a tree that is planned, as Sequoia's, is planned on the roots.
     """
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:
@@ -249,6 +257,8 @@ def choose(
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()
+    if not shape.scheme and not any(each.from_file for each in named):  # which say that they take any scheme
+        schemes = with_stratified(schemes)
     if warp.told is not None:
         raise InvalidInput("--told makes verifiers lossy, so that there is none to choose; validate and check take it")
     sampling_of(warp)  # refuses what the baseline cannot do before models are read

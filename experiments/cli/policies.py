@@ -14,11 +14,12 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.policies import UserPolicy, markov_pair_of, shapes_of, user_policy
+from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES, Baseline
 from draftproof.experiments.models.policies.roots import AT_ROOTS
-from draftproof.experiments.models.policies.values import tables_of, valued_rows
+from draftproof.experiments.models.policies.values import actions_of, tables_of, valued_rows
 from draftproof.experiments.shared.output import check_files, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, named_errors, remark
 from draftproof.simulator.arithmetic import arithmetic_named
@@ -70,9 +71,11 @@ def _numbers(row: dict[str, Any]) -> list[str]:
 def _shares_text(actions: dict[str, float], several: bool) -> str:
     parts = []
     for action, share in list(actions.items())[:MAX_NAMED]:
-        shape = action.partition("delayed(")[2].rstrip(")")
-        numbers = ", ".join(part.partition("=")[2] for part in shape.split(", "))
-        which = action.partition(" on ")[0] + " " if several else ""
+        verifier, _, scheme = action.partition(" on ")
+        name, _, shape = scheme.rstrip(")").partition("(")
+        numbers = ", ".join(part.partition("=")[2] for part in shape.split(", ")[:3])
+        numbers = numbers if name == "delayed" else f"{name} {numbers}"
+        which = f"{verifier} " if several else ""
         parts.append(f"{which}{numbers} {share:.0%}")
     return "; ".join(parts)
 
@@ -101,6 +104,16 @@ PolicyNames = Annotated[
 BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
+SchemeSpecs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="SPEC",
+        help="Branches beside the delayed trees, as stratified:K=2,L1=0,L2=1, for verifiers that declare to be "
+        "lossless on them. May be repeated.",
+        **_SHAPE,
+    ),
+]
 MaxNodes = Annotated[int | None, typer.Option(min=0, help="Only shapes of at most N drafted tokens.", **_SHAPE)]
 Times = Annotated[str, typer.Option(help="Times as draft=1,branch=.1,target=10,node=.1 or a JSON file.", **_SHAPE)]
 Overhead = Annotated[float, typer.Option(min=0, help="Time that choosing takes in every block.", **_SHAPE)]
@@ -120,6 +133,7 @@ def policies(
     L1: TrunkRange = "0..2",
     L2: LengthRange = "0..2",
     max_nodes: MaxNodes = None,
+    scheme: SchemeSpecs = None,
     cost: Times = "draft=1,branch=.1,target=10,node=.1",
     overhead: Overhead = 0.0,
     together: Together = False,
@@ -134,14 +148,14 @@ def policies(
     check_files(given.inputs, {"--json": json_target})
     named = chosen_verifiers(chosen or DEFAULT_VERIFIERS)
     if given.models:
-        others = {"--together": together, "--check": blocks, "--overhead": overhead}
+        others = {"--together": together, "--check": blocks, "--overhead": overhead, "--scheme": scheme}
         if wrong := [flag for flag, value in others.items() if value]:
             raise InvalidInput(f"{wrong[0]} is for sequences of blocks; with models leave it out")
         return _at_roots(named, wanted, given, shapes_of(K, L1, L2, max_nodes), cost, arithmetic, json_target)
     baselines = _baselines(wanted, arithmetic)
     problem = choose_problem(given)
     world = markov_pair_of(problem, arithmetic_named(arithmetic))
-    schemes = shapes_of(K, L1, L2, max_nodes)
+    schemes = [*shapes_of(K, L1, L2, max_nodes), *map(find_scheme, dict.fromkeys(scheme or ()))]
     times = time_model(cost)
     times.check(schemes)
     groups = [(verifier.label, [verifier]) for verifier in named]
@@ -152,7 +166,7 @@ def policies(
         f"{sum(len(g) for _, g in groups)} x {len(schemes)} tables of {world.histories * world.states:,} numbers"
     )
     rows: list[dict[str, Any]] = []
-    with bar("tables", sum(len(group) for _, group in groups) * len(schemes)) as tick:
+    with bar("tables", sum(len(actions_of(group, schemes)) for _, group in groups)) as tick:
         for label, group in groups:
             with named_errors(label):
                 valued = tables_of(world, group, schemes, times, tick)

@@ -1,4 +1,4 @@
-"""The time of a block on a delayed tree, from times of passes that the user measured, and the speed-up over decoding.
+"""The time of a block of branches below a trunk, from times of passes that the user measured, and the speed-up.
 
 `T(K, L1, L2) = (L1 + 1) t_q(1) + (L2 - 1) t_q(K) + t_p(L1 + K L2)`, and `L1 t_q(1) + t_p(L1)` without branches:
 `t_q(k)` is the time of one draft pass over `k` tokens, `t_p(n)` that of a target pass over `n` drafted tokens. A level
@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from draftproof.experiments.shared.output import write_whole
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.protocol import DraftScheme
@@ -72,8 +72,8 @@ class TimeModel:
     def check(self, schemes: Sequence[DraftScheme]) -> None:
         """Raises `InvalidInput` for a scheme of which the model does not know the time."""
         for scheme in schemes:
-            if not isinstance(scheme, Delayed):
-                raise InvalidInput(f"--cost is the time of delayed trees (K, L1, L2), not of {scheme}")
+            if not isinstance(scheme, (Delayed, Stratified)):
+                raise InvalidInput(f"--cost is the time of branches below a trunk (K, L1, L2), not of {scheme}")
             if not self.time(scheme.as_dict()) > 1e-100:
                 raise InvalidInput(f"--cost gives {scheme} no time at all; times must be above 0")
 

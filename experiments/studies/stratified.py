@@ -37,32 +37,31 @@ BEST = "layer_transport"
 GOALS = {"mean": 0.995, "worst": 0.97}
 #: Certified bounds are at most this far apart, so a smaller difference of two optima is none.
 GAP = 1e-6
-ORDERS = ("descending", "number")
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One source on one shape: i.i.d. branches, and stratified ones by order of the tokens."""
+    """One source on one shape, with i.i.d. branches and with stratified ones."""
 
     source: Mapping[str, Any]
     shape: tuple[int, int, int]
     iid: WorldOnScheme
-    stratified: Mapping[str, WorldOnScheme]
+    stratified: WorldOnScheme
 
-    def gain(self, order: str) -> float:
+    @property
+    def gain(self) -> float:
         """The optimum over that of i.i.d. branches, less 1."""
-        return _upper(self.stratified[order]) / _upper(self.iid) - 1
+        return _upper(self.stratified) / _upper(self.iid) - 1
 
     def gain_of(self, verifier: str) -> float | None:
         """What a verifier brings on stratified branches over what it brings on i.i.d. ones, less 1."""
-        values = [pair.values.get(verifier) for pair in (self.stratified[ORDERS[0]], self.iid)]
+        values = [pair.values.get(verifier) for pair in (self.stratified, self.iid)]
         return None if None in values else values[0] / values[1] - 1  # type: ignore[operator]
 
     @property
     def share(self) -> float:
         """Of the optimum of stratified branches what `BEST` brings."""
-        pair = self.stratified[ORDERS[0]]
-        return pair.values[BEST] / _upper(pair)
+        return self.stratified.values[BEST] / _upper(self.stratified)
 
 
 def _upper(pair: WorldOnScheme) -> float:
@@ -101,11 +100,11 @@ def drawings(pairs: Iterable[WorldOnScheme]) -> list[Drawing]:
     groups: dict[tuple[str, tuple[int, int, int]], dict[str, WorldOnScheme]] = defaultdict(dict)
     for pair in pairs:
         scheme = pair.row["scheme"]
-        groups[pair.world, (scheme["K"], scheme["L1"], scheme["L2"])][scheme.get("order", "iid")] = pair
+        groups[pair.world, (scheme["K"], scheme["L1"], scheme["L2"])][scheme["name"]] = pair
     return [
-        Drawing(group["iid"].row["source"], shape, group["iid"], {order: group[order] for order in ORDERS})
+        Drawing(group["delayed"].row["source"], shape, group["delayed"], group["stratified"])
         for (_, shape), group in groups.items()
-        if {"iid", *ORDERS} == {*group} and all(BEST in group[order].values for order in group)
+        if len(group) == 2 and all(BEST in pair.values for pair in group.values())
     ]
 
 
@@ -114,9 +113,9 @@ def fields(drawing: Drawing) -> dict[str, Any]:
     return {
         "source": dict(drawing.source),
         "shape": drawing.shape,
-        "optimum": {order: _upper(pair) for order, pair in (("iid", drawing.iid), *drawing.stratified.items())},
+        "optimum": {"iid": _upper(drawing.iid), "stratified": _upper(drawing.stratified)},
         "iid": drawing.iid.values,
-        "stratified": drawing.stratified[ORDERS[0]].values,
+        "stratified": drawing.stratified.values,
     }
 
 
@@ -135,7 +134,7 @@ def reached(made: Sequence[Drawing]) -> dict[str, Any]:
 def sections(made: Sequence[Drawing], folders: Mapping[str, str | None]) -> Iterator[Section]:
     """The tables. folders: of the pairs of models, by their digest."""
     goals = reached(random_ones(made))
-    losses = sum(drawing.gain(order) < -GAP for drawing in made for order in ORDERS)
+    losses = sum(drawing.gain < -GAP for drawing in made)
     note = (
         f"{BEST} on stratified branches of {goals['instances']:,} random instances: {goals['mean']:.4%} of the optimum "
         f"on average, {goals['worst']:.4%} at worst; goals {GOALS['mean']:.1%} and {GOALS['worst']:.0%} "
@@ -149,19 +148,18 @@ def sections(made: Sequence[Drawing], folders: Mapping[str, str | None]) -> Iter
 
 
 HEADINGS = (
-    "drawings", "optimum", "largest", "by number", f"{BEST}", "above the i.i.d. optimum", "its share", "worst share",
+    "drawings", "optimum", "largest", f"{BEST}", "above the i.i.d. optimum", "its share", "worst share",
 )  # fmt: skip
 
 
 def _rows(groups: Mapping[str, Sequence[Drawing]]) -> list[list[Any]]:
     rows = []
     for name, group in groups.items():
-        gains = [drawing.gain(ORDERS[0]) for drawing in group]
+        gains = [drawing.gain for drawing in group]
         own = [gain for drawing in group if (gain := drawing.gain_of(BEST)) is not None]
-        above = sum(drawing.stratified[ORDERS[0]].values[BEST] > _upper(drawing.iid) + GAP for drawing in group)
+        above = sum(drawing.stratified.values[BEST] > _upper(drawing.iid) + GAP for drawing in group)
         shares = [drawing.share for drawing in group]
-        number_ = fmean(drawing.gain(ORDERS[1]) for drawing in group)
-        cells = [percent(fmean(gains)), percent(max(gains)), percent(number_), percent(fmean(own)), count(above)]
+        cells = [percent(fmean(gains)), percent(max(gains)), percent(fmean(own)), count(above)]
         rows.append([text(name), count(len(group)), *cells, number(fmean(shares)), number(min(shares))])
     return rows
 

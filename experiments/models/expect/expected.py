@@ -40,7 +40,7 @@ from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from draftproof.simulator.drafts import Delayed, Sequoia, lossless_for
+from draftproof.simulator.drafts import Delayed, Sequoia, Stratified, lossless_for
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
@@ -616,15 +616,15 @@ def most_tokens(scheme: DraftScheme, cases: Sequence[Case]) -> float:
     A lossless verifier accepts a context `c` with probability `p(c)` at most, and only where the tree has it. So
     `E[tau + 1] <= 1 + sum over depths of sum over c of min(p(c), P(tree has c))`. The terms do not increase with depth,
     so a depth below the tables gets the term of their last depth. On a delayed tree `P(tree has c)` is the
-    probability that the trunk draws its part of `c` and one of `K` branches the rest; of other schemes nothing is
-    assumed.
+    probability that the trunk draws its part of `c` and one of `K` branches the rest; on stratified branches, each of
+    which has the law `q`, this is `K q` at most. Of other schemes nothing is assumed.
     """
-    if type(scheme) is not Delayed or not scheme.depth:
+    if not (type(scheme) is Delayed or type(scheme) is Stratified) or not scheme.depth:
         return 1.0 + scheme.depth
     return float(np.mean([_most_of(scheme, case) for case in cases]))
 
 
-def _most_of(scheme: Delayed, case: Case) -> float:
+def _most_of(scheme: Delayed | Stratified, case: Case) -> float:
     processes = [each for each in (case.target, case.draft) if isinstance(each, TableProcess)]
     target, draft = ([np.asarray(table, dtype=np.float64) for table in each.tables] for each in processes)
     seen = min(scheme.depth, len(draft))
@@ -633,15 +633,16 @@ def _most_of(scheme: Delayed, case: Case) -> float:
     return 1 + sum(shares)
 
 
-def _accepted(scheme: Delayed, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:
+def _accepted(scheme: Delayed | Stratified, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:
     """The bound on the probability that a block accepts at least `depth` drafted tokens."""
     trunk = joint(draft[: min(depth, scheme.L1)])
     reached = joint(draft[:depth])
     before = np.repeat(trunk, len(reached) // len(trunk))
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.where(before > 0, reached / before, 0.0)
-    there = before * (1 - (1 - np.clip(alone, 0, 1)) ** (scheme.K if depth > scheme.L1 else 1))
-    return float(np.minimum(joint(target[:depth]), there).sum())
+        alone = np.clip(np.where(before > 0, reached / before, 0.0), 0, 1)
+    branches = scheme.K if depth > scheme.L1 else 1
+    met = 1 - (1 - alone) ** branches if isinstance(scheme, Delayed) else np.minimum(branches * alone, 1)
+    return float(np.minimum(joint(target[:depth]), before * met).sum())
 
 
 def planned_scheme(

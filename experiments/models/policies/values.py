@@ -12,7 +12,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.policies.baselines import Baseline, choices
 from draftproof.experiments.models.policies.fitted import state_scalars
 from draftproof.experiments.shared.output import number_fields
-from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.optimal import best_static, policy_iteration
@@ -22,19 +22,28 @@ from draftproof.simulator.policies.value import Value, value
 from draftproof.simulator.protocol import DraftScheme, Progress
 
 
-def tables_of(
-    world: MarkovPair, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
-) -> Tables:
-    """The tables of every verifier on every shape; raises `InvalidInput` where one does not declare it is lossless."""
+def actions_of(named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme]) -> list[Action]:
+    """Every verifier on every scheme on which it declares that it is lossless; delayed trees must be among them.
+
+    Raises `InvalidInput` for a verifier that does not declare it for delayed trees.
+    """
     actions = []
     for each, scheme in product(named, schemes):
-        card = each.verifier.card
-        if scheme.name not in lossless_for(card):
+        if scheme.name in lossless_for(each.verifier.card):
+            actions.append(Action(scheme, each.verifier))
+        elif isinstance(scheme, Delayed):
             raise InvalidInput(
                 f"{each.label} does not claim to be lossless on {scheme}, so its tokens per time do not count; "
                 "leave it out"
             )
-        actions.append(Action(scheme, each.verifier))
+    return actions
+
+
+def tables_of(
+    world: MarkovPair, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
+) -> Tables:
+    """The tables of `actions_of`."""
+    actions = actions_of(named, schemes)
     model = times.exact() if world.arithmetic.exact else times
     return world.tables(actions, lambda action: model.time(action.scheme.as_dict()), tick)
 

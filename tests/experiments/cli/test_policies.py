@@ -63,6 +63,39 @@ def test_choosing_among_verifiers_too_is_never_worse(draftproof):
     assert rates["any of them"] >= max(rates["specinfer"], rates["block"])
 
 
+def test_stratified_branches_are_actions_of_verifiers_that_are_lossless_on_them(draftproof):
+    given = (
+        *SMALL,
+        "--vocab",
+        "3",
+        "--seed",
+        "1",
+        "--K",
+        "2",
+        "--L1",
+        "0",
+        "--L2",
+        "1",
+        "--policy",
+        "static",
+        "--json",
+        "p.json",
+    )
+    stratified = ("--scheme", "stratified:K=2,L1=0,L2=1")
+    alone = draftproof("policies", "traversal", "spectr", *given)
+    rows = json.loads(Path("p.json").read_text())["rows"]
+    ran = draftproof("policies", "traversal", "spectr", *given, *stratified)
+    assert (alone.code, ran.code) == (0, 0)
+    more = json.loads(Path("p.json").read_text())["rows"]
+    assert [list(row["actions"]) for row in more] == [
+        ["traversal on stratified(K=2, L1=0, L2=1, order=descending)"], ["spectr on delayed(K=2, L1=0, L2=1)"]
+    ]  # fmt: skip
+    assert Fraction(more[0]["tokens_per_time"]) > Fraction(rows[0]["tokens_per_time"])
+    assert more[1]["tokens_per_time"] == rows[1]["tokens_per_time"]
+    assert "stratified 2, 0, 1 100%" in ran.out
+    assert "not of top_k" in draftproof("policies", "traversal", *given, "--scheme", "top_k").err
+
+
 def test_a_policy_of_ones_own_is_valued_and_one_that_peeks_is_refuted(draftproof, tmp_path):
     Path(tmp_path / "mine.py").write_text(OWN)
     given = ("specinfer", *SMALL, "--K", "1", "--L1", "0", "--L2", "0..2", "--json", "-")

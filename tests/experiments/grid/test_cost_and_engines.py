@@ -210,7 +210,7 @@ def test_a_model_of_time_is_for_delayed_trees(draftproof):
     for scheme in (("--scheme", "topology", "--tree", "2,0,0"), ("--scheme", "top_k")):
         ran = draftproof("compare", "nss", *scheme, "--cost", "draft=1,target=10")
         assert ran.code == 2
-        assert "--cost is the time of delayed trees (K, L1, L2), not of " in ran.err
+        assert "--cost is the time of branches below a trunk (K, L1, L2), not of " in ran.err
 
 
 def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):

@@ -190,7 +190,17 @@ def test_a_verifier_without_a_scheme_of_its_card_is_one_line(
 ) -> None:
     ran = draftproof("choose", "spechub", *models, "--roots", 1, "--K", 2, "--L2", 1)
     assert ran.code == 2
-    assert "spechub: none of them takes any of the trees (2, 0, 1); name others" in ran.err
+    assert "spechub: none of them takes any of the trees (2, 0, 1, stratified(" in ran.err
+
+
+def test_stratified_branches_are_candidates_of_verifiers_that_are_lossless_on_them(
+    draftproof: Callable[..., Any], models: tuple[object, ...]
+) -> None:
+    few = (*models, "--roots", 1, "--tokens", 4, "--rounds", 2, "--K", "1..2", "--L2", 1, "--json", "c.json")
+    assert draftproof("choose", "specinfer", "spectr", *few).code == 0
+    found = json.loads(Path("c.json").read_text())
+    tried = sorted((row["verifier"], row["scheme"]["name"]) for row in [*found["rows"], *found["left_out"]])
+    assert tried == [("specinfer", "delayed")] * 2 + [("specinfer", "stratified")] + [("spectr", "delayed")] * 2
 
 
 def test_a_path_is_one_candidate_wherever_it_could_branch(where: Setting) -> None:

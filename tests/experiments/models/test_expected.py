@@ -14,6 +14,7 @@ from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.lp_analysis import optimum
 from draftproof.simulator import Delayed
+from draftproof.simulator.drafts import Stratified
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
@@ -35,6 +36,10 @@ def test_no_optimum_is_above_the_bound() -> None:
         for shape in SHAPES:
             found = float(optimum(instance.target, instance.draft, shape).lower)
             assert found <= most_tokens(shape, [case]) + 1e-9
+        for apart in (Stratified(2, 0, 2), Stratified(2, 1, 1), Stratified(3, 0, 1)):
+            most = most_tokens(apart, [case])
+            assert float(optimum(instance.target, instance.draft, apart).lower) <= most + 1e-9
+            assert most_tokens(Delayed(apart.K, apart.L1, apart.L2), [case]) <= most <= 1 + apart.depth
         one = Delayed(1, 0, 1)
         overlap = sum(min(p, q) for p, q in zip(instance.target.row(()), instance.draft.row(()), strict=True))
         assert most_tokens(one, [case]) == pytest.approx(1 + float(overlap))  # reached by every verifier of one draft
