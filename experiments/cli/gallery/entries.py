@@ -12,7 +12,6 @@ from typing import Any
 from draftproof.experiments.cli.gallery import planted
 from draftproof.experiments.cli.gallery.adapters import (
     distill_spec,
-    eagle,
     installed,
     sequoia,
     sglang,
@@ -23,6 +22,7 @@ from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.symbolic import locate_function
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,12 @@ _EVEN = (
     "context", "three_tokens", "zeros", "one_hot", "equal", "disjoint", "context_free", "short", "three_paths",
     "many_paths", "wide",
 )  # fmt: skip
-_LOGITS = {"library": "torch", "logits": True}
 _ROWS = {"library": "torch"}
+
+
+def _posterior(checkout: Path, path: str) -> Any:
+    return locate_function(checkout / path, "evaluate_posterior").function
+
 
 ENTRIES = (
     Entry(
@@ -98,10 +102,11 @@ ENTRIES = (
         "generate(assistant_model=...), texts of three tokens", installed.assisted, "loop",
         SelfDrafted(2), ("context", "zeros", "equal"), _ROWS,
     ),
-    Entry("eagle-posterior", *_EAGLE, "evaluate_posterior on the likeliest tokens", eagle.token_wise, "posterior",
-          Greedy(2, 0, 2), None, _LOGITS),
-    Entry("hsd-eagle", *_HSD, "evaluate_posterior(hsd=True) on the likeliest tokens", eagle.hierarchical, "posterior",
-          Greedy(2, 0, 2), ("context", "three_tokens", "zeros", "equal", "disjoint", "context_free", "short"), _LOGITS),
+    Entry("eagle-posterior", *_EAGLE, "evaluate_posterior on the likeliest tokens", _posterior, "eagle",
+          Greedy(2, 0, 2)),
+    Entry("hsd-eagle", *_HSD, "evaluate_posterior(hsd=True) on the likeliest tokens", _posterior, "eagle",
+          Greedy(2, 0, 2), ("context", "three_tokens", "zeros", "equal", "disjoint", "context_free", "short"),
+          {"keywords": {"hsd": True}}),
     Entry("sequoia-tree", *_SEQUOIA, "Tree/SpecTree.py", "SpecTree.accept_step, drafts without replacement",
           sequoia.spec_tree, "paths", WithoutReplacement(2, 0, 2), None, _ROWS),
     Entry("sequoia-specinfer", *_SEQUOIA, "Tree/SpecInferTree.py", "SpecInferTree.accept_step, independent drafts",
