@@ -12,7 +12,7 @@ from draftproof.experiments.inputs.cuts import ALL_CUTS, USUAL, named_cuts, requ
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.verifiers import Planned, find_verifier
 from draftproof.experiments.shared.output import check_files, number_fields, short, write_json
-from draftproof.experiments.shared.progress import bar, console_for, duration, named_errors, remark
+from draftproof.experiments.shared.progress import bar, console_for, counted, duration, remark
 from draftproof.simulator.batches.batch import Batch, BatchCheck, Size
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -70,6 +70,8 @@ def batch(
     Exit 1: some cut is lossy.
     """
     check_files(given.inputs, {"--json": json_target})
+    if given.models:
+        raise InvalidInput("batches are of a family, a text or an instance file; give one of these in place of models")
     problem = choose_problem(given)
     unshaped = shape == opt.Shape() and given.instance is None
     scheme = DEFAULT if unshaped else opt.choose_scheme(shape, problem)
@@ -82,17 +84,16 @@ def batch(
     size.assert_small()
     made = Batch(requests_of(problem, requests, scheme.depth), scheme, named.verifier, budget)
     chosen = named_cuts(cuts or USUAL, made)
-    remark(f"{size.drafts:,} drafts of {requests} requests, {duration(size.seconds * len(chosen))}")
+    remark(f"{size.drafts:,} drafts of {counted(requests, 'request')}, {duration(size.seconds * len(chosen))}")
     checks = []
     with bar("cuts", len(chosen)) as tick:
         for spec, cut in chosen:
-            with named_errors(spec):
-                checks.append(made.check(cut, spec))
+            checks.append(made.check(cut, spec))
             tick(1)
     source = str(problem).partition(", 8 most frequent roots")[0]
     write_json(json_target, {"source": problem.source, "rows": [row(check) for check in checks]})
     console = console_for(json_target)
-    title = f"{requests} requests, {budget} slots, {named.label} on {scheme}; {source}"
+    title = f"{counted(requests, 'request')}, {counted(budget, 'slot')}, {named.label} on {scheme}; {source}"
     console.print(table(checks, title))
     for check in checks:
         if check.peek is not None:

@@ -72,20 +72,19 @@ def _value(text: str, default: Any) -> Any:
 def requests_of(problem: Problem, count: int, depth: int) -> list[tuple[TokenProcess, TokenProcess]]:
     """Target and draft of `count` requests: seeds of a family, frequent roots of a text, or one instance for each.
 
-    Raises `InvalidInput` for other sources, and for a text of fewer roots.
+    Raises `InvalidInput` for a text of fewer roots.
     """
     if isinstance(problem, FamilyProblem):
         cases = [problem.member(problem.seed + number, depth, RATIONAL) for number in range(count)]
     elif isinstance(problem, FileProblem):
         cases = problem.roots(depth, RATIONAL) * count
-    elif isinstance(problem, TextProblem):
+    else:
+        assert isinstance(problem, TextProblem)
         cases = problem.roots(depth, RATIONAL)
         if problem.root is not None:
             cases = cases * count
         if len(cases) < count:
             raise InvalidInput(f"{problem} gives {len(cases)} requests, not {count}; raise --roots or lower --requests")
-    else:
-        raise InvalidInput(f"{problem} is no source of a batch; use --family, --text or --instance")
     return [(case.target, case.draft) for case in cases[:count]]
 
 

@@ -49,7 +49,7 @@ def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch)
     ran = draftproof("batch", "mine.py:first", "mine.py:Unlikely:at=1/2", *SMALL, "--json", "-")
     assert (ran.code, [row["lossless"] for row in ran.json["rows"]]) == (1, [True, False])
     text = draftproof("batch", "equal", "--text", "topics", *SMALL, "--requests", 3, "--verifier", "block")
-    assert (text.code, "3 requests, 1 slots, block on delayed(K=1, L1=0, L2=1)" in text.out) == (0, True)
+    assert (text.code, "3 requests, 1 slot, block on delayed(K=1, L1=0, L2=1)" in text.out) == (0, True)
     assert draftproof("batch", "mine.py:OWN", *SMALL).code == 2
 
 
@@ -62,6 +62,7 @@ def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch)
             "2 requests of 2 drafted tokens at V = 5000 have 625,000,000,000,000 drafts together; take",
         ),
         (("--requests", 9), "9 requests of 2 drafted tokens at V = 3 have 387,420,489 drafts together"),
+        (("--pair", "nowhere"), "batches are of a family, a text or an instance file"),
         (("gready",), f"unknown cut 'gready'; known: {', '.join(ALL_CUTS)}, or FILE.py:NAME"),
         (("greedy:by=luck",), "by=luck is unknown; choose row, acceptance, token, updated"),
         (("greedy:at=1",), "cut greedy has no parameter 'at'; its parameters: by"),
