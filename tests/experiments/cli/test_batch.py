@@ -43,6 +43,20 @@ def test_the_list_has_every_cut(draftproof):
     assert all(cut["description"].endswith(".") for cut in listed)
 
 
+def test_several_batches_have_the_mean_of_each(draftproof):
+    means = draftproof("batch", "greedy", "optimum", *SMALL, "--batches", 3, "--json", "-").json["rows"]
+    single = [
+        draftproof("batch", "greedy", "optimum", *SMALL, "--seed", seed, "--json", "-").json["rows"]
+        for seed in (0, 2, 4)
+    ]
+    for number, row in enumerate(means):
+        tokens = [Fraction(rows[number]["tokens"]) for rows in single]
+        best = [max(Fraction(line["tokens"]) for line in rows) for rows in single]
+        assert (row["batches"], Fraction(row["tokens"])) == (3, sum(tokens) / 3)
+        assert row["share"] == float(sum(tokens) / sum(best))
+        assert row["least_share"] == float(min(one / most for one, most in zip(tokens, best, strict=True)))
+
+
 def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(OWN)
@@ -63,6 +77,10 @@ def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch)
         ),
         (("--requests", 9), "9 requests of 2 drafted tokens at V = 3 have 387,420,489 drafts together"),
         (("--pair", "nowhere"), "batches are of a family, a text or an instance file"),
+        (
+            ("--batches", 2, "--text", "topics"),
+            "--batches 2 is for families, whose seeds go on; leave it out with --text",
+        ),
         (("gready",), f"unknown cut 'gready'; known: {', '.join(ALL_CUTS)}, or FILE.py:NAME"),
         (("greedy:by=luck",), "by=luck is unknown; choose row, acceptance, token, updated"),
         (("greedy:at=1",), "cut greedy has no parameter 'at'; its parameters: by"),
