@@ -86,7 +86,10 @@ def batch(
         raise InvalidInput(f"{verifier} is planned for one tree, and a cut keeps many; name another verifier")
     size = Size([problem.vocab_size] * requests, scheme)
     size.assert_small()
-    if batches > 1 and not isinstance(problem, FamilyProblem):
+    sources = [problem]
+    if isinstance(problem, FamilyProblem):
+        sources = [replace(problem, seed=problem.seed + number * requests) for number in range(batches)]
+    elif batches > 1:
         raise InvalidInput(f"--batches {batches} is for families, whose seeds go on; leave it out with {problem.flag}")
     specs = list(dict.fromkeys(cuts or USUAL))
     remark(
@@ -95,8 +98,7 @@ def batch(
     )
     checks: list[list[BatchCheck]] = []
     with bar("cuts", len(specs) * batches) as tick:
-        for number in range(batches):
-            source = replace(problem, seed=problem.seed + number * requests) if batches > 1 else problem
+        for source in sources:
             made = Batch(requests_of(source, requests, scheme.depth), scheme, named.verifier, budget)
             checks.append([])
             for spec, cut in named_cuts(specs, made):
