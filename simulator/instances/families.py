@@ -76,9 +76,9 @@ def _softmax(logits: Any) -> Any:
     return scaled / scaled.sum(axis=1, keepdims=True)
 
 
-def _dirichlet_rows(generator: np.random.Generator, n: int, size: int, alpha: float) -> Any:
+def _dirichlet_rows(generator: np.random.Generator, n: int, size: int, alpha: float, family: str = "dirichlet") -> Any:
     if alpha <= 0:
-        raise InvalidInput(f"family dirichlet: alpha = {alpha} must be positive")
+        raise InvalidInput(f"family {family}: alpha = {alpha} must be positive")
     return generator.dirichlet(np.full(size, alpha), size=n)
 
 
@@ -125,7 +125,8 @@ def _point_masses(generator: np.random.Generator, n: int, size: int) -> tuple[An
 
 
 def _marginals(generator: np.random.Generator, n: int, size: int, alpha: float) -> tuple[Any, Any]:
-    return _dirichlet_rows(generator, n, size, alpha), _dirichlet_rows(generator, 1, size, alpha).repeat(n, axis=0)
+    target = _dirichlet_rows(generator, n, size, alpha, "marginals")
+    return target, _dirichlet_rows(generator, 1, size, alpha).repeat(n, axis=0)
 
 
 def _equal(generator: np.random.Generator, n: int, size: int) -> tuple[Any, Any]:

@@ -54,7 +54,7 @@ FLAGS = [
     ("check block --family perturbed:z=1", "'z'"), ("check block --family perturbed:s", "'s'"),
     ("check block --family perturbed:s=-1", "-1"), ("check block --family perturbed:s=1e400", "1e400 is too large"),
     ("check block --instance .", "instance file .: it is no regular file"), ("check mine.py:", "write mine.py:NAME"),
-    ("check block --family dirichlet:alpha=0", "alpha"), ("check block --vocab 1", "at least 2"),
+    ("check block --family dirichlet:alpha=0", "alpha"), ("check block --family marginals:alpha=0", "marginals: alpha"), ("check block --vocab 1", "at least 2"),
     ("check block --denominator 2", "denominator 2"), ("check block --seed -1", "--seed"),
     ("check block --arithmetic float32", "float32"), ("check typical --engine structured", "structured"),
     ("check block --backend tpu", "tpu"), ("check block --backend torch", "--arithmetic float64"),
