@@ -6,42 +6,41 @@ target, and the target's. A point of the frontier is the largest `E[tau + 1]` of
 *Lower side.* A mixture of orders of ends selects a path with law `r`. Reaches `D(c) <= r(c)` with
 `sum_y D(c,y) <= D(c)` belong to a verifier, which corrects from the node where it stops by any law it likes.
 
-*Upper side.* Prices `0 <= z(x) <= lambda` of the shortfall `(p(x) - o(x))+` of each path, with
-`Z(c) = sum_y p(y|c) Z(c,y)` and `Z = z` at the paths: accepting `c` is worth `w(c) = |c| + 1 + max_y Z(c,y)`,
-or `L + 1 + z(c)` at depth `L`, so
-
-    lambda bias - Z(()) + E[max over c in T of w(c)]
-
-is an upper bound. The least of these is the frontier (duality), whose slope is `lambda`.
+*Upper side.* Prices of shortfalls (`bias_prices`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 
+from draftproof.lp_analysis.bias_prices import bias_bound
 from draftproof.lp_analysis.nodes import NodeValues, children, efficiency, prefix_masses, reach
 from draftproof.lp_analysis.orders import Plan, as_plan, mixed_law
-from draftproof.lp_analysis.prices import levels_of, mean_of_largest
-from draftproof.lp_analysis.problem import BoundProblem, is_one_path
-from draftproof.lp_analysis.solve import rounded
-from draftproof.lp_analysis.solvers.biased import BiasedColumns
-from draftproof.lp_analysis.solvers.columns import IN_OUT, ROUNDS, likely_orders
-from draftproof.lp_analysis.solvers.minimise import Clock, Search, stopped
+from draftproof.lp_analysis.problem import BoundProblem, assert_size
+from draftproof.lp_analysis.solve import POLISHED, mixtures_of, rounded
+from draftproof.lp_analysis.solvers.biased import BiasedColumns, generate_biased
+from draftproof.lp_analysis.solvers.biased_program import BiasedProgram
+from draftproof.lp_analysis.solvers.columns import likely_orders
+from draftproof.lp_analysis.solvers.levels import first_knots
+from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, in_stages, stopped
 from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.exact import ProcessLike
+from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.shown import number_text
 from draftproof.simulator.vectors import positive_part
 
-#: The most paths `V**L` where there are several branches: the master program has four variables a node.
-MOST_FRONTIER_PATHS = 1_100
-#: The solver's least bias. At 0 the prices are not unique; those of this bias are the slope of the curve from 0 on.
-LEAST_BIAS = 1e-7
+#: The most paths `V**L` for column generation: its master program has four variables a node.
+MOST_COLUMN_PATHS = 1_100
+#: Up to this many paths of delayed trees column generation is quicker than levels.
+FEW_PATHS = 64
 #: The masses of the verifiers that attain points are multiples of one over this, so that certificates stay short.
 MASS_UNIT = 2**48
 
@@ -99,42 +98,55 @@ def frontier(
     seconds: float | None = None,
     clock: Clock | None = None,
     report: Callable[[FrontierPoint], None] | None = None,
+    on_bounds: Report | None = None,
 ) -> list[FrontierPoint]:
     """The most tokens a block at each bias: bounds at most about `gap` apart, if `seconds` allow, in the order given.
 
     target, draft: as `optimum` takes them; every scheme that it takes. bias: total variations in 0..1. seconds: for
-    all points together, by `clock`; every point has at least one round of the solver. report: called with each point.
+    all points together, by `clock`; what one point leaves is for the others, and a step that has begun is finished.
+    Delayed trees of several branches are solved by levels, as `optimum` does, other schemes by column generation.
+    report: called with each point; on_bounds: with seconds, lower and upper bound, in float64, as a point improves.
     At Ctrl-C raises `FrontierInterrupted` with the points at hand, if there are any. Raises `InvalidInput`, and
-    `TooLarge` above 1,100 paths, of one path (`K = 1`) above 70,000.
+    `TooLarge` above the paths that `optimum` takes, and above 1,100 for other schemes than delayed trees.
     """
     if not gap > 0 or (seconds is not None and (clock is None or not seconds > 0)):
         raise InvalidInput(f"gap = {gap} and seconds = {seconds} must be positive, and seconds need a clock")
-    search = Search(clock=clock or stopped, seconds=np.inf if seconds is None else seconds)
+    clock, interrupted = clock or stopped, False
+    begun = clock()
     wanted = [biased(value) for value in bias]
     problem = BoundProblem.of(target, draft, scheme)
-    if problem.vocab_size**problem.depth > MOST_FRONTIER_PATHS and not is_one_path(scheme):
-        raise TooLarge(
-            f"V^L = {problem.vocab_size}^{problem.depth} paths are more than {MOST_FRONTIER_PATHS:,}; "
-            "use a smaller vocabulary or tree"
-        )
+    assert_frontier_size(problem.vocab_size, scheme)
     if problem.depth == 0:
         raise InvalidInput(f"{scheme} drafts nothing, so nothing can be accepted; use a depth of at least 1")
-    columns = BiasedColumns(problem.floats)
-    for trunk, order in enumerate(likely_orders(columns.problem)):
-        columns.add(trunk, order)
+    paths = context_count(problem.vocab_size, problem.depth)
+    by_levels = isinstance(scheme, Delayed) and scheme.K > 1 and paths > FEW_PATHS
+    solver = (_Levels if by_levels else _Columns)(problem.floats)
     points: list[FrontierPoint] = []
     for value in wanted:
+        left = np.inf if seconds is None else (begun + seconds - clock()) / (len(wanted) - len(points))
+        search = Search(on_bounds, clock, left)
         try:
-            points.append(_solved(columns, problem, scheme, value, 0.5 * gap, search))  # rounding takes the rest
+            points.append(_solved(solver, problem, scheme, value, gap, search))
+            interrupted = search.interrupted
         except KeyboardInterrupt:
             if not points:
                 raise
-            search.interrupted = True
-        if search.interrupted:
+            interrupted = True
+        if interrupted:
             raise FrontierInterrupted(points)
         if report:
             report(points[-1])
     return points
+
+
+def assert_frontier_size(vocab_size: int, scheme: DraftScheme) -> None:
+    """Raise `TooLarge` for what `optimum` does not take, and where column generation would not end."""
+    assert_size(vocab_size, scheme)
+    if context_count(vocab_size, scheme.depth) > MOST_COLUMN_PATHS and not isinstance(scheme, Delayed):
+        raise TooLarge(
+            f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_COLUMN_PATHS:,}, the most for frontiers of "
+            "other schemes than delayed trees; use a smaller vocabulary or tree"
+        )
 
 
 def biased(value: Any) -> Fraction:
@@ -148,72 +160,76 @@ def biased(value: Any) -> Fraction:
     return number
 
 
-def _solved(
-    columns: BiasedColumns, problem: BoundProblem, scheme: DraftScheme, bias: Fraction, gap: float, search: Search
-) -> FrontierPoint:
-    """One point by column generation, then both bounds in rationals.
+class _Columns:
+    """Column generation, for any scheme; each point begins with the orders of those before."""
 
-    At Ctrl-C after the first round `search` is interrupted, and the point is that of the last round.
+    #: The solver's least bias. At 0 the prices are not unique; those of this bias are the slope of the curve from 0 on.
+    least = 1e-7
+
+    def __init__(self, problem: BoundProblem) -> None:
+        self.columns = BiasedColumns(problem)
+        for trunk, order in enumerate(likely_orders(problem)):
+            self.columns.add(trunk, order)
+
+    def solve(self, bias: float, gap: float, search: Search) -> None:
+        """Improve `search`; attained by mixtures of orders, a reach and corrections."""
+        generate_biased(self.columns, bias, gap, search)
+
+
+class _Levels:
+    """The interior-point method on interpolated `g`; each point begins with the knots of the one before."""
+
+    least = 1e-8
+
+    def __init__(self, problem: BoundProblem) -> None:
+        self.problem = problem
+        self.knots = first_knots(len(problem.iid.groups), 16)
+        lossless = reach(problem.iid.masses, problem.target)
+        slack = [lossless[0] * 0, *(children(*pair) for pair in zip(lossless, problem.target, strict=False))]
+        corrections = [slack[0], *(above - own for above, own in zip(slack[1:], lossless[1:], strict=True))]
+        attained = problem.iid.masses[-1], lossless, corrections
+        self.known = [(0.0, float(efficiency(lossless)), attained)]  # verifiers; the first is block verification
+        self.prices = [[lossless[-1] * 0, np.zeros(1)]]
+
+    def solve(self, bias: float, gap: float, search: Search) -> None:
+        """As above, from the bounds of other points: prices hold at every bias, and verifiers at larger ones."""
+        problem = self.problem
+        with search.until_interrupted():
+            for prices in self.prices:
+                upper = float(bias_bound(prices[0], prices[1][0], bias, problem))
+                for _, lower, attained in (each for each in self.known if each[0] <= bias):
+                    search.offer(lower, attained, upper, prices)
+            self.knots = in_stages(partial(BiasedProgram, bias=bias), problem, self.knots, gap, search)
+        self.known.append((bias, search.lower, search.law))
+        self.prices.append(search.prices)
+        law, reached, corrected = search.law
+        mixtures = mixtures_of(law, problem, gap)
+        search.law = mixtures, reached, corrected
+        if search.gap > gap and not search.late and law.size <= POLISHED:
+            finer = _Columns(problem)
+            for trunk, (_, orders) in enumerate(mixtures):
+                for order in orders:
+                    finer.columns.add(trunk, order)
+            finer.solve(bias, gap, search)
+
+
+def _solved(
+    solver: _Columns | _Levels, problem: BoundProblem, scheme: DraftScheme, bias: Fraction, gap: float, search: Search
+) -> FrontierPoint:
+    """One point by a solver, then both bounds in rationals.
+
+    At Ctrl-C when there are bounds `search` is interrupted, and the point is the best at hand.
     """
-    allowed = max(float(bias), LEAST_BIAS)
-    columns.allow(allowed)
-    best: tuple[float, Any, float] = (np.inf, 0, 0)
-    held: Any = None
-    try:
-        for _ in range(ROUNDS):
-            lower, shortfalls, price, *primal = columns.point()
-            held = [*primal, [list(part) for part in columns.orders]]
-            grown = False
-            for share in IN_OUT if best[0] < np.inf else IN_OUT[:1]:
-                z, slope = share * best[1] + (1 - share) * shortfalls, share * best[2] + (1 - share) * price
-                upper = float(bias_bound(z, slope, allowed, columns.problem))
-                best = min(best, (upper, z, slope), key=lambda found: found[0])
-                for trunk, order in enumerate(levels_of(_at_ends(z, columns.problem))[0]):
-                    grown |= columns.add(trunk, order)
-            if best[0] - lower <= gap or not grown or search.late:
-                break
-    except KeyboardInterrupt:
-        if best[0] == np.inf:
-            raise
-        search.interrupted = True
-    weights, reached, corrected, orders = held
-    plan = as_plan(problem.vocab_size, scheme, list(zip(weights, orders, strict=True)))
-    prices = rounded([best[1], np.array([best[2]])])
-    slope, z = prices[1][0], np.minimum(prices[0], prices[1][0])
+    solver.solve(max(float(bias), solver.least), 0.5 * gap, search)  # rounding takes the rest
+    mixtures, reached, corrected = search.law
+    plan = as_plan(problem.vocab_size, scheme, mixtures)
+    shortfalls, (slope,) = rounded(search.prices)
+    z = np.minimum(shortfalls, slope)
     exact = RATIONAL.number(bias)
     tokens, *attained = _attained(plan, rounded(reached), rounded(corrected), exact, problem)
     numbers = tokens, bias_bound(z, slope, exact, problem), slope
     lowest, highest, steepest = (Fraction(as_python(value)) for value in numbers)
     return FrontierPoint(bias, lowest, highest, steepest, Proof(plan, attained[0], attained[1], z))
-
-
-def _worths(shortfalls: Any, problem: BoundProblem) -> tuple[NodeValues, Any]:
-    """For every node the largest `w` on the path to it, and `Z(())`."""
-    worths, after = [problem.depth + 1 + shortfalls], shortfalls
-    for depth in range(problem.depth - 1, -1, -1):
-        table = problem.target[depth]
-        after = after.reshape(table.shape)
-        worths.insert(0, depth + 1 + after.max(axis=1))
-        after = (table * after).sum(axis=1)
-    for depth in range(1, problem.depth + 1):
-        worths[depth] = np.maximum(worths[depth], worths[depth - 1].repeat(problem.vocab_size))
-    return worths, after[0]
-
-
-def _at_ends(shortfalls: Any, problem: BoundProblem) -> Any:
-    """The largest `w` on the path to each end, shape `(G, N)`."""
-    return problem.trees.at_ends(_worths(shortfalls, problem)[0])
-
-
-def bias_bound(shortfalls: Any, price: Any, bias: Any, problem: BoundProblem) -> Any:
-    """The upper bound by the prices of shortfalls, shape `(V**L,)`, and `lambda`, in the arithmetic of its arguments.
-
-    Raises `InvalidInput` unless the former are between 0 and the latter.
-    """
-    if (shortfalls < 0).any() or (shortfalls > price).any():
-        raise InvalidInput("prices of shortfalls must be between 0 and the price of bias")
-    worths, mean = _worths(shortfalls, problem)
-    return price * bias - mean + mean_of_largest(problem.trees.at_ends(worths), problem)
 
 
 def shortfall(reached: NodeValues, corrections: NodeValues, target: Sequence[Any]) -> Any:

@@ -174,7 +174,7 @@ def _searched(problem: BoundProblem, scheme: DraftScheme, gap: float, method: st
         return exact(generate(Columns(problem.floats), goal, search), "columns")
     with search.until_interrupted():
         minimise(problem.floats, goal, search)
-    mixtures = _from_law(search.law, problem.floats, gap)
+    mixtures = mixtures_of(search.law, problem.floats, gap)
     first = exact(mixtures, "levels")
     done = search.gap <= goal and first.gap <= gap
     if done or method == "levels" or search.late or problem.iid.shares.size > POLISHED:
@@ -185,7 +185,7 @@ def _searched(problem: BoundProblem, scheme: DraftScheme, gap: float, method: st
     return finer if finer.lower >= first.lower else replace(finer, lower=first.lower, plan=first.plan)
 
 
-def _from_law(law: Any, problem: BoundProblem, gap: float) -> list[tuple[Any, list[Any]]]:
+def mixtures_of(law: Any, problem: BoundProblem, gap: float) -> list[tuple[Any, list[Any]]]:
     """A mixture of orders for each trunk with this law on the paths; problem: in float64."""
     mixtures = []
     trees = problem.iid

@@ -52,6 +52,7 @@ HOUSE = """
     lp_analysis.problem
     lp_analysis.orders
     lp_analysis.prices
+    lp_analysis.bias_prices
     lp_analysis.single_step
     lp_analysis.solvers
     lp_analysis

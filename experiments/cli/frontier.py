@@ -13,7 +13,7 @@ from rich.table import Table
 
 from draftproof.experiments.cli.bound import certificate_names
 from draftproof.experiments.cli.frontier_measures import check_measure, show_measured
-from draftproof.experiments.grid.bounds import bound_roots
+from draftproof.experiments.grid.bounds import STEPS, bound_roots, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
 from draftproof.experiments.inputs import options as opt
@@ -51,6 +51,8 @@ from draftproof.simulator.protocol import DraftScheme
 
 #: The lossless verifier that lossy ones are held against.
 LOSSLESS = "block"
+#: The gap at which the time of a point is measured beforehand, and what each further digit has multiplied it by.
+COARSE, DIGIT = 1e-3, 1.5
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,35 @@ class Limits:
 
 
 def traced(root: Case, scheme: DraftScheme, biases: Sequence[Fraction], limits: Limits, tick: Tick) -> Any:
-    """The points at one root."""
-    rows = root.rows(scheme.depth)
+    """The points at one root; of the bar `STEPS` for each point, as its gap closes."""
+    rows, done = root.rows(scheme.depth), 0
+
+    def near(_: float, lower: float, upper: float) -> None:
+        nonlocal done
+        now = hundredths(upper - lower, limits.gap)
+        tick(max(now - done, 0))
+        done = max(done, now)
+
+    def next_point(_: FrontierPoint) -> None:
+        nonlocal done
+        tick(STEPS - done)
+        done = 0
+
     settings: Any = {"gap": limits.gap, "seconds": limits.seconds, "clock": time.perf_counter}
-    return trace(rows.target, rows.draft, scheme, biases, **settings, report=lambda _: tick(1))
+    return trace(rows.target, rows.draft, scheme, biases, **settings, report=next_point, on_bounds=near)
 
 
-def expected_seconds(paths: float, scheme: DraftScheme, biases: int) -> float:
-    """A rough time for the points at one root; it varies tenfold with the rows where there are several branches."""
+def expected_seconds(root: Case, scheme: DraftScheme, biases: Sequence[Fraction], limits: Limits) -> float:
+    """The time for the points at one root: of one path by its size, of branches by one point at a wide gap."""
+    paths = context_count(root.draft.vocab_size, scheme.depth)
     if is_one_path(scheme):
-        return 0.01 + biases * 0.8 * math.pow(paths / 4096, 1.66)
-    branches = min(getattr(scheme, "K", 2), 3)
-    return 0.02 + biases * 0.4 * math.pow(paths / 256, 2.5) * math.pow(6, branches - 2)
+        return 0.01 + len(biases) * 0.8 * math.pow(paths / 4096, 1.66)
+    rows, begun = root.rows(scheme.depth), time.perf_counter()
+    most = None if limits.seconds is None else 0.1 * limits.seconds
+    settings: Any = {"gap": max(COARSE, limits.gap), "seconds": most, "clock": time.perf_counter}
+    trace(rows.target, rows.draft, scheme, [sorted(biases)[len(biases) // 2]], **settings)
+    measured = time.perf_counter() - begun
+    return measured * len(biases) * float(DIGIT ** max(0.0, math.log10(COARSE / limits.gap)))
 
 
 def point_fields(weights: Sequence[Fraction], points: Sequence[FrontierPoint]) -> dict[str, Any]:
@@ -89,11 +108,11 @@ def curve(
     paths = context_count(roots[0].draft.vocab_size, scheme.depth)
     remark(
         f"{counted(len(roots), 'program')} over {paths:,.0f} paths, {len(biases)} biases each, "
-        f"{duration(expected_seconds(paths, scheme, len(biases)) * len(roots))}"
+        f"{duration(expected_seconds(roots[0], scheme, biases, limits) * len(roots))}"
         + (f", at most {limits.seconds:g} s each" if limits.seconds else "")
     )
     found: list[list[FrontierPoint]] = []
-    with bar("curve", len(roots) * len(biases)) as tick:
+    with bar("curve", len(roots) * len(biases) * STEPS) as tick:
         try:
             for root in roots:
                 found.append(traced(root, scheme, biases, limits, tick))
@@ -125,7 +144,7 @@ def verifier_rows(
     """The bias and tokens of each verifier, and the curve at its bias at each root, as means over the roots."""
     verdicts: list[list[Any]] = [[] for _ in named]
     limit: list[list[FrontierPoint]] = []
-    with bar("verifiers", len(roots) * 2 * len(named)) as tick:
+    with bar("verifiers", len(roots) * (1 + STEPS) * len(named)) as tick:
         for root in roots:
             rows = root.rows(scheme.depth)
             for one, own in zip(named, verdicts, strict=True):

@@ -117,7 +117,7 @@ def _optimum(root: Case, scheme: DraftScheme, goal: Goal, tick: Tick | None) -> 
 
     def report(seconds: float, lower: float, upper: float) -> None:
         nonlocal reported
-        done = _hundredths(upper - lower, goal.gap)
+        done = hundredths(upper - lower, goal.gap)
         if tick and done > reported:
             tick(done - reported)
             reported = done
@@ -139,7 +139,7 @@ def _too_late(most: float | None, scheme: DraftScheme) -> str:
     )
 
 
-def _hundredths(gap: float, goal: float) -> int:
+def hundredths(gap: float, goal: float) -> int:
     """The part of the time from a gap of 1 to that of the goal."""
     if gap <= goal:
         return STEPS

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.lp_analysis.bias_prices import bias_bound, end_worths
 from draftproof.lp_analysis.nodes import NodeValues, prefix_masses
-from draftproof.lp_analysis.solvers.columns import Columns
+from draftproof.lp_analysis.prices import levels_of
+from draftproof.lp_analysis.solvers.columns import IN_OUT, ROUNDS, Columns
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY
+from draftproof.lp_analysis.solvers.minimise import Search
 
 
 class BiasedColumns(Columns):
@@ -57,3 +60,25 @@ class BiasedColumns(Columns):
             for part in (values[: self.n], values[self.n : 2 * self.n])
         )
         return value, shortfalls, price, weights, reached, corrected
+
+
+def generate_biased(columns: BiasedColumns, bias: float, gap: float, search: Search) -> None:
+    """Column generation for one bias until the gap of `search` is at most `gap`, time is up or no order is new.
+
+    Attained by mixtures of orders, a reach and corrections; prices: of shortfalls, and of bias.
+    """
+    columns.allow(bias)
+    with search.until_interrupted():
+        for _ in range(ROUNDS):
+            lower, shortfalls, price, weights, *masses = columns.point()
+            attained = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)], *masses
+            grown = False
+            for share in IN_OUT if search.prices else IN_OUT[:1]:
+                z, slope = shortfalls, np.array([price])
+                if share:
+                    z, slope = (share * b + (1 - share) * v for b, v in zip(search.prices, (z, slope), strict=True))
+                search.offer(lower, attained, float(bias_bound(z, slope[0], bias, columns.problem)), [z, slope])
+                for trunk, order in enumerate(levels_of(end_worths(z, columns.problem))[0]):
+                    grown |= columns.add(trunk, order)
+            if search.gap <= gap or not grown or search.late:
+                break

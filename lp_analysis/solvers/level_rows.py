@@ -38,10 +38,6 @@ class Constraints(NamedTuple):
     iii: Any
     cells: Any
 
-    def flat(self) -> Any:
-        """All of them in one vector."""
-        return np.concatenate([self.i, self.ii, self.iii, self.cells.ravel()])
-
 
 class LevelRows:
     """The constraints i to iv as an operator on `Unknowns`.

@@ -1,11 +1,14 @@
-"""The knots where `g` (`hit_probability`) is interpolated: the error in the bound of `prices`, and refined knots."""
+"""The knots where `g` (`hit_probability`) is interpolated: the error in an upper bound, and refined knots.
+
+values: of every path, what the bound takes the largest of in a tree; shape `(trunks, paths)`.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, hit_probability
-from draftproof.lp_analysis.prices import sorted_levels
+from draftproof.lp_analysis.nodes import hit_probability
+from draftproof.lp_analysis.prices import levels_of
 from draftproof.lp_analysis.problem import BoundProblem
 
 #: Knots are never closer than this; the interpolated `g` is then off by less than K^2 times 1e-11.
@@ -17,25 +20,25 @@ def first_knots(trunks: int, cells: int) -> Any:
     return np.tile(np.linspace(0, 1, cells + 1), (trunks, 1))
 
 
-def errors(prices: NodeValues, problem: BoundProblem, knots: Any) -> tuple[Any, Any]:
-    """The part of each prefix of the sorted paths in the error of the price bound, and the masses of the prefixes.
+def errors(values: Any, problem: BoundProblem, knots: Any) -> tuple[Any, Any]:
+    """The part of each prefix of the sorted paths in the error of the bound, and the masses of the prefixes.
 
-    Both of shape `(trunks, prefixes)`. The sum of the first is the price bound minus its value with interpolated `g`.
+    Both of shape `(trunks, prefixes)`. The sum of the first is the bound minus its value with interpolated `g`.
     """
-    jumps, below = _prefixes(prices, problem)
+    jumps, below = _prefixes(values, problem)
     K, below = problem.iid.scheme.K, np.minimum(below, 1.0)
     straight = np.stack([np.interp(x, k, hit_probability(k, K)) for x, k in zip(below, knots, strict=True)])
     return problem.iid.groups[:, None] * jumps * (hit_probability(below, K) - straight), below
 
 
-def refined(prices: NodeValues, problem: BoundProblem, knots: Any, grow: float = 2.0) -> Any:
+def refined(values: Any, problem: BoundProblem, knots: Any, grow: float = 2.0) -> Any:
     """New knots: the cells with most of the error are split, at most `grow` times as many cells.
 
     A cell is split at the mass of the prefix next to the middle of its error. All trunks keep the same number of cells.
     """
-    jumps, below = _prefixes(prices, problem)
+    jumps, below = _prefixes(values, problem)
     knots = _without_idle(jumps, below, knots, problem.iid.scheme.K)
-    error, below = errors(prices, problem, knots)
+    error, below = errors(values, problem, knots)
     cells = knots.shape[1] - 1
     chosen = []
     for e, x, k in zip(error, below, knots, strict=True):
@@ -56,9 +59,9 @@ def refined(prices: NodeValues, problem: BoundProblem, knots: Any, grow: float =
     return np.stack([_with(k, points[:count], count) for k, points in zip(knots, chosen, strict=True)])
 
 
-def _prefixes(prices: NodeValues, problem: BoundProblem) -> tuple[Any, Any]:
-    """`pi_i - pi_{i+1}` and the mass of the first `i` paths of each trunk."""
-    orders, jumps = sorted_levels(prices, problem)
+def _prefixes(values: Any, problem: BoundProblem) -> tuple[Any, Any]:
+    """The differences of the sorted values, and the mass of the first `i` paths of each trunk."""
+    orders, jumps = levels_of(values)
     return jumps, np.take_along_axis(problem.iid.shares, orders, axis=1).cumsum(axis=1)
 
 

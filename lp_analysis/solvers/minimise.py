@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from draftproof.lp_analysis.hitting import IidBranches
-from draftproof.lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
-from draftproof.lp_analysis.prices import price_bound, trimmed
+from draftproof.lp_analysis.nodes import NodeValues, efficiency, reach
+from draftproof.lp_analysis.prices import price_bound
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.interior import LevelProgram, State
+from draftproof.lp_analysis.solvers.interior import InteriorPoint, LevelProgram, State
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
 
 #: Called with the seconds since the start and the bounds so far.
@@ -36,6 +36,8 @@ def stopped() -> float:
 BLEND, SMALLEST = 1e-9, 1e-20
 #: A stage ends when its own gap is this share of the interpolation error and of the best gap so far.
 STAGE_END = 0.3
+#: Steps without progress that end a stage; the first ones, where rows have zeros, may take longer.
+PATIENCE = 15
 #: Most steps of a stage, and most numbers in its arrays of paths times cells.
 STEPS, CELLS = 200, 20_000_000
 
@@ -99,53 +101,61 @@ class Search:
 
 
 def minimise(problem: BoundProblem, gap: float, search: Search) -> None:
-    """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice.
+    """Improve `search`, of the optimum, until its gap is at most `gap`, time is up, or float64 does not suffice.
 
     problem: of a delayed tree, in float64.
     """
     trees = problem.iid
-    smooth = BoundProblem(_blended(problem.target), IidBranches(_blended(trees.draft_tables), trees.scheme))
     nothing = [values * 0 for values in trees.masses]  # first bounds, from prices of 0
     alone = float(efficiency(reach(trees.masses, problem.target)))
     search.offer(alone, trees.masses[-1], float(price_bound(nothing, problem)), nothing)
-    knots = first_knots(len(trees.groups), 16)
+    in_stages(LevelProgram, problem, first_knots(len(trees.groups), 16), gap, search)
+
+
+def in_stages(
+    program: Callable[[BoundProblem, Any], InteriorPoint], problem: BoundProblem, knots: Any, gap: float, search: Search
+) -> Any:
+    """Solve programs, each at knots that the one before refines, from these on; returns the last ones."""
+    trees = problem.iid
+    smooth = BoundProblem(_blended(problem.target), IidBranches(_blended(trees.draft_tables), trees.scheme))
     idle = 0
     while idle < 3 and not search.late and trees.shares.size * knots.shape[1] < CELLS:
         before = search.gap
-        prices = _stage(LevelProgram(smooth, knots), problem, knots, gap, search)
-        if search.gap <= gap or prices is None:
-            return
+        ends = _stage(program(smooth, knots), problem, knots, gap, search)
+        if search.gap <= gap or ends is None:
+            break
         idle = 0 if search.gap < 0.8 * before else idle + 1
-        knots = refined(prices, smooth, knots)
+        knots = refined(ends, smooth, knots)
+    return knots
 
 
-def _stage(program: LevelProgram, truth: BoundProblem, knots: Any, gap: float, search: Search) -> NodeValues | None:
-    """Solve for one set of knots; returns the last prices, None if not even one step could be made."""
-    state, rows = program.start(), program.rows
-    prices, latest = None, (np.inf, 0)
+def _stage(program: InteriorPoint, truth: BoundProblem, knots: Any, gap: float, search: Search) -> Any:
+    """Solve for one set of knots; returns the last values at the ends, None if not even one step could be made."""
+    state = program.start()
+    ends, latest, begun = None, (np.inf, 0), 0.0
     for step in range(STEPS):
         advanced = _advanced(program, state)
         if advanced is None:
             break
         state = advanced
-        law = np.maximum(rows.law(state.multiplier.cells), 0)
-        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), truth.target)
-        low = float(efficiency(reach(from_leaves(law, rows.V, rows.L), truth.target)))
-        search.offer(low, law, float(price_bound(prices, truth)), prices)
-        own = program.value(state.x) - low
+        found = program.read(state, truth)
+        ends = found.ends
+        search.offer(found.lower, found.attained, found.upper, found.prices)
+        own = found.value - found.lower
+        begun = begun or own
         latest = (own, step) if own < 0.9 * latest[0] else latest
-        error = float(errors(prices, program.problem, knots)[0].sum())
+        error = float(errors(ends, program.problem, knots)[0].sum())
         if (
             own < max(STAGE_END * min(error, search.gap), 1e-11)
             or search.gap <= gap
             or search.late
-            or step > latest[1] + 15
+            or step > latest[1] + (PATIENCE if own < 0.5 * begun else 4 * PATIENCE)
         ):
             break
-    return prices
+    return ends
 
 
-def _advanced(program: LevelProgram, state: State) -> State | None:
+def _advanced(program: InteriorPoint, state: State) -> State | None:
     try:
         with np.errstate(all="ignore"):
             state = program.step(state)

@@ -45,7 +45,7 @@ class TreeSystem:
         self.mean = self.rows.law(W).reshape(self.rows.T, self.rows.N) / self.total
         centred = self.rows.slopes[:, None, :] - self.mean[:, :, None]
         coupling = W * centred
-        S = self._laplacian(W)
+        S = laplacian(W, self.total)
         spread = (coupling * centred).sum(2).ravel()
         rest, columns = spread, coupling.reshape(-1, self.rows.M)
         fold: Any = np.zeros(self.rows.V**self.rows.L)
@@ -60,15 +60,6 @@ class TreeSystem:
                 w = weights.i[self.rows.at[d - 1]]
                 weight = w / (1 + w * level.above)
         self._top(S, rest, fold, columns, offset)
-
-    def _laplacian(self, W: Any) -> Any:
-        """`diag(sum_x W) - sum_x W_j W_k / total`, its diagonal summed from the rest so that nothing cancels."""
-        R = W / np.sqrt(self.total)[:, :, None]
-        S = -np.matmul(R.transpose(0, 2, 1), R)
-        diagonal = np.arange(self.rows.M)
-        S[:, diagonal, diagonal] = 0
-        S[:, diagonal, diagonal] = -S.sum(2)
-        return S
 
     def _gram(self, columns: Any, weight: Any) -> Any:
         scaled = (columns * np.sqrt(weight)[:, None]).reshape(self.rows.T, -1, self.rows.M)
@@ -110,11 +101,11 @@ class TreeSystem:
         """Factorise the cells of each trunk, then the trunk nodes and `sigma = sum_y p(y|trunk) t(y)`."""
         self.fold_top = fold
         if self.rows.L1 == 0:
-            self.inner = [_cholesky(S[0][:-1, :-1])]
+            self.inner = [cholesky(S[0][:-1, :-1])]
             return
         scale = self.levels[self.rows.L1 + 1].above
         S = S + offset[:, :, None] * offset[:, None, :] / scale[:, None, None]
-        self.inner = [_cholesky(block[:-1, :-1]) for block in S]
+        self.inner = [cholesky(block[:-1, :-1]) for block in S]
         cross = np.stack([-offset / scale[:, None], -fold[:, None] * offset / scale[:, None] - columns], axis=1)
         self.cross = cross[:, :, :-1]
         corner = np.empty((self.rows.T, 2, 2))
@@ -127,7 +118,7 @@ class TreeSystem:
         for trunk, block in enumerate(self.inner):
             left = corner[trunk] - self.cross[trunk] @ scipy.linalg.cho_solve(block, self.cross[trunk].T)
             H[np.ix_(self.at_trunk[trunk], self.at_trunk[trunk])] += left
-        self.outer = _cholesky(H)
+        self.outer = cholesky(H)
 
     def _top_rows(self) -> None:
         """Constraints i to iii of the trunk nodes over their `t`, `pi` and the trunks' `sigma`, as a dense matrix."""
@@ -217,7 +208,17 @@ class TreeSystem:
         return eta, self.fold_top * eta - pi_right
 
 
-def _cholesky(matrix: Any) -> Any:
+def laplacian(W: Any, total: Any) -> Any:
+    """`diag(sum_x W) - sum_x W_j W_k / total` of every trunk, its diagonal summed from the rest: nothing cancels."""
+    R = W / np.sqrt(total)[:, :, None]
+    S = -np.matmul(R.transpose(0, 2, 1), R)
+    diagonal = np.arange(W.shape[2])
+    S[:, diagonal, diagonal] = 0
+    S[:, diagonal, diagonal] = -S.sum(2)
+    return S
+
+
+def cholesky(matrix: Any) -> Any:
     """The factors of a positive matrix; where rounding has made it indefinite, with a little more diagonal.
 
     Directions are inexact then, which the next step corrects. Raises `np.linalg.LinAlgError` beyond a share of 1e-8.

@@ -13,13 +13,13 @@ from draftproof.lp_analysis.decompose import decompose, iid_law, repaired, slack
 from draftproof.lp_analysis.hitting import IidBranches, ListedTrees, probability
 from draftproof.lp_analysis.nodes import efficiency, from_leaves, hit_probability, prefix_masses, reach
 from draftproof.lp_analysis.orders import selection_law
-from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
+from draftproof.lp_analysis.prices import end_prices, node_worths, price_bound, sorted_levels, subgradient, trimmed
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.reference import direct
 from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
 from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
-from draftproof.lp_analysis.solvers.interior import LevelProgram
-from draftproof.lp_analysis.solvers.level_rows import Constraints
+from draftproof.lp_analysis.solvers.biased_program import BiasedProgram
+from draftproof.lp_analysis.solvers.interior import LevelProgram, dot, each
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
@@ -162,33 +162,54 @@ def test_negative_prices_are_refused():
             price_bound([RATIONAL.vector(v) for v in prices], problem)
 
 
-def level_program(V, K, L1, L2, cells=7):
+def level_program(V, K, L1, L2, cells=7, of=LevelProgram):
     instance = instance_of(V, L1 + L2)
     problem = BoundProblem.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
-    return LevelProgram(problem, first_knots(V**L1, cells))
+    return of(problem, first_knots(V**L1, cells))
+
+
+def biased_program(problem, knots):
+    return BiasedProgram(problem, knots, 0.05)
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 3, 1, 2), (2, 2, 2, 3), (2, 4, 3, 1)], ids=str)
-def test_the_tree_elimination_solves_the_normal_equations(shape):
-    program = level_program(*shape)
+@pytest.mark.parametrize("of", [LevelProgram, biased_program])
+def test_the_tree_elimination_solves_the_normal_equations(shape, of):
+    program = level_program(*shape, of=of)
     state, rng = program.start(), np.random.default_rng(0)
-    weights = Constraints(*(10 ** rng.uniform(-3, 3, part.shape) for part in state.multiplier))
+    weights = each(lambda part: 10 ** rng.uniform(-3, 3, part.shape), state.multiplier)
     program.system.factor(weights)
-    right = program.rows.adjoint(Constraints(*(rng.normal(size=part.shape) for part in weights)))
+    right = program.rows.adjoint(each(lambda part: rng.normal(size=part.shape), weights))
     found = program.rows.apply(program.system.solve(right))
-    back = program.rows.adjoint(Constraints(*(w * v for w, v in zip(weights, found, strict=True))))
+    back = program.rows.adjoint(each(lambda w, v: w * v, weights, found))
     for a, b in zip(back, right, strict=True):
         assert abs(a - b).max() < 1e-9 * abs(b).max()  # condition of the weights
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 2, 1, 2)], ids=str)
-def test_apply_and_adjoint_are_transposed(shape):
-    program, rng = level_program(*shape), np.random.default_rng(1)
-    rows = Constraints(*(rng.normal(size=part.shape) for part in program.start().multiplier))
-    x = type(program.cost)(*(rng.normal(size=part.shape) for part in program.cost))
-    left = program.rows.apply(x).flat() @ rows.flat()
-    right = sum((a * b).sum() for a, b in zip(program.rows.adjoint(rows), x, strict=True))
-    assert left == pytest.approx(right, rel=1e-12)
+@pytest.mark.parametrize("of", [LevelProgram, biased_program])
+def test_apply_and_adjoint_are_transposed(shape, of):
+    program, rng = level_program(*shape, of=of), np.random.default_rng(1)
+    rows = each(lambda part: rng.normal(size=part.shape), program.start().multiplier)
+    x = each(lambda part: rng.normal(size=part.shape), program.cost)
+    assert dot(program.rows.apply(x), rows) == pytest.approx(dot(program.rows.adjoint(rows), x), rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 2, 1, 2), (2, 3, 2, 1)], ids=str)
+def test_the_interior_of_a_biased_program_has_bounds_in_order(shape):
+    program = level_program(*shape, of=biased_program)
+    state, gaps = program.start(), []
+    for part in (*state.slack, *state.multiplier, *state.omega):
+        assert (part > 0).all()
+    assert program.read(state, program.problem).lower < program.objective(state.x)
+    for cost, own in zip(program.cost, program.rows.adjoint(state.multiplier), strict=True):
+        assert abs(cost - own).max() < 1e-14  # the start is a verifier and its bias
+    for _ in range(20):
+        state = program.step(state)
+        found = program.read(state, program.problem)
+        assert found.lower <= found.upper + 1e-12
+        gaps.append(found.value - found.lower)
+    assert gaps[-1] < 1e-6
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 2, 1, 2), (4, 4, 0, 3)], ids=str)
@@ -207,9 +228,9 @@ def test_every_interior_step_gives_bounds_in_order(shape):
             law.reshape(problem.iid.shares.shape), problem.iid.shares, problem.iid.groups, strict=True
         ):
             assert slack(r / mass, q, K).min() > -1e-10  # rounding of the normal equations
-        if program.value(state.x) - lower < 1e-6:
+        if 1 + program.objective(state.x) - lower < 1e-6:
             break
-    assert program.value(state.x) - lower < 1e-3
+    assert 1 + program.objective(state.x) - lower < 1e-3
 
 
 def test_refined_knots_lower_the_error():
@@ -218,13 +239,13 @@ def test_refined_knots_lower_the_error():
     for _ in range(8):
         state = program.step(state)
     prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-    before = errors(prices, program.problem, knots)[0].sum()
-    finer = refined(prices, program.problem, knots)
+    before = errors(end_prices(prices, program.problem), program.problem, knots)[0].sum()
+    finer = refined(end_prices(prices, program.problem), program.problem, knots)
     assert finer.shape[0] == 3
     assert (np.diff(finer, axis=1) > 0).all()
     assert (finer[:, 0] == 0).all()
     assert (finer[:, -1] == 1).all()
-    assert errors(prices, program.problem, finer)[0].sum() < before / 2
+    assert errors(end_prices(prices, program.problem), program.problem, finer)[0].sum() < before / 2
 
 
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))

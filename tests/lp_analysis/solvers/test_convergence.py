@@ -7,13 +7,14 @@ import pytest
 
 from draftproof.lp_analysis.hitting import IidBranches
 from draftproof.lp_analysis.nodes import hit_probability
+from draftproof.lp_analysis.prices import end_prices
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.interior import LevelProgram
 from draftproof.lp_analysis.solvers.levels import CLOSEST, _without_idle, errors, first_knots, refined
 from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
-from draftproof.lp_analysis.solvers.tree_system import _cholesky
+from draftproof.lp_analysis.solvers.tree_system import cholesky
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 
@@ -96,7 +97,7 @@ def test_knots_without_use_are_dropped_and_never_two_neighbours():
     problem = subject_of((3, 3, 0, 2), "perturbed")
     prices = [np.zeros(1), np.zeros(3), np.where(np.arange(9) == 4, 0.5, 0.0)]  # one path is dear, eight are free
     knots = first_knots(1, 16)
-    finer = refined(prices, problem, knots)
+    finer = refined(end_prices(prices, problem), problem, knots)
     dropped = sorted(set(range(17)) - set(np.flatnonzero(np.isin(knots[0], finer[0]))))
     assert dropped
     assert all(b - a > 1 for a, b in pairwise(dropped))
@@ -171,9 +172,9 @@ def test_knots_are_never_closer_than_their_limit():
     problem = BoundProblem([np.full((1, 3), 1 / 3)], IidBranches([masses], Delayed(2, 0, 1)))
     prices = [np.zeros(1), np.array([1.0, 0.5, 0.25])]
     knots = np.array([[0, 0.5, 0.6, 1]])
-    found, below = errors(prices, problem, knots)
+    found, below = errors(end_prices(prices, problem), problem, knots)
     assert ((found > 0) & (below - 0.5 < CLOSEST) & (below > 0.5)).any()
-    finer = refined(prices, problem, knots)
+    finer = refined(end_prices(prices, problem), problem, knots)
     assert finer.shape == (1, 5)  # the cell of the second prefix is split
     assert np.diff(finer).min() > CLOSEST
 
@@ -188,10 +189,10 @@ def test_the_history_holds_every_change_of_a_bound_once():
 @pytest.mark.parametrize(("off", "share"), [(5e-13, 1e-12), (5e-11, 1e-10), (5e-9, 1e-8)])
 def test_an_indefinite_matrix_gets_the_least_diagonal_that_helps(off, share):
     matrix = np.array([[1, 1 + off], [1 + off, 1]])
-    lower = np.tril(_cholesky(matrix)[0])
+    lower = np.tril(cholesky(matrix)[0])
     assert lower @ lower.T - matrix == pytest.approx(share * np.eye(2), abs=1e-15)  # rounding of sums near 1
 
 
 def test_a_matrix_that_is_far_from_positive_is_not_factorised():
     with pytest.raises(np.linalg.LinAlgError, match="cannot factorise"):
-        _cholesky(np.array([[1, 1 + 5e-8], [1 + 5e-8, 1]]))
+        cholesky(np.array([[1, 1 + 5e-8], [1 + 5e-8, 1]]))
