@@ -75,7 +75,7 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
         sys.modules["torch"].set_num_threads(1)  # as `one_thread` does where the function is in the same process
 
     def variant(settings: Mapping[str, Any]) -> Any:
-        changes = {key: settings[key] for key in ("boundary", "fresh", "wide")}
+        changes = {key: settings[key] for key in ("boundary", "fresh", "wide", "fill")}
 
         def run(roots: Any, coin: Any, told: dict[str, Any]) -> Any:
             try:

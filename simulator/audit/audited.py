@@ -146,9 +146,9 @@ class WorkerFunction:
 class Audited(OtherProcessVerifier):
     """A function with its interface; see the module.
 
-    boundary, fresh, wide: see `intercepted`. ahead: see `Relay.run`. coins: "symbols", or "bisect" for compiled code.
-    typed: the text of arguments as they were given on the command line. notes: how the function was loaded. Raises
-    `InvalidInput` for an interface that does not support these settings.
+    boundary, fresh, wide, fill: see `intercepted`. ahead: see `Relay.run`. coins: "symbols", or "bisect" for compiled
+    code. typed: the text of arguments as they were given on the command line. notes: how the function was loaded.
+    Raises `InvalidInput` for an interface that does not support these settings.
     """
 
     function: Callable[..., Any] | WorkerFunction
@@ -161,6 +161,7 @@ class Audited(OtherProcessVerifier):
     boundary: bool = False
     fresh: str | None = None
     wide: str = ""
+    fill: float | None = None
     ahead: bool = True
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -231,9 +232,9 @@ class Audited(OtherProcessVerifier):
             return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
-        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "boundary_coin": coin}
+        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
-        with intercepted(of_session, watch=(self.function,), **how) as session:
+        with intercepted(of_session, watch=(self.function,), boundary_coin=coin, **how) as session:
             try:
                 outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
             finally:
@@ -242,7 +243,7 @@ class Audited(OtherProcessVerifier):
                 self.log.raced.update({item.place: None for item in session.reuse if item.place is not None})
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
-        if not (self.log.events or self.fresh or self.wide or broken_off):
+        if not (self.log.events or self.fresh or self.wide or self.fill is not None or broken_off):
             parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
@@ -344,7 +345,8 @@ class Audited(OtherProcessVerifier):
     @property
     def _settings(self) -> dict[str, Any]:
         """The settings under which the worker process runs the function."""
-        return {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "shown": self.presentation.grouped}
+        how = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}
+        return {**how, "shown": self.presentation.grouped}
 
     def prefetch(self, roots: Sequence[DraftNode]) -> None:
         if isinstance(self.function, WorkerFunction):

@@ -16,10 +16,11 @@ import numpy as np
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.batches import batch_law, requests_of
+from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
@@ -32,9 +33,12 @@ from draftproof.simulator.laws.enumeration import (
 )
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
+from draftproof.simulator.symbolic.where import NeverSet
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
+#: Numbers in memory that nothing was written to, of which a function must not depend.
+FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
 
@@ -118,6 +122,32 @@ class Audit:
         expected = self.expected_instance(instance, scheme)
         law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress)
         return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self._tolerance)
+
+    def of_memory(self, instance: Instance, scheme: DraftScheme, refused: NeverSet) -> FunctionFailed | None:
+        """The failure of a function whose law is another one if memory that nothing was written to holds other numbers.
+
+        refused: the refusal of a decision by such memory. None where the laws with the numbers of `FILLS` are equal,
+        since what is decided may be masked.
+        """
+        if self.batch > 1:
+            return None
+        try:
+            laws = [self._filled(instance, scheme, fill) for fill in FILLS]
+        except DraftproofError:  # not followed with other numbers either
+            return None
+        if all(law == laws[0] for law in laws):
+            return None
+        shown = ", ".join(f"{fill:g}" for fill in FILLS)
+        what = f"its result depends on memory that nothing was written to: it differs if that holds {shown}; {refused}"
+        return FunctionFailed(what, "", "", False)
+
+    def _filled(self, instance: Instance, scheme: DraftScheme, fill: float) -> Any:
+        """The law as plain data, or the type of the error, with this number in memory that nothing was written to."""
+        try:
+            law = self.with_(fill=fill).judge(instance, scheme).law
+        except FunctionFailed as error:
+            return type(error.__cause__).__name__
+        return [table.tolist() for table in law.correction]
 
     def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
         """Instance and scheme of one request of a batch."""

@@ -30,6 +30,7 @@ from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.enumeration import EnumerationSize
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
+from draftproof.simulator.symbolic.where import NeverSet
 
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000
@@ -79,7 +80,8 @@ class Failure:
     error: FunctionFailed
 
     def __str__(self) -> str:
-        return f"where {self.case.title}, {self.case.scheme}: {self.error.what}; called with ({self.error.arguments})"
+        arguments = f"; called with ({self.error.arguments})" if self.error.arguments else ""
+        return f"where {self.case.title}, {self.case.scheme}: {self.error.what}{arguments}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ class Record:
     """The state of an audit.
 
     judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
-    corners: tokens of probability zero at boundary values. complete: whether the whole request was carried out.
+    corners: tokens of probability zero at boundary values. unproved: refusals of decisions by unset memory on cases
+    whose law does not depend on it. complete: whether the whole request was carried out.
     """
 
     request: Request
@@ -136,6 +139,7 @@ class Record:
     failures: list[Failure] = field(default_factory=list)
     optima: list[Fraction | None] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
+    unproved: list[NeverSet] = field(default_factory=list)
     rounding: Rounding | None = None
     complete: bool = False
 
@@ -176,12 +180,8 @@ def survey(record: Record, clock: Callable[[], float] | None = None) -> list[tup
     request = record.request
     sizes: list[tuple[Case, CaseCost]] = []
     for case in request.cases:
-        with named_errors(_where(request, case)), one_thread():
-            try:
-                sizes.append((case, _cost(request.audit, case, clock, FIRST_CHECKED if not sizes else 1)))
-            except FunctionFailed as error:
-                record.failures.append(Failure(case, error))
-                continue
+        with named_errors(_where(request, case)), one_thread(), _failures(record, case):
+            sizes.append((case, _cost(request.audit, case, clock, FIRST_CHECKED if not sizes else 1)))
         if sum(size.runs for _, size in sizes) > request.max_runs:
             raise TooLarge(
                 f"{request.spec} on {case.scheme} needs about {sizes[-1][1].runs:.1e} calls, more than "
@@ -200,12 +200,9 @@ def check_states(record: Record, cases: Sequence[Case], progress: Progress | Non
     request = record.request
     left: list[Case] = []
     for case in cases:
-        with named_errors(_where(request, case)), one_thread():
-            try:
-                request.audit.check_state(case.instance, case.scheme, 1 if left else FIRST_CHECKED)
-                left.append(case)
-            except FunctionFailed as error:
-                record.failures.append(Failure(case, error))
+        with named_errors(_where(request, case)), one_thread(), _failures(record, case):
+            request.audit.check_state(case.instance, case.scheme, 1 if left else FIRST_CHECKED)
+            left.append(case)
         if progress:
             progress(1)
     return left
@@ -217,16 +214,30 @@ def judge(
     """Add a finding, or a failure of the function, for each of these cases. optimum: gives the bound for the alarm."""
     request = record.request
     for case in cases:
-        with named_errors(_where(request, case)), one_thread():
-            try:
-                finding = request.audit.judge(case.instance, case.scheme, progress)
-            except FunctionFailed as error:
-                record.failures.append(Failure(case, error))
-                continue
+        finding = None
+        with named_errors(_where(request, case)), one_thread(), _failures(record, case):
+            finding = request.audit.judge(case.instance, case.scheme, progress)
+        if finding is None:
+            continue
         best = optimum(case) if optimum is not None else None
         record.judged.append(case)
         record.findings.append(finding)
         record.optima.append(best)
+
+
+@contextmanager
+def _failures(record: Record, case: Case) -> Iterator[None]:
+    """Within it an error of the function becomes a failure on this case, and so does what it makes of unset memory."""
+    try:
+        yield
+    except FunctionFailed as error:
+        record.failures.append(Failure(case, error))
+    except NeverSet as error:
+        failure = record.request.audit.of_memory(case.instance, case.scheme, error)
+        if failure is None:  # another case may prove it
+            record.unproved.append(NeverSet(f"{_where(record.request, case)}: {error}"))
+        else:
+            record.failures.append(Failure(case, failure))
 
 
 @contextmanager
@@ -247,7 +258,8 @@ def one_thread() -> Iterator[None]:
 def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
     """The steps after all cases are judged: boundary values if requested, and whether deviations are rounding.
 
-    Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain.
+    Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, and the
+    refusal of a decision by unset memory where nothing else speaks against the function.
     """
     request = record.request
     if not record.findings:
@@ -259,6 +271,9 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
                 record.corners += corners(request.audit, case.instance, case.scheme)
     explain(record, progress)
     record.complete = True
+    if record.unproved and record.verdict.lossless:
+        record.complete = False
+        raise record.unproved[0]
     return record.verdict
 
 
@@ -281,6 +296,8 @@ def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
 
 
 def _assert_called_rightly(record: Record) -> None:
+    if not record.failures and record.unproved:
+        raise record.unproved[0]
     if all(failure.error.called_wrongly for failure in record.failures):
         with named_errors(_where(record.request, record.failures[0].case)):
             raise InvalidVerifier(str(record.failures[0].error))

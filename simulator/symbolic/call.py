@@ -29,6 +29,7 @@ def intercepted(
     wide: str = "",
     boundary_coin: Coin | None = None,
     replay: Session | None = None,
+    fill: float | None = None,
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random`, torch and jax give symbols; the coin is asked whenever one decides something.
 
@@ -39,14 +40,15 @@ def intercepted(
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
-    its seed, "fetches" every fetch of a coin that is an argument. wide: "float32" or "all", the lower precisions that
-    are float64 where the code names them; with "guards" before it, or alone, tiny constants are as good as 0, see
-    `symbolic.guards`. boundary_coin: is asked about boundary values in place of the coin. replay: a
-    session that gives real numbers.
+    its seed, "fetches" every fetch of a coin that is an argument, "races" a coin that is also a number of a race.
+    wide: "float32" or "all", the lower precisions that are float64 where the code names them; with "guards" before it,
+    or alone, tiny constants are as good as 0, see `symbolic.guards`. fill: see `Session`. boundary_coin: is asked about
+    boundary values in place of the coin. replay: a session that gives real numbers.
     Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches that
     error, and for draws from a generator that was not replaced. Everything is restored on leaving.
     """
     session = replay or Session(coin, boundary, fresh, boundary_coin)
+    session.fill = fill
     torch_mode, jax_trace = _torch_mode(), _jax_trace()
     before = _states()
     with ExitStack() as stack:

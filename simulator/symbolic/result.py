@@ -11,6 +11,7 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.numbers.unset import Nondeterministic, Unset
+from draftproof.simulator.symbolic.where import NeverSet
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
 
@@ -24,7 +25,7 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
     if isinstance(value, Nondeterministic):
         return value
     if isinstance(value, Unset):
-        raise InvalidVerifier(f"it returned a number that was never set, in memory taken at {value.line}")
+        raise NeverSet(f"it returned a number that was never set, in memory taken at {value.line}")
     if isinstance(value, Symbol):
         raise InvalidVerifier(_LEFT)
     if _is_random_tensor(value):

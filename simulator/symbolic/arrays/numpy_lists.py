@@ -124,6 +124,10 @@ def _unset_filled(original: Any) -> Any:
         made = original(*arguments, **options)
         if not followed() or not is_audited(sys._getframe(1).f_code.co_filename):
             return made
+        fill = current().fill  # type: ignore[union-attr]
+        if fill is not None and made.dtype.kind in "iuf":
+            made.fill(fill)
+            return made
         if made.dtype.kind in "iu":
             made.fill(np.iinfo(made.dtype).min if made.dtype.kind == "i" else np.iinfo(made.dtype).max)
         if made.dtype.kind != "f":

@@ -115,6 +115,8 @@ class Tensors:
 
     def unset(self, tensor: Any) -> Any:
         """The tensor with `Unset` elements: its memory was allocated and not written to."""
+        if self.session.fill is not None and not tensor.is_complex():
+            return tensor.fill_(self.session.fill)
         if tensor.numel() and tensor.layout == self.torch.strided and not tensor.is_complex():
             array = np.empty(tuple(tensor.shape), dtype=object)
             array.fill(Unset(caller()))

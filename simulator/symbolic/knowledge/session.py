@@ -57,7 +57,8 @@ class Session:
 
     reuse: random numbers that decide twice. boundary_events: coins with boundary values. notes: what the exact law
     assumes. tensors: the symbols in torch's tensors, where torch is loaded; keys: the keys of jax, where jax is loaded.
-    draws: everything drawn, in order; None where a replay on real numbers is not possible.
+    draws: everything drawn, in order; None where a replay on real numbers is not possible. fill: what memory holds that
+    nothing was written to, None for numbers that must not decide anything.
     """
 
     real = False  # whether it gives real numbers
@@ -70,6 +71,7 @@ class Session:
         self.coin = coin
         self.region = Region(coin, boundary, boundary_coin)
         self.fresh = fresh
+        self.fill: float | None = None
         self.region.races_apart = fresh == "races"
         self.tensors: Any = None
         self.keys: Any = None

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import caller, is_shown, refusal, text_if_shown
+from draftproof.simulator.symbolic.where import NeverSet, caller, is_shown, refusal, text_if_shown
 
 
 class Unset(Symbol):
@@ -22,7 +22,7 @@ class Unset(Symbol):
 
     def refuse(self) -> NoReturn:
         """Raise the refusal of a decision by this number."""
-        raise refusal(f"a number decides that was never set, in memory taken at {self.line},")
+        raise refusal(f"a number decides that was never set, in memory taken at {self.line},", kind=NeverSet)
 
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Symbol) and real(other) is None:
