@@ -67,7 +67,7 @@ class Uses:
     def _is_guard(self, node: ast.AST) -> bool:
         parent = self.parents.get(node)
         if isinstance(parent, ast.AugAssign):
-            return isinstance(parent.op, (ast.Add, ast.Sub))
+            return isinstance(parent.op, (ast.Add, ast.Sub)) and not self._is_compared(node, set())
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             return all(map(self._is_target, targets))
@@ -92,19 +92,31 @@ class Uses:
         other = parent.right if parent.left is node else parent.left
         if isinstance(other, ast.Constant):
             return self._is_guard(parent)
-        above = self.parents.get(parent)
-        if isinstance(above, (ast.Assign, ast.AnnAssign)):  # the sum, by its name
-            targets = above.targets if isinstance(above, ast.Assign) else [above.target]
-            sums = [node for target in targets for node in self._read(getattr(target, "id", ""))]
-            return not any(map(self._meets_constants, sums))
-        return not self._meets_constants(parent)
+        return not self._is_compared(parent, set())
 
-    def _meets_constants(self, node: ast.AST) -> bool:
-        """Whether a number is compared with constants only: `u + 1e-7 > 1` is a rare event."""
+    def _is_compared(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """Whether a number decides by itself, also by its name, bounded or times a constant: `u < p + 1e-7`.
+
+        What it is added to may be nothing, so that this is a rare event.
+        """
         above = self.parents.get(node)
-        if not isinstance(above, ast.Compare):
+        if node in seen or above is None:
             return False
-        return all(isinstance(item, ast.Constant) for item in (above.left, *above.comparators) if item is not node)
+        seen.add(node)
+        if isinstance(above, ast.Compare):
+            return True
+        if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign)):
+            targets = above.targets if isinstance(above, ast.Assign) else [above.target]
+            reads = [read for target in targets for read in self._read(getattr(target, "id", ""))]
+            walrus = isinstance(above, ast.NamedExpr) and self._is_compared(above, seen)
+            return walrus or any(self._is_compared(read, seen) for read in reads)
+        if isinstance(above, ast.BinOp):
+            other = above.right if above.left is node else above.left
+            return isinstance(other, ast.Constant) and self._is_compared(above, seen)
+        if isinstance(above, ast.Call):
+            name = getattr(above.func, "id", getattr(above.func, "attr", ""))
+            return name in BOUNDS and self._is_compared(above, seen)
+        return isinstance(above, (ast.UnaryOp, ast.IfExp)) and self._is_compared(above, seen)
 
     def _is_argument(self, node: ast.AST, call: ast.Call) -> bool:
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))

@@ -86,6 +86,13 @@ def test_a_guard_hides_no_correction_from_p(tmp_path):
         ("p[i][token] / q[i][token]", "if random.random() < 2 * EPSILON: return [0]"),
         ("p[i][token] / q[i][token]", "if random.choices([1, 0], [1e-7, 1])[0]: return [0]"),
         ("p[i][token] / q[i][token]", "if (lambda rate: random.random() < rate)(1e-7): return [0]"),
+        ("p[i][token] / q[i][token]", "rate = 0 * p[0][0] + 1e-7\n    if random.random() < rate: return [0]"),
+        ("p[i][token] / q[i][token]", "if random.random() < (p[0][0] - p[0][0]) + 1e-7: return [0]"),
+        (
+            "p[i][token] / q[i][token]",
+            "rate = p[0][0] * 1e-30\n    rate += 1e-7\n    if random.random() < rate: return [0]",
+        ),
+        ("p[i][token] / q[i][token]", "if random.random() < min(1, 0 * q[0][0] + 1e-7): return [0]"),
         ("p[i][token] / (q[i][token] + 1e-9) * 0.999", "pass"),
     ],
 )
