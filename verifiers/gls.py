@@ -30,7 +30,7 @@ from flint import fmpq
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import entries, is_tensor, stacked, stacked_layers
+from draftproof.simulator.vectors import is_tensor, stacked, stacked_layers
 from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._top_down import acceptance_rate, walk
@@ -151,7 +151,7 @@ class _Race:
         self.place = {token: place for place, token in enumerate(tokens)}
         self.slopes = self.q[tokens].cumsum()
         above = self.p.sum() - self.p[tokens].cumsum()
-        self.rates = _array([ratios[token] for token in tokens], self.p) * self.slopes + above
+        self.rates = self.p[tokens] / self.q[tokens] * self.slopes + above
         inverse = 1 / self.slopes
         #: Of `exp(-T h)` at each breakpoint in `Phi` from a smaller ratio on.
         self._steps = np.concatenate([inverse[:1], inverse[1:] - inverse[:-1]])
@@ -188,18 +188,10 @@ def _positive(x: Any) -> Any:
 
 
 def _numbers(row: Vector) -> Any:
-    return row if isinstance(row, np.ndarray) else _array(entries(row), None)
-
-
-def _array(numbers: Sequence[Any], like: Any) -> Any:
-    array = np.empty(len(numbers), dtype=object if like is None else like.dtype)
-    for place, number in enumerate(numbers):
-        array[place] = number
-    return array
+    """As an array; those of a tensor as float64."""
+    return row if isinstance(row, np.ndarray) else row.detach().double().cpu().numpy()
 
 
 def _like(law: Any, row: Vector) -> Any:
     """The numbers in the kind of `row`."""
-    if not is_tensor(row):
-        return law
-    return torch.stack([torch.as_tensor(x, dtype=row.dtype) for x in law.ravel().tolist()]).reshape(law.shape)
+    return torch.as_tensor(law).to(row.device, row.dtype) if is_tensor(row) else law

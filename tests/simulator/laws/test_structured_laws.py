@@ -38,6 +38,8 @@ STRUCTURES = {
     "spectr": "top-down",
     "khisti": "top-down",
     "optimal_transport": "top-down",
+    "gls": "top-down",
+    "gls_reused_noise": None,
     "path_transport": "path",
     "optimum": "path",
     "block": "path",
