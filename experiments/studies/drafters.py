@@ -25,6 +25,7 @@ from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import Settings, find_verifier
+from draftproof.experiments.models.pair.hidden import drafts_blocks
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import bar, console_for, cut_short
 
@@ -101,9 +102,15 @@ def drafters(worlds: Sequence[World], rows: Sequence[tuple[work.Group, Row]]) ->
         depth = len(path["depth_distribution"]) - 1
         distances, met = means_of(world.problem, Settings("float64", "auto"))(depth)
         made.depths = depth_rows([], [path], distances, met)
-        made.passes = -(-depth // getattr(world.problem.pair.draft, "places", 1))  # type: ignore[attr-defined]
+        made.passes = passes(getattr(world.problem, "pair", None), depth)
         found.append(made)
     return found
+
+
+def passes(pair: Any, depth: int) -> int:
+    """How many passes of the draft a path of this depth takes, one after the other."""
+    draft = getattr(pair, "draft", None)
+    return 1 if drafts_blocks(draft) else -(-depth // getattr(draft, "places", 1))
 
 
 def label(world: World) -> str:
@@ -142,7 +149,8 @@ def measure(worlds: Sequence[World], found: Sequence[Drafter]) -> None:
 
 
 def sections(found: Sequence[Drafter]) -> Iterator[Section]:
-    """The tables: by depth, and what the drafts bring."""
+    """The tables: by depth, and what the drafts bring; the lowest temperature first."""
+    found = sorted(found, key=lambda each: each.temperature)
     depths = range(1, 1 + max(len(each.depths) for each in found))
     for key, title in (("distance", "Mean L1(p, q) of the token of depth d"), ("accepted", "P(tau ≥ d | tau ≥ d - 1)")):
         headings = ("temperature", "draft", *(f"d = {depth}" for depth in depths))

@@ -43,7 +43,7 @@ WARM = Sampling(temperature=1.3)
 
 @pytest.fixture(
     scope="module",
-    params=["eagle", "specblock", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in ("eagle3", "griffin"))],
+    params=["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in HEADS[1:])],
 )
 def pair(random_pair: Callable[..., Pair], request: pytest.FixtureRequest) -> Pair:
     """A target with a head that was never trained: its rows are far from the target's, and from uniform."""
@@ -302,6 +302,7 @@ def test_a_place_of_a_block_that_reads_another_token_is_noticed(
     made = random_pair(vocab=3, dtype=torch.float64)
     pair = dataclasses.replace(made, draft=new_head(made.target, 0, "specblock", places=2).eval().requires_grad_(False))
     test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, Delayed(3, 1, 2))
+    test_the_rows_of_training_are_those_of_trees(pair)
     honest = PlacesReading._of
     monkeypatch.setattr(PlacesReading, "_of", lambda self, at, c: (honest(self, at, c)[0], honest(self, at, c)[1] + 1))
     with pytest.raises(AssertionError):
