@@ -54,6 +54,7 @@ COMMANDS = {
     "depths": "depths:depths",
     "policies": "policies:policies",
     "batch": "batch:batch",
+    "hierarchy": "hierarchy:hierarchy",
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "strings": "strings:strings",

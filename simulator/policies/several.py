@@ -6,11 +6,12 @@ output, continued by the target, has the target's law.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.processes import context_index, tabulate
 from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
@@ -98,16 +99,15 @@ def several_blocks(
             for (accepted, token), share in law.as_dict().items():
                 ended[*before, *accepted, token] += mass * numbers.number(share)
         pending = ended
-    law = _as_one_block(pending, size, arithmetic)
-    tables = tabulate(Following(target, start), law.depth, numbers, "target")
-    return SeveralBlocks(name_of(policy), blocks, arithmetic, len(actions), law.metrics(tables))
+    metrics = metrics_of(pending, Following(target, start), numbers)
+    return SeveralBlocks(name_of(policy), blocks, arithmetic, len(actions), metrics)
 
 
-def _as_one_block(outputs: dict[Context, Any], size: int, arithmetic: str) -> BlockLaw:
-    """The law of the outputs: all but the last token count as accepted."""
-    numbers = arithmetic_named(arithmetic)
-    longest = max(len(tokens) for tokens in outputs)
+def metrics_of(outputs: Mapping[Context, Any], target: TokenProcess, numbers: Arithmetic) -> Metrics:
+    """Outputs with their probabilities as one block of this target: all but the last token count as accepted."""
+    size, longest = target.vocab_size, max(len(tokens) for tokens in outputs)
     correction = [numbers.zeros(size**depth, size) for depth in range(longest)]
     for tokens, mass in outputs.items():
         correction[len(tokens) - 1][context_index(tokens[:-1], size), tokens[-1]] += mass
-    return BlockLaw(correction, numbers)
+    law = BlockLaw(correction, numbers)
+    return law.metrics(tabulate(target, law.depth, numbers, "target"))
