@@ -98,9 +98,10 @@ def test_tensors_give_the_law_of_numpy_rows(name: str, size: int) -> None:
     assert all(abs(ours.get(verdict, 0) - theirs.get(verdict, 0)) <= ROUNDING for verdict in {*ours, *theirs})
 
 
+@pytest.mark.parametrize("size", [20_000, pytest.param(150_000, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_real_vocabulary_is_verified(name: str) -> None:
-    size, scheme = 20_000, Stratified(4, 0, 3)
+def test_a_real_vocabulary_is_verified(name: str, size: int) -> None:
+    scheme = Stratified(4, 0, 3)
     rows = cache(lambda which, context: np.random.default_rng((which, *context)).dirichlet(np.full(size, 0.05)))
     target, draft = (CallableProcess(size, partial(rows, which)) for which in range(2))
     for seed in range(3):

@@ -17,7 +17,7 @@ from draftproof import Delayed, InvalidInput, generate_with
 from draftproof.experiments.models.loop.generation import Piece
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import block_law
-from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts import Stratified, lossless_for
 from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
@@ -83,6 +83,10 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
         ("layer_transport", Delayed(2, 0, 2), "numpy", {"temperature": 1.3}, Sampling(1.3)),
         ("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Sampling(0.8, 2)),
         ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Sampling(top_p=0.8)),
+        pytest.param(
+            *("layer_transport", Stratified(3, 0, 2), "torch", {"temperature": 1.3}, Sampling(1.3)),
+            marks=pytest.mark.heavy,
+        ),
     ],
     ids=str,
 )

@@ -64,3 +64,15 @@ def test_texts_of_block_verification_have_the_law_of_the_target(random_pair: Cal
     loop = Loop(pair, make("block"), SCHEMES[name](3, 0, 2), WARM)
     texts = many_texts(loop, ROOT, 800, 4, coin_for("numpy", 1))
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["layer_transport", "traversal", "specinfer", "block_tree"])
+def test_texts_of_verifiers_that_read_the_laws_have_the_law_of_the_target(
+    random_pair: Callable[..., Any], name: str, vectors: str
+) -> None:
+    pair = random_pair(vocab=3)
+    loop = Loop(pair, make(name), Stratified(3, 0, 2), WARM, vectors)
+    texts = many_texts(loop, ROOT, 800, 4, coin_for(vectors, 1))
+    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
