@@ -25,6 +25,7 @@ from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
+from draftproof.simulator.errors import InvalidInput
 
 #: The folder of the grids, and the grids: random families, these at depth 3, an n-gram text.
 HERE = Path(__file__).with_suffix("")
@@ -71,6 +72,7 @@ def _upper(pair: WorldOnScheme) -> float:
 
 def main(
     store: Annotated[str, typer.Option(help="Where rows are kept as they come, and found again.")] = "stratified.db",
+    grid: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(GRIDS)}; may be repeated.")] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Pairs of models that train made, too.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     markdown: Annotated[str | None, typer.Option(help="The tables, as Markdown.")] = None,
@@ -78,7 +80,10 @@ def main(
 ) -> int:
     """Compute what is missing of the comparison of stratified and i.i.d. branches, and print its tables."""
     check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
-    grids = [sweep_file.read(str(HERE / name)) for name in (*GRIDS, *([PAIRS] if pairs else ()))]
+    chosen = list(dict.fromkeys(grid or GRIDS))
+    if unknown := [name for name in chosen if name not in GRIDS]:
+        raise InvalidInput(f"--grid {unknown[0]}: choose among {', '.join(GRIDS)}")
+    grids = [sweep_file.read(str(HERE / name)) for name in (*chosen, *([PAIRS] if pairs else ()))]
     tasks, kept = [task for grid in grids for task in work.plan(grid).tasks], Store(store)
     names = sorted({name for task in tasks for name in task.ids})
     if not run(tasks, kept, Executor(work.compute, jobs)):
