@@ -145,7 +145,9 @@ def _witness(audit: Audit, refuted: Finding) -> list[str]:
 
 def _defined(function: Any) -> list[str]:
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return [] if code is None else [f"defined at {Path(code.co_filename).name}:{code.co_firstlineno}"]
+    if code is None or code.co_filename.startswith("<"):  # of no file
+        return []
+    return [f"defined at {Path(code.co_filename).name}:{code.co_firstlineno}"]
 
 
 def assert_lossless(

@@ -70,7 +70,7 @@ L2 = "1..2"
 """
 OUTPUTS = (
     *("--json", "--csv", "--latex", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
-    *("--out", "--export", "--page", "--store"),
+    *("--out", "--export", "--page", "--store", "--save", "--ordinary"),
 )
 STORES = ("--resume", "--store")
 SMALL = "--vocab 2 --K 1 --L2 1"
@@ -91,6 +91,8 @@ COMMANDS = {
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "policies": "policies naive --policy best --vocab 2 --K 1 --json a.json",
     "batch": "batch equal --vocab 2 --json a.json",
+    "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
+    "hierarchy": "hierarchy --text ../text.txt --vocab 2 --length 1 --handed 2 --blocks 1 --plot a.png --json a.json",
     "matrix": "matrix naive --instances 1 --resume r --json a.json",
     "precision": f"precision naive {SMALL} --resume r --json a.json",
     "audit": "audit own.py:first --witness w.json --json a.json",
@@ -481,6 +483,8 @@ PIPED = {
     "list": "list",
     "compare": f"compare nss naive --jobs 1 {SMALL}",
     "bound": f"bound {SMALL}",
+    "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
+    "hierarchy": "hierarchy --text ../text.txt --vocab 2 --length 1 --handed 2 --blocks 1 --plot a.png --json a.json",
     "matrix": "matrix naive --instances 1",
     "precision": f"precision naive {SMALL}",
     "audit": "audit own.py:first --cases context --L2 1",
