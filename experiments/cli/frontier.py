@@ -52,7 +52,7 @@ from draftproof.simulator.protocol import DraftScheme
 #: The lossless verifier that lossy ones are held against.
 LOSSLESS = "block"
 #: The gap at which the time of a point is measured beforehand, and what each further digit has multiplied it by.
-COARSE, DIGIT = 1e-3, 1.5
+COARSE, DIGIT = 1e-3, 1.3
 
 
 @dataclass(frozen=True)
