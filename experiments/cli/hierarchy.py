@@ -22,7 +22,7 @@ from draftproof.simulator.files import printable
 from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.policies.hierarchy import Alone, Blocks, LongRun, Stage, Tokens, long_run
 
-#: The models, the smallest first: the keys of `--times`.
+#: The models, the smallest first: the keys of `--cost`.
 MODELS = ("small", "middle", "target")
 #: Who drafts for the target, and what it is called in tables.
 KINDS = {
@@ -96,7 +96,7 @@ def hierarchy(
     ] = ("1..3"),
     handed: Annotated[str, typer.Option(help="Tokens that the middle model hands on, from its blocks.")] = "2..6",
     blocks: Annotated[str, typer.Option(help="Whole blocks that the middle model hands on.")] = "1..2",
-    times: Annotated[str, typer.Option(help="Times of one pass of each model.")] = "small=.02,middle=.2,target=1",
+    cost: Annotated[str, typer.Option(help="Times of one pass of each model.")] = "small=.02,middle=.2,target=1",
     told_handed: Annotated[
         bool, typer.Option("--told-handed", help="The target's verifier gets the law of what is handed on as q.")
     ] = False,
@@ -121,7 +121,7 @@ def hierarchy(
     if not isinstance(problem, TextProblem):
         raise InvalidInput(f"a hierarchy needs three models: use --text in place of {problem.flag}")
     models = models_of(problem, small_order, arithmetic)
-    seconds = pass_times(times)
+    seconds = pass_times(cost)
     planned = list(_planned(named[0], below, models, lengths, handed, blocks, told_handed))
     size, order = models[2].vocab_size, max(model.order for model in models)
     sizes = [strings(way, size) for way in planned]
@@ -182,12 +182,12 @@ def models_of(problem: TextProblem, small_order: int, arithmetic: str) -> tuple[
 
 def pass_times(text: str) -> tuple[Any, ...]:
     """The times of `small=.02,middle=.2,target=1`, exact; raises `InvalidInput`."""
-    given = parse_assignments(text, "--times", f"--times {text}")
+    given = parse_assignments(text, "--cost", f"--cost {text}")
     if set(given) != set(MODELS):
-        raise InvalidInput(f"--times {text}: give {', '.join(MODELS)}, as small=.02,middle=.2,target=1")
+        raise InvalidInput(f"--cost {text}: give {', '.join(MODELS)}, as small=.02,middle=.2,target=1")
     numbers = tuple(parse_fraction(given[name]) for name in MODELS)
     if min(numbers) < 0 or not numbers[2]:
-        raise InvalidInput(f"--times {text}: times are not negative, and that of the target is above 0")
+        raise InvalidInput(f"--cost {text}: times are not negative, and that of the target is above 0")
     return numbers
 
 

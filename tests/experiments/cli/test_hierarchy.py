@@ -24,10 +24,10 @@ def test_rows_have_exact_means_and_say_who_is_best(draftproof):
 
 def test_times_decide_whether_three_models_are_better(draftproof, tmp_path):
     given = ("--text", "topics", "--vocab", 2, "--draft-order", 2, "--length", 2, "--handed", "4..6", "--blocks", 1)
-    cheap = draftproof("hierarchy", *given, "--times", "small=.01,middle=.03,target=1", "--plot", "who.png")
+    cheap = draftproof("hierarchy", *given, "--cost", "small=.01,middle=.03,target=1", "--plot", "who.png")
     assert "Three models are better here" in cheap.out
     assert (tmp_path / "who.png").read_bytes().startswith(b"\x89PNG")
-    assert "Two models are better here" in draftproof("hierarchy", *SMALL, "--times", "small=0,middle=1,target=1").out
+    assert "Two models are better here" in draftproof("hierarchy", *SMALL, "--cost", "small=0,middle=1,target=1").out
 
 
 def test_a_lossy_middle_stage_is_refuted_unless_its_law_is_told(draftproof):
@@ -42,8 +42,8 @@ def test_a_lossy_middle_stage_is_refuted_unless_its_law_is_told(draftproof):
     [
         (("--family", "dirichlet"), "needs three models"),
         ((*SMALL, "--small-order", 2), "above the order of the middle model"),
-        ((*SMALL, "--times", "small=1,middle=2"), "give small, middle, target"),
-        ((*SMALL, "--times", "small=1,middle=2,target=0"), "that of the target is above 0"),
+        ((*SMALL, "--cost", "small=1,middle=2"), "give small, middle, target"),
+        ((*SMALL, "--cost", "small=1,middle=2,target=0"), "that of the target is above 0"),
         ((*SMALL, "--blocks", 9), "nothing is left that is drafted by both, whole blocks"),
         (("naive", "block", *SMALL), "one verifier of the target at a time"),
         ((*SMALL, "--sampling", "temperature=.5"), "takes its models as they are"),
