@@ -23,7 +23,7 @@ from statistics import median
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
-from draftproof.simulator.audit.rounding import GUARDED, Rounding, only_rounding
+from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
@@ -88,9 +88,9 @@ class Failure:
 class AuditVerdict:
     """The answer of an audit.
 
-    refuted: the finding to report, the first one whose balance fails, else one whose requests depend on each other.
-    rounding: of a lower precision inside, where that explains all deviations. alarm: whether a block efficiency
-    exceeds that of the best lossless verifier.
+    refuted: the finding to report, the first one whose balance fails by more than the rounding of float32, else at all,
+    else one whose requests depend on each other. rounding: of a lower precision inside, where that explains all
+    deviations. alarm: whether a block efficiency exceeds that of the best lossless verifier.
     """
 
     lossless: bool
@@ -115,7 +115,8 @@ def decide(
     every case was judged.
     """
     failed = [] if rounding is not None and not strict else [finding for finding in findings if not finding.lossless]
-    refuted = next((item for item in failed if not item.check.lossless), failed[0] if failed else None)
+    plain = [item for item in failed if item.check.max_deviation > SINGLE]  # not by the rounding of float32
+    refuted = next((item for item in plain or failed if not item.check.lossless), failed[0] if failed else None)
     alarm = rounding is None and any(
         best is not None and finding.check.block_efficiency > best + finding.tolerance
         for finding, best in zip(findings, optima or [None] * len(findings), strict=True)
