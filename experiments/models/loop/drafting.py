@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -23,6 +23,9 @@ from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector
+
+if TYPE_CHECKING:
+    from draftproof.experiments.models.loop.chains import ChainReading
 
 #: Gives the contexts whose rows it needs next, parents first, and returns the tree.
 Drawing: TypeAlias = Generator[list[Context], None, DraftTree]
@@ -187,7 +190,7 @@ class Drafted:
 
     trees: list[DraftTree]
     rows: list[TreeRows]
-    reading: Reading
+    reading: Reading | ChainReading
     passes: list[int]
     told: list[TreeRows]
 

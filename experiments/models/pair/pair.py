@@ -196,6 +196,8 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
     """
     where, precision = choose_device(device), choose_dtype(dtype)
     spec = parse_draft(draft)
+    if spec is not None and spec.kind == "chain":
+        return _with_chain(spec, target, device, dtype, text)
     if spec is not None:
         return _with_made(load_target(target, device, dtype), spec, text)
     found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
@@ -239,6 +241,9 @@ def load_folder(
         raise InvalidInput(f"{folder} holds no trained pair; {way}") from None
     if draft in HEADS:
         draft = f"{draft}:{Path(folder) / draft}"
+    spec = parse_draft(draft or "")
+    if spec is not None and spec.kind == "chain" and not spec.middle:
+        draft = str(replace(spec, middle=str(Path(folder) / "draft")))
     pair = load_pair(str(Path(folder) / "target"), draft or str(Path(folder) / "draft"), device, dtype, text)
     return replace(pair, text_digest=digest)
 
@@ -272,6 +277,28 @@ def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     with within_memory(f"making the draft {spec}", pair.device):
         draft = make_draft(spec, pair.target, pair.encode(text) if spec.counts and text is not None else None)
     return replace(pair, draft=draft, names=(pair.names[0], str(spec)))
+
+
+def _with_chain(spec: DraftSpec, target: str, device: str, dtype: str, text: str | None) -> Pair:
+    """The middle model is loaded as the draft of a pair is, and the small one beside it."""
+    from draftproof.experiments.models.pair.chained import Chained
+
+    if not spec.middle:
+        raise InvalidInput(f"--draft {spec}: say which model it drafts for: chain:middle=FOLDER,small={spec.small}")
+    pair, made = load_pair(target, spec.middle, device, dtype, text), parse_draft(spec.small)
+    notes = pair.notes
+    if made is not None:
+        small = _with_made(pair, made, text).draft
+    else:
+        found = locate("target", target), locate("small model", spec.small)
+        configs, tokenizers = [read_config(each) for each in found], [read_tokenizer(each) for each in found]
+        size = _common_size(found, configs, tokenizers)
+        if size != pair.vocab_size:
+            raise InvalidInput(f"{found[1]} has {size} tokens, the pair {pair.vocab_size}; choose one of their family")
+        small, more = _cut_model(found[1], configs[1], size, pair.device, pair.dtype)
+        notes = (*notes, *more)
+    chain = Chained(pair.draft, small, int(spec.options["length"]))
+    return replace(pair, draft=chain, names=(pair.names[0], str(spec)), notes=notes)
 
 
 def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:

@@ -80,7 +80,7 @@ def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) ->
 
 @torch.inference_mode()
 def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
-    """Keys and values of both models after so many blocks, against caches of one pass over the same text.
+    """Keys and values of all models after so many blocks, against caches of one pass over the same text.
 
     compared: how many numbers.
     """
@@ -90,7 +90,7 @@ def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Differe
         (block,), state = loop.step(state, coin)
         text += block.tokens
     fresh = loop.start(text)
-    found = [_cache_difference(getattr(state, which), getattr(fresh, which)) for which in ("target", "draft")]
+    found = [_cache_difference(kept, anew) for kept, anew in zip(state.caches, fresh.caches, strict=True)]
     return Difference(
         max(each[0] for each in found),
         max(each[1] for each in found),
