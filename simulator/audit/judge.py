@@ -25,7 +25,6 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import (
-    MOST_COMPARED_RUNS,
     EnumerationSize,
     assert_function,
     enumerate_law,
@@ -41,6 +40,8 @@ _NOTHING = Sampling()
 FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
+#: Runs on a draft tree that are compared in search of state; functions have fewer, some loops more.
+MOST_COMPARED_RUNS = 2_000
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,13 @@ class Audit:
             expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(0)
             samples = min(samples, scheme.count(expected.draft))  # a further sample would be a tree seen before
             assert_function(
-                self.verifier(instance, scheme), expected.target, expected.draft, scheme, generator, samples
+                self.verifier(instance, scheme),
+                expected.target,
+                expected.draft,
+                scheme,
+                generator,
+                samples,
+                MOST_COMPARED_RUNS,
             )
             return
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
