@@ -70,9 +70,14 @@ class ChainReading:
         return ChainCache(middle, small, behind), unread
 
 
+def is_single_path(scheme: DraftScheme) -> bool:
+    """Whether trees are single paths of one length."""
+    return type(scheme) is Delayed and scheme.K == 1
+
+
 def assert_single_path(scheme: DraftScheme) -> None:
-    """Raises `InvalidInput` unless trees are single paths of one length."""
-    if type(scheme) is not Delayed or scheme.K != 1:
+    """Raises `InvalidInput` for trees that a chain does not draft."""
+    if not is_single_path(scheme):
         raise InvalidInput(
             f"{scheme}: a chain drafts one path of one length; give such trees: --K 1 --L2 4, or Delayed(1, 0, 4)"
         )

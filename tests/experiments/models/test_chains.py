@@ -1,5 +1,6 @@
 """Drafts that write by speculative decoding: their law, their passes and caches, and what is refused."""
 
+import copy
 import dataclasses
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,10 @@ from draftproof import generate_with
 from draftproof.experiments.models.loop import chains
 from draftproof.experiments.models.loop.drafting import nodes_of
 from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.measure.choose import planned
+from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.chained import Chained
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair, pair_digest
@@ -103,6 +107,13 @@ def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: C
     assert caches(loop, ROOT, 8, 0).passed
 
 
+def test_a_small_model_that_is_the_middle_one_leaves_it_one_pass(random_pair: Callable[..., Pair]) -> None:
+    pair = random_pair(vocab=3, dtype=torch.float64)
+    same = dataclasses.replace(pair, draft=Chained(pair.draft, copy.deepcopy(pair.draft), 3))
+    blocks = many_blocks(Loop(same, make("block"), PATH, WARM), ROOT, 50, coin_for("numpy", 0))
+    assert {block.passes for block in blocks} == {1}
+
+
 def test_a_text_alone_and_in_a_batch_and_greedy_text_is_that_of_generate(random_pair: Callable[..., Pair]) -> None:
     pair = random_pair(dtype=torch.float64)
     draft = Chained(pair.draft, make_draft("lookup", pair.target))
@@ -163,3 +174,15 @@ def test_what_cannot_be_chained_is_refused(random_pair: Callable[..., Pair]) -> 
         load_pair("target", "chain:small=lookup")
     with pytest.raises(InvalidInput, match="make_draft takes a chain of lookup, ngram or early"):
         make_draft("chain:small=lookup", pair.target)
+
+
+def test_choose_takes_the_single_paths_and_times_of_passes_are_refused(random_pair: Callable[..., Pair]) -> None:
+    pair = chained(random_pair(vocab=3))
+    where = setting(pair, WARM, [tuple(ROOT)], 0)
+    kept, notes = planned([Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(1, 1, 3)], where)
+    assert kept == [Delayed(1, 0, 2), Delayed(1, 1, 3)]
+    assert notes == ["left out: 1 of 3 trees; a chain drafts single paths"]
+    with pytest.raises(InvalidInput, match="a chain drafts one path of one length"):
+        planned([Delayed(2, 0, 2)], where)
+    with pytest.raises(InvalidInput, match="a chain takes no fixed number of passes for a path"):
+        measured_times(pair, 4, [PATH])
