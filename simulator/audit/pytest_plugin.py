@@ -84,12 +84,12 @@ def _judge(config: Any, function: Callable[..., Any], arguments: Any, options: M
     __tracebackhide__ = True
     try:
         assert_lossless(function, *arguments, **options)
-    except NoFunction as error:
-        pytest.fail(str(error), pytrace=False)
+        return
+    except (NoFunction, AssertionError) as error:
+        message, judged = str(error), True
     except (InvalidVerifier, TooLarge) as error:
-        refusal = f"not judged: {error}"
-        if config.getoption(_STRICT):
-            pytest.fail(refusal, pytrace=False)
-        pytest.skip(refusal)
-    except AssertionError as error:
-        pytest.fail(str(error), pytrace=False)
+        message, judged = f"not judged: {error}", False
+    # outside of the handlers: pytest also shows an error that is being handled
+    if judged or config.getoption(_STRICT):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
