@@ -11,7 +11,7 @@ from rich.table import Table
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.cuts import ALL_CUTS, USUAL, named_cuts, requests_of
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.sources import FamilyProblem
+from draftproof.experiments.inputs.sources import FamilyProblem, TextProblem
 from draftproof.experiments.inputs.verifiers import Planned, find_verifier
 from draftproof.experiments.shared.output import check_files, number_fields, short, write_json
 from draftproof.experiments.shared.progress import bar, console_for, counted, duration, remark
@@ -107,7 +107,7 @@ def batch(
     rows = rows_of(checks)
     write_json(json_target, {"source": problem.source, "rows": rows})
     console = console_for(json_target)
-    about = str(problem).partition(", 8 most frequent roots")[0]
+    about = problem.without_roots if isinstance(problem, TextProblem) and problem.root is None else str(problem)
     many = f"{_batches(batches)} of " if batches > 1 else ""
     title = f"{many}{counted(requests, 'request')}, {counted(budget, 'slot')}, {named.label} on {scheme}; {about}"
     console.print(table(rows, title))

@@ -151,14 +151,16 @@ def hierarchy(
     )
     console = console_for(json_target)
     console.print(_table(best, seconds, f"{named[0].label} for the target, {below.label} for the middle model"))
-    console.print(f"{problem}, order-{small_order} small model, {arithmetic}", soft_wrap=True)
+    console.print(f"{problem.without_roots}, order-{small_order} small model, {arithmetic}", soft_wrap=True)
     console.print(_answer(best, seconds))
     refuted = [row for row in rows if not row.found.lossless]
     if refuted:
         worst = refuted[0]
         console.print(f"REFUTED: drafted by {KINDS[worst.kind]}, {worst.found.violation}", soft_wrap=True)
     if plot_file is not None:
-        write_whole(plot_file, picture(rows, f"{problem}, verified by {named[0].label} and {below.label}"))
+        write_whole(
+            plot_file, picture(rows, f"{problem.without_roots}, verified by {named[0].label} and {below.label}")
+        )
         console.print(f"picture: {printable(plot_file)}")
     return 1 if refuted else 0
 
@@ -250,9 +252,12 @@ def _table(best: Mapping[str, Hierarchy], times: Sequence[Any], title: str) -> T
 
 def _answer(best: Mapping[str, Hierarchy], times: Sequence[Any]) -> str:
     """Whether three models are better than two, in a line."""
-    rates = {kind: float(row.rate(times)) for kind, row in best.items()}
-    pair = max(("small", "middle"), key=rates.__getitem__)
-    chain = max(("tokens", "blocks"), key=rates.__getitem__)
+    rates = {kind: float(row.rate(times)) for kind, row in best.items() if row.found.lossless}
+    pairs, chains = ([kind for kind in kinds if kind in rates] for kinds in (("small", "middle"), ("tokens", "blocks")))
+    if not (pairs and chains):
+        lossy = "three" if pairs else "two"
+        return f"Two models are not compared with three: those of {lossy} are lossy, and so have not the target's law."
+    pair, chain = (max(kinds, key=rates.__getitem__) for kinds in (pairs, chains))
     gain = rates[chain] / rates[pair] - 1
     which = f"{KINDS[chain]} ({best[chain].length}, {best[chain].handed})"
     if gain > 0:
@@ -275,11 +280,11 @@ def picture(rows: Sequence[Hierarchy], caption: str) -> bytes:
         table[[names.index(n) for n in ("none", "small", "middle")]]
     )
     figure, axes = pyplot.subplots(figsize=(7, 5.2), layout="constrained")
+    axes.set(xscale="log", yscale="log")  # before the labels, which are placed on the screen
     colours = pyplot.matplotlib.colors.ListedColormap([_COLOURS[name] for name in names])
     axes.pcolormesh(_MIDDLE, _SMALL, table.argmax(0), cmap=colours, vmin=-0.5, vmax=len(names) - 0.5, rasterized=True)
     lines = axes.contour(_MIDDLE, _SMALL, 100 * (gain - 1), levels=[2, 5, 10, 20, 40], colors="black", linewidths=0.8)
     axes.clabel(lines, fmt="+%g %%", fontsize=8)
-    axes.set(xscale="log", yscale="log")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
     axes.set_xlabel("time of a pass of the middle model, target 1")

@@ -15,7 +15,6 @@ from draftproof.experiments.inputs.given import Given, choose_problem, with_grou
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.policies import UserPolicy, markov_pair_of, shapes_of, user_policy
 from draftproof.experiments.inputs.schemes import find_scheme
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers, from_file
 from draftproof.experiments.models.policies.baselines import BASELINES, Baseline
 from draftproof.experiments.models.policies.roots import AT_ROOTS
@@ -173,7 +172,9 @@ def policies(
                 rows += valued_rows(label, valued, baselines, overhead, blocks)
     write_json(json_target, {"rows": rows})
     console = console_for(json_target)
-    console.print(table(rows, f"{_named(problem)}, {arithmetic}, {len(schemes)} shapes, {cost}"))
+    console.print(
+        table(rows, f"{getattr(problem, 'without_roots', problem)}, {arithmetic}, {len(schemes)} shapes, {cost}")
+    )
     refuted = [row for row in rows if row["lossless"] is False]
     for row in refuted:
         console.print(f"{row['policy']} with {row['verifier']}: REFUTED, {row['violation']}")
@@ -210,11 +211,6 @@ def _at_roots(
     for label in refuted:
         console.print(f"{label}: REFUTED; draftproof check {label} has the witness")
     return 1 if refuted else 0
-
-
-def _named(problem: Problem) -> str:
-    """The problem without the roots of its text, which have no effect on the steady state."""
-    return str(problem).partition(", 8 most frequent roots")[0]
 
 
 def _baselines(wanted: Sequence[str] | None, arithmetic: str) -> list[Any]:

@@ -64,6 +64,8 @@ def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch)
     assert (ran.code, [row["lossless"] for row in ran.json["rows"]]) == (1, [True, False])
     text = draftproof("batch", "equal", "--text", "topics", *SMALL, "--requests", 3, "--verifier", "block")
     assert (text.code, "3 requests, 1 slot, block on delayed(K=1, L1=0, L2=1)" in text.out) == (0, True)
+    sampled = draftproof("batch", "equal", "--text", "topics", *SMALL, "--roots", 3, "--sampling", "temperature=.5").out
+    assert "order-1 draft, temperature 0.5" in " ".join(sampled.split())
     assert draftproof("batch", "mine.py:OWN", *SMALL).code == 2
 
 

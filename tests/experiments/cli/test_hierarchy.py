@@ -34,6 +34,7 @@ def test_a_lossy_middle_stage_is_refuted_unless_its_law_is_told(draftproof):
     ran = draftproof("hierarchy", *SMALL, "--middle", "threshold")
     assert ran.code == 1
     assert "REFUTED: drafted by both, " in ran.out
+    assert "Two models are not compared with three: those of three are lossy" in ran.out
     assert draftproof("hierarchy", *SMALL, "--middle", "threshold", "--told-handed").code == 0
 
 
