@@ -18,7 +18,7 @@ a set of slots with the slots above them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -233,8 +233,8 @@ class Request:
             if share > 0:
                 yield from self._drawn((*tokens, token), mass * share)
 
-    def context(self, tokens: Sequence[int], slot: int) -> Context:
-        """The tokens from the root down to a slot."""
+    def context(self, tokens: Sequence[int] | Mapping[int, int], slot: int) -> Context:
+        """The tokens from the root down to a slot; tokens: by slot."""
         return () if slot < 0 else (*self.context(tokens, self.parents[slot]), tokens[slot])
 
     def seen(self, tokens: tuple[int, ...]) -> Drafted:
@@ -253,15 +253,12 @@ class Request:
         tokens = dict(zip(*kept, strict=True))
         mass = fmpq(1)
         for slot, token in tokens.items():
-            mass *= self.draft.row(self._kept_context(tokens, self.parents[slot]))[token]
+            mass *= self.draft.row(self.context(tokens, self.parents[slot]))[token]
         return mass
-
-    def _kept_context(self, tokens: dict[int, int], slot: int) -> Context:
-        return () if slot < 0 else (*self._kept_context(tokens, self.parents[slot]), tokens[slot])
 
     def row_at(self, kept: Kept, slot: int) -> Vector:
         """The row that the token of a slot is drawn from, where those above it are kept."""
-        return self.draft.row(self._kept_context(dict(zip(*kept, strict=True)), self.parents[slot]))
+        return self.draft.row(self.context(dict(zip(*kept, strict=True)), self.parents[slot]))
 
     def drawn(self, part: tuple[int, ...]) -> list[Kept]:
         """All tokens that can be in these slots."""
@@ -281,7 +278,7 @@ class Request:
             tokens = dict(zip(*kept, strict=True))
             children: dict[Context, tuple[int, ...]] = {}
             for slot, token in tokens.items():
-                above = self._kept_context(tokens, self.parents[slot])
+                above = self.context(tokens, self.parents[slot])
                 children[above] = (*children.get(above, ()), token)
             masses = verdicts(self.verifier, DraftTree(children), self.target, self.draft, RATIONAL)
             mean = sum(((len(accepted) + 1) * mass for (accepted, _), mass in masses.items()), fmpq(0))

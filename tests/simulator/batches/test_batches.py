@@ -55,13 +55,16 @@ class Table:
 
 
 @pytest.mark.parametrize(
-    ("count", "length", "verifier", "harmless"),
-    [(1, 2, "block", 0), (1, 2, "naive", 0), (2, 1, "naive", 4)],
+    ("count", "length", "verifier", "all_of_them", "honest", "harmless"),
+    [(1, 2, "block", 81, 5, 0), (1, 2, "naive", 81, 5, 0), (2, 1, "naive", 256, 8, 4)],
 )
-def test_of_all_cuts_those_that_do_not_peek_are_lossless_and_hardly_others(count, length, verifier, harmless):
+def test_of_all_cuts_those_that_do_not_peek_are_lossless_and_hardly_others(
+    count, length, verifier, all_of_them, honest, harmless
+):
     """Those few take a request that keeps nothing for a coin. The best of the lossless ones is that of the program."""
     made = batch(count, 2, Delayed(1, 0, length), 2, verifier, seed=5)
     checks = [made.check(Table(kept)) for kept in all_cuts(made)]
+    assert (len(checks), sum(found.peek is None for found in checks)) == (all_of_them, honest)
     assert all(found.lossless for found in checks if found.peek is None)
     lossless = [found for found in checks if found.lossless]
     assert sum(found.peek is not None for found in lossless) == harmless
