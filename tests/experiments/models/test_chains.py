@@ -53,7 +53,7 @@ def test_blocks_have_the_law_of_drafts_of_the_middle_model(
     random_pair: Callable[..., Pair], small: str, verifier: str
 ) -> None:
     pair = chained(random_pair(vocab=3), small)
-    blocks = many_blocks(Loop(pair, make(verifier), PATH, WARM), ROOT, 1000, coin_for("numpy", 0))
+    blocks = many_blocks(Loop(pair, make(verifier), PATH, WARM), ROOT, 500, coin_for("numpy", 0))
     counts = Counter((block.accepted, block.correction) for block in blocks)
     assert agrees(counts, law_of_blocks(make(verifier), pair, PATH, WARM))
     assert sum(block.passes for block in blocks) < 0.7 * PATH.depth * len(blocks)
@@ -65,11 +65,11 @@ def test_paths_have_the_law_of_the_middle_model_and_texts_that_of_the_target(
 ) -> None:
     pair = chained(random_pair(vocab=3), length=length)
     loop = Loop(pair, make("block"), Delayed(1, 1, 2), WARM)
-    drafted = loop.drafted(loop.start(ROOT).repeated(1000), coin_for("numpy", 0))
+    drafted = loop.drafted(loop.start(ROOT).repeated(400), coin_for("numpy", 0))
     paths = Counter(nodes_of(tree)[-1] for tree in drafted.trees)
     assert agrees(paths, drafted_law(pair, 3))
-    texts = many_texts(loop, ROOT, 800, 4, coin_for("numpy", 1))
-    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
+    texts = many_texts(loop, ROOT, 300, 3, coin_for("numpy", 1))
+    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM))
 
 
 def test_a_chain_that_takes_what_the_small_model_drafts_is_noticed(
@@ -87,7 +87,7 @@ def test_a_chain_that_takes_what_the_small_model_drafts_is_noticed(
     monkeypatch.setattr(chains, "make", lambda name: Accepting())
     pair = chained(random_pair(vocab=3))
     drafted = Loop(pair, make("block"), PATH, WARM)
-    texts = many_texts(drafted, ROOT, 800, 3, coin_for("numpy", 1))
+    texts = many_texts(drafted, ROOT, 400, 3, coin_for("numpy", 1))
     assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM))
 
 
@@ -119,12 +119,12 @@ def test_a_text_alone_and_in_a_batch_and_greedy_text_is_that_of_generate(random_
     draft = Chained(pair.draft, make_draft("lookup", pair.target))
     prompts = torch.tensor([[0, 0, 3, 1, 2, 3], [5, 4, 5, 4, 5, 4]])
     mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
-    asked: dict[str, Any] = {"assistant_model": draft, "max_new_tokens": 12, "pad_token_id": 0}
+    asked: dict[str, Any] = {"assistant_model": draft, "max_new_tokens": 8, "pad_token_id": 0}
     ours = generate_with("block", Delayed(1, 0, 3), seed=5)
     both = pair.target.generate(prompts, attention_mask=mask, custom_generate=ours, do_sample=True, **asked)
     alone = pair.target.generate(prompts[:1, 2:], custom_generate=ours, do_sample=True, **asked)
     assert both[0, 6:].tolist() == alone[0, 4:].tolist()
-    asked |= {"max_new_tokens": 24, "do_sample": False}
+    asked |= {"max_new_tokens": 12, "do_sample": False}
     greedy = pair.target.generate(prompts[1:], **{**asked, "assistant_model": None})
     assert torch.equal(pair.target.generate(prompts[1:], custom_generate=ours, **asked), greedy)
     assert torch.equal(pair.target.generate(prompts[1:], **asked), greedy)  # assisted by the middle model alone
