@@ -17,6 +17,7 @@ from draftproof.simulator.strings.check import StringCheck, StringRule, check_ru
 from draftproof.simulator.strings.drafting import Spellings, TextRoot, with_end
 from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.verdicts.lossless import block_law
+from draftproof.verifiers import REGISTRY
 from draftproof.verifiers.strings import STRING_RULES
 
 #: Tokens that are drafted, and those of the path that are verified, where nothing else is said.
@@ -33,10 +34,10 @@ def find_rule(spec: str) -> StringRule | NamedVerifier:
         raise InvalidInput(
             f"{spec} is user-defined: save the ordinary instance of the pair, and check the verifier on that"
         )
-    try:
-        named = as_verifier(spec)
-    except UnknownName as error:
-        raise UnknownName(f"{error}; rules: {', '.join(STRING_RULES)}") from None
+    name = spec.partition(":")[0]
+    if name not in REGISTRY:
+        raise UnknownName(f"unknown rule {name!r}; known: {', '.join(STRING_RULES)}, or a verifier such as block")
+    named = as_verifier(spec)
     if named.verifier.card.name == "optimum":
         raise InvalidInput("optimum is planned for one instance; the best verifier of a path is block")
     return named

@@ -161,7 +161,7 @@ def find_verifier(spec: str) -> NamedVerifier:
     if name not in verifiers.REGISTRY:
         close = get_close_matches(name, verifiers.REGISTRY, n=1)
         hint = f"did you mean {close[0]!r}" if close else f"known: {', '.join(verifiers.REGISTRY)}"
-        raise InvalidInput(f"unknown verifier {name!r}; {hint}, or FILE.py:NAME for one of your own?")
+        raise InvalidInput(f"unknown verifier {name!r}; {hint}, or FILE.py:NAME for one of your own{'?' * bool(close)}")
     if name not in verifiers.STANDALONE:
         if parameters:
             raise InvalidInput(f"{spec!r}: {name} is planned for each instance; it takes no parameters here")

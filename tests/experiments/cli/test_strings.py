@@ -67,7 +67,7 @@ def test_what_the_tokenizers_cannot_say_is_said(draftproof, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("slem2",), "unknown verifier 'slem2'"),
+        (("slem2",), "unknown rule 'slem2'; known: union, tli, slem, "),
         (("optimum",), "optimum is planned for one instance; the best verifier of a path is block"),
         (("f.py:Mine",), "f.py:Mine is user-defined: save the ordinary instance"),
         (("--letters", "abcde"), "an alphabet of 5 letters: use 2 to 4, all different"),
