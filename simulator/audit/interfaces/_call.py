@@ -185,6 +185,14 @@ def _prefix(path: Context, count: int) -> Context:
     return path[:count]
 
 
+def nodes_of(root: DraftNode) -> list[DraftNode]:
+    """The nodes of a tree, level by level, equal drafts once."""
+    nodes = [root]
+    for node in nodes:  # grows while it is walked
+        nodes += [node.child(token) for token in dict.fromkeys(node.children)]
+    return nodes
+
+
 def paths_of(root: DraftNode) -> list[Context]:
     """The drafted paths in draft order, duplicates kept, relative to the root."""
     return [path[len(root.context) :] for path in _through(root)]

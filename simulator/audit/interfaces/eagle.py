@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, call_by_name, paths_of
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, call_by_name, nodes_of, paths_of
 from draftproof.simulator.audit.interfaces.posterior import read_posterior, rows_on
 from draftproof.simulator.protocol import Context, DraftNode, Verdict
 
@@ -31,9 +31,7 @@ class _Tree:
         self.rows, self.root = call.rows, root
         self.paths = list(dict.fromkeys(paths_of(root)))
         self.depth = max(map(len, self.paths))
-        self.nodes = [root]
-        for node in self.nodes:  # grows while it is walked
-            self.nodes += [node.child(token) for token in dict.fromkeys(node.children)]
+        self.nodes = nodes_of(root)
 
     def logits(self) -> Any:
         size = len(self.root.target)

@@ -2,20 +2,18 @@
 
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, paths_of, read_block
-from draftproof.simulator.protocol import Context, DraftNode, Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, nodes_of, paths_of, read_block
+from draftproof.simulator.protocol import Context, Verdict
 
 
 def _call(call: Call) -> list[Verdict]:
     root = call.nodes[0]
     p: dict[Context, Any] = {}
     q: dict[Context, Any] = {}
-    waiting: list[DraftNode] = [root]
-    for node in waiting:  # grows while it is walked
+    for node in nodes_of(root):
         p[node.context] = call.rows.array(node.target)
         if node.children:
             q[node.context] = call.rows.array(node.draft)
-        waiting += [node.child(token) for token in dict.fromkeys(node.children)]
     paths = paths_of(root)
     result = call(paths, p, q)
     return [read_block(result, paths[0], f"the paths interface wants {PATHS.returns}")]

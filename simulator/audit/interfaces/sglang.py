@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, call_by_name, integer
+from draftproof.simulator.audit.interfaces._call import Call, Interface, call_by_name, integer, nodes_of
 from draftproof.simulator.audit.interfaces.coins import read_requests
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidVerifier
@@ -25,14 +25,6 @@ from draftproof.simulator.symbolic import concrete
 
 #: No token, no slot.
 _NONE = -1
-
-
-def _slots(root: DraftNode) -> list[DraftNode]:
-    """The nodes of a tree, level by level, equal drafts once."""
-    nodes = [root]
-    for node in nodes:  # grows while it is walked
-        nodes += [node.child(token) for token in dict.fromkeys(node.children)]
-    return nodes
 
 
 def _links(nodes: list[DraftNode]) -> tuple[list[int], list[int]]:
@@ -81,7 +73,7 @@ def _padded(values: list[Any], length: int, filler: Any) -> list[Any]:
 
 
 def _tree(call: Call) -> list[Verdict]:
-    return _verdicts(call, [_slots(root) for root in call.nodes], False, SGLANG)
+    return _verdicts(call, [nodes_of(root) for root in call.nodes], False, SGLANG)
 
 
 def _chain(call: Call) -> list[Verdict]:
