@@ -1,5 +1,6 @@
 """The command, `assert_lossless`, the pytest marker and the gallery give one answer about every function."""
 
+import os
 import re
 import subprocess
 import sys
@@ -98,7 +99,8 @@ def by_marker(folder, planted) -> list[str]:
     ]
     (folder / "test_theirs.py").write_text(SUITE + "".join(tests))
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--tb=line", strict]
-    out = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    wide = {**os.environ, "COLUMNS": "1000"}  # pytest cuts these lines at the width of the terminal
+    out = subprocess.run(command, cwd=folder, env=wide, capture_output=True, text=True, check=False).stdout
     answers = []
     for file, name, *_ in planted:
         [line] = re.findall(rf"^(?:PASSED|FAILED) test_theirs.py::test_{file}_{name}\b.*$", out, re.MULTILINE)
