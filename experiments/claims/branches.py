@@ -5,12 +5,10 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain, combinations
 from math import prod
-from typing import Any
 
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Variant
-from draftproof.experiments.claims.statements import GAP, Holds, Optima, same_scheme
+from draftproof.experiments.claims.statements import GAP, Holds, Optima, fractions, same_scheme
 from draftproof.lp_analysis import optimum
-from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed, Stratified, Systematic
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Source
@@ -109,8 +107,8 @@ def equal_at_one_step(tight: bool, instance: Instance, scheme: DraftScheme) -> s
     `2 + min over sets S of P(S is drafted) - p(S)`, here in rationals; certified bounds of both agree with it.
     """
     assert isinstance(scheme, Stratified)
-    K, p, q = scheme.K, _numbers(instance.target.row(())), _numbers(instance.draft.row(()))
-    pieces = [_numbers(piece.law(instance.draft.row(()))) for piece in scheme.pieces(K)]
+    K, p, q = scheme.K, fractions(instance.target.row(())), fractions(instance.draft.row(()))
+    pieces = [fractions(piece.law(instance.draft.row(()))) for piece in scheme.pieces(K)]
     sets = list(chain.from_iterable(combinations(range(len(p)), size) for size in range(len(p) + 1)))
     apart, together = ({some: _bound(some, p, laws) for some in sets} for laws in (pieces, [q] * K))
     values = min(together.values()), min(apart.values())
@@ -136,7 +134,3 @@ def _bound(some: Sequence[int], p: Sequence[Fraction], laws: Sequence[Sequence[F
 
 def _mass(law: Sequence[Fraction], some: Sequence[int]) -> Fraction:
     return sum((law[token] for token in some), start=Fraction(0))
-
-
-def _numbers(row: Any) -> list[Fraction]:
-    return [Fraction(as_python(value)) for value in row]

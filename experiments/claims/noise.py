@@ -11,7 +11,7 @@ from flint import fmpq
 from draftproof.experiments.claims import formulas
 from draftproof.experiments.claims.cases import PATHS, TREES
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Variant
-from draftproof.experiments.claims.statements import Acceptance, Efficiency, Holds, Lossless, Run, verifier
+from draftproof.experiments.claims.statements import Acceptance, Efficiency, Holds, Lossless, Run, fractions, verifier
 from draftproof.simulator.arithmetic import as_python, to_fmpq
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
@@ -180,8 +180,3 @@ def _integral(rates: dict[Any, fmpq], orders: dict[tuple[Any, Any], fmpq] | None
 
 def _at(rates: dict[Any, fmpq], name: Any, more: fmpq, orders: Sequence[tuple[Any, Any, fmpq]]) -> fmpq:
     return _integral({**rates, name: rates[name] + more}, _strictest(orders))
-
-
-def fractions(row: Any) -> list[Fraction]:
-    """A row as `Fraction`s."""
-    return [Fraction(as_python(value)) for value in row]

@@ -42,6 +42,11 @@ def always(_: Instance, __: DraftScheme) -> bool:
     return True
 
 
+def fractions(row: Any) -> list[Fraction]:
+    """A row as `Fraction`s."""
+    return [Fraction(as_python(value)) for value in row]
+
+
 def same_scheme(scheme: DraftScheme) -> DraftScheme:
     """The scheme of the case, for a `Run` whose label and command name it."""
     return scheme

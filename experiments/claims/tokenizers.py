@@ -8,7 +8,7 @@ from typing import Any
 
 from draftproof.experiments.api.strings import checked, find_rule
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Figures, Measured, Variant
-from draftproof.experiments.claims.statements import Holds
+from draftproof.experiments.claims.statements import Holds, fractions
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
@@ -167,7 +167,7 @@ def _rows_of(root: TextRoot) -> tuple[list[Fraction], list[Fraction], list[Fract
     row = root.draft_row(())
     for own, target in root.pair.shared.items():
         q[target] = Fraction(as_python(row[own]))
-    return [Fraction(as_python(value)) for value in root.row(())], psi, q, sum(q, Fraction(0))
+    return fractions(root.row(())), psi, q, sum(q, Fraction(0))
 
 
 def spellings(claimed: Callable[[int], int], times: int) -> Figures:
