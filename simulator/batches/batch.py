@@ -17,6 +17,7 @@ a set of slots with the slots above them.
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -441,11 +442,13 @@ class Batch:
         except Exception as error:
             raise InvalidInput(f"cut {name} raised {user_lines(error)}") from error
         try:
-            sets = [tuple(sorted({int(slot) for slot in slots})) for slots in chosen]
+            sets = [tuple(sorted({operator.index(slot) for slot in slots})) for slots in chosen]
         except TypeError:
             raise InvalidInput(
-                f"cut {name} returned {short_repr(chosen)}; give the kept slots of each request"
+                f"cut {name} returned {short_repr(chosen)}; give the kept slots of each request, whole numbers"
             ) from None
+        except Exception as error:  # of a generator
+            raise InvalidInput(f"cut {name} raised {user_lines(error)}") from error
         if len(sets) != len(drafts):
             raise InvalidInput(f"cut {name} returned slots of {len(sets)} requests; there are {len(drafts)}")
         for number, (slots, drafted) in enumerate(zip(sets, drafts, strict=True), start=1):

@@ -259,6 +259,12 @@ def test_the_largest_rate_of_all_sizes_peeks_where_time_is_a_staircase_and_the_f
         (lambda drafts, budget: [[0]], "returned slots of 1 requests; there are 2"),
         (lambda drafts, budget: [[2], []], "keeps slots (2,) of request 1, which has 2, from 0"),
         (lambda drafts, budget: 7, "returned 7; give the kept slots of each request"),
+        (
+            lambda drafts, budget: [[0.9], []],
+            "returned [[0.9], []]; give the kept slots of each request, whole numbers",
+        ),
+        (lambda drafts, budget: [["a"], []], "returned [['a'], []]; give the kept slots"),
+        (lambda drafts, budget: ([1 // 0] for _ in drafts), "raised ZeroDivisionError"),
         (lambda drafts, budget: drafts[9], "raised IndexError"),
         (
             lambda drafts, budget, calls=[]: [[0], []] if calls.append(0) or len(calls) % 5 else [[], []],
