@@ -7,7 +7,7 @@ its tests; that of any other verifier is used only where it is asked for, and pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -31,13 +31,14 @@ class TopDown:
     branch: the law of the next token given the drafts, `branch(p, q, drafted)`, of one node; it serves any scheme.
     child_law: the law of one step with `k` i.i.d. drafts, shape `(k + 1, n.., V)`. Entry `[m, .., y]` for `m >= 1`: it
     goes on to the child `y`, which `m` drafts equal. Entry `[0, .., y]`: it stops here with correction `y`.
-    last_child_law: a shorter way to `child_law[0]` and `child_law[1:].sum(0)`, each of shape `(n.., V)`: what is
-    left of it where the children are leaves, which most contexts are.
+    last_step: `last_step(p, q, masses)`, a shorter way to the sums over `k` of `masses[k] child_law[0]` and of
+    `masses[k] child_law[1:].sum(0)`, each of shape `(n.., V)`: what is left of it where the children are leaves, which
+    most contexts are. masses: by number of drafts, 1 or more, numbers or shape `(n.., 1)`.
     """
 
     branch: Branch | None = None
     child_law: ChildLaw | None = None
-    last_child_law: Callable[[Vector, Vector, int], tuple[Vector, Vector]] | None = None
+    last_step: Callable[[Vector, Vector, Mapping[int, Any]], tuple[Vector, Vector]] | None = None
 
     name: ClassVar[str] = "top-down"
 

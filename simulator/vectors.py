@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise, repeat
 from math import comb
 from operator import mul
@@ -169,6 +169,17 @@ def power(x: Any, k: int) -> Any:
     result = x if k else x * 0 + 1
     for _ in range(k - 1):
         result = result * x
+    return result
+
+
+def polynomial(x: Vector, coefficients: Mapping[int, Any]) -> Any:
+    """The sum over `k` of `coefficients[k] x^k`, entry by entry, by Horner's rule; exponents are not negative."""
+    highest = max(coefficients)
+    result = coefficients[highest]
+    for k in range(highest - 1, -1, -1):
+        result = result * x
+        if k in coefficients:
+            result = result + coefficients[k]
     return result
 
 

@@ -52,7 +52,7 @@ def acceptance_rate(verifier: _HasStructure, p: Vector, q: Vector, k: int) -> An
     structure = verifier.structure
     if structure is None:
         raise InvalidInput("acceptance rates have no closed form with this solver; use block_law")
-    if structure.last_child_law is not None:
-        return structure.last_child_law(p, q, k)[1].sum(-1)
+    if structure.last_step is not None:
+        return structure.last_step(p, q, {k: 1})[1].sum(-1)
     assert structure.child_law is not None
     return structure.child_law(p, q, k)[1:].sum(0).sum(-1)

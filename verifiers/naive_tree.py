@@ -9,7 +9,7 @@ The token has law `p` as in `naive`, so it is lossless wherever the first draft 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from draftproof.simulator.vectors import (
     minimum,
     normalised,
     one_hot,
-    power,
+    polynomial,
     residual,
     residuals,
     sums,
@@ -58,7 +58,7 @@ class NaiveTree:
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
+        return TopDown(branch=branch, child_law=child_law, last_step=last_step)
 
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
@@ -78,13 +78,13 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return layers(times(counted(q, k - 1), correction, accepted))
 
 
-def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
+def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, Vector]:
+    """See `TopDown`."""
     p, q = token_by_token(p), token_by_token(q)
     accepted = minimum(p, q)
     correction = sums(q - accepted) * normalised(p - accepted, p)
-    stops = correction * power(1 - q, k - 1)
-    return stops, accepted + (correction - stops)
+    stops = correction * polynomial(1 - q, {k - 1: mass for k, mass in masses.items()})
+    return stops, (accepted + correction) * sum(masses.values()) - stops
 
 
 def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

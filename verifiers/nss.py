@@ -9,13 +9,13 @@ Lossless on every draft tree, since the drafts play no part in the choice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.vectors import counted, layers, power, token_by_token
+from draftproof.simulator.vectors import counted, layers, polynomial, token_by_token
 from draftproof.verifiers._top_down import acceptance_rate, walk
 
 
@@ -40,7 +40,7 @@ class NaiveSampling:
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
+        return TopDown(branch=branch, child_law=child_law, last_step=last_step)
 
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
@@ -54,11 +54,11 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return layers([p * share for share in counted(q, k)])
 
 
-def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
+def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, Vector]:
+    """See `TopDown`."""
     p, q = token_by_token(p), token_by_token(q)
-    stops = p * power(1 - q, k)
-    return stops, p - stops
+    stops = p * polynomial(1 - q, masses)
+    return stops, p * sum(masses.values()) - stops
 
 
 def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -11,7 +11,7 @@ drafts have laws of their own, as `DraftNode.laws` tells, that of the draft stan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -52,7 +52,7 @@ class SpecInfer:
 
     @property
     def structure(self) -> TopDown:
-        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
+        return TopDown(branch=branch, child_law=child_law, last_step=last_step)
 
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
@@ -95,17 +95,21 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return layers([missed * p, *by_count])
 
 
-def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
+def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, Vector]:
+    """See `TopDown`; a round is the same for all numbers of drafts that reach it."""
     p, q = token_by_token(p), token_by_token(q)
     missed: Any = 1
+    stopped: Any = 0
     taken: Any = 0
-    for _ in range(k):
+    for drafts in range(1, max(masses) + 1):
         accepted = minimum(p, q)
-        taken = taken + missed * accepted
+        trying = sum(mass for k, mass in masses.items() if k >= drafts)
+        taken = taken + missed * trying * accepted
         missed = missed * sums(q - accepted)
         p = normalised(p - accepted, p)
-    return missed * p, taken
+        if drafts in masses:
+            stopped = stopped + missed * masses[drafts] * p
+    return stopped, taken
 
 
 def _next_token(p: Vector, laws: tuple[Vector, ...], drafted: tuple[int, ...], coin: Coin) -> int:

@@ -11,7 +11,7 @@ is taken: that which divides [1, k] into 2^24 equal parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -67,7 +67,7 @@ class SpecTr:
         """See `TopDown`; none for another solver."""
         if self.solver is not smallest_rho:
             return None
-        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
+        return TopDown(branch=branch, child_law=child_law, last_step=last_step)
 
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
@@ -102,20 +102,25 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return layers(law)
 
 
-def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`.
+def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, Vector]:
+    """See `TopDown`: what `child_law` says at `z = 0`, and the difference to that at `z = 1`.
 
-    It is what `child_law` says at `z = 0`, and the difference to that at `z = 1`, where `F = sum (q - s)`, `G = 1`.
+    There `F = sum (q - s)` and `G = 1`.
     """
     p, q = token_by_token(p), token_by_token(q)
-    scaled, rest, _ = acceptance_and_residual(p, q, k)
-    rejected = q - scaled
-    total = sums(rejected)
-    stops = power(total - rejected, k) * rest
-    tried: Any = 1  # the mean number of drafts tried
-    for _ in range(k - 1):
-        tried = tried * total + 1
-    return stops, tried * scaled + (power(total, k) * rest - stops)
+    stopped: Any = 0
+    taken: Any = 0
+    for k, mass in masses.items():
+        scaled, rest, _ = acceptance_and_residual(p, q, k)
+        rejected = q - scaled
+        total = sums(rejected)
+        stops = power(total - rejected, k) * rest
+        tried: Any = 1  # the mean number of drafts tried
+        for _ in range(k - 1):
+            tried = tried * total + 1
+        stopped = stopped + mass * stops
+        taken = taken + mass * (tried * scaled + (power(total, k) * rest - stops))
+    return stopped, taken
 
 
 def acceptance_and_residual(

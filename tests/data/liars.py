@@ -6,7 +6,7 @@ from typing import Any
 from draftproof.simulator import Card
 from draftproof.simulator.protocol import Draws
 from draftproof.simulator.structures import Continued, TopDown
-from draftproof.simulator.vectors import acceptance, layers, one_hot, residual
+from draftproof.simulator.vectors import acceptance, one_hot, residual
 from draftproof.verifiers import make
 from draftproof.verifiers._top_down import walk
 from draftproof.verifiers.block import Block
@@ -84,12 +84,12 @@ class LyingChildLaw(NaiveSampling):
     structure = replace(make("nss").structure, child_law=make("naive_tree").structure.child_law)
 
 
-class LyingLastChildLaw(NaiveSampling):
-    """Offers a child law for leaves that always goes on."""
+class LyingLastStep(NaiveSampling):
+    """Offers a last step that always goes on."""
 
-    card = named("lying_last_child_law", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
+    card = named("lying_last_step", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
-    structure = replace(make("nss").structure, last_child_law=lambda p, q, k: layers([p * 0, p * 1]))
+    structure = replace(make("nss").structure, last_step=lambda p, q, masses: (p * 0, p * sum(masses.values())))
 
 
 class LyingSettle(Block):

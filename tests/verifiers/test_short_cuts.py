@@ -11,7 +11,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.laws.structured import LawSink, TableRows
-from draftproof.simulator.laws.structured.top_down import last_child_law_of, top_down
+from draftproof.simulator.laws.structured.top_down import last_step_of, top_down
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import dots, mass_below, sums
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
@@ -36,20 +36,31 @@ def _pair(instance):
 @pytest.mark.parametrize("name", OFFERED)
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
-def test_last_child_law_is_the_child_law_summed(name, size, k):
+def test_the_last_step_is_the_child_law_summed(name, size, k):
     verifier = make(name)
-    assert verifier.structure.last_child_law is not None
+    assert verifier.structure.last_step is not None
     p, q = many(size, k)
     whole = verifier.structure.child_law(p, q, k)
-    stops, goes = verifier.structure.last_child_law(p, q, k)
+    stops, goes = verifier.structure.last_step(p, q, {k: 1})
     assert stops.tolist() == whole[0].tolist()
     assert goes.tolist() == whole[1:].sum(0).tolist()
     assert all(type(value) is fmpq for value in [*stops.ravel(), *goes.ravel()])
     for exact, rounded in zip(
-        (stops, goes), verifier.structure.last_child_law(FLOAT64.vector(p), FLOAT64.vector(q), k), strict=True
+        (stops, goes), verifier.structure.last_step(FLOAT64.vector(p), FLOAT64.vector(q), {k: 1}), strict=True
     ):
         assert abs(rounded - exact.astype(np.float64)).max() <= ROUNDING
         assert (rounded >= 0).all()
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_numbers_of_drafts_share_a_last_step(name):
+    verifier = make(name)
+    p, q = many(3, 3)
+    masses = {1: fmpq(1, 5), 3: fmpq(1, 2), 4: fmpq(1, 7)}
+    found = verifier.structure.last_step(p, q, masses)
+    for which in (0, 1):
+        parts = [mass * verifier.structure.last_step(p, q, {k: 1})[which] for k, mass in masses.items()]
+        assert found[which].tolist() == sum(parts).tolist()
 
 
 class WithoutShortCut:
@@ -61,17 +72,17 @@ class WithoutShortCut:
 
 
 class WrongShortCut(WithoutShortCut):
-    """A last child law that forgets how the correction is spread."""
+    """A last step that forgets how the correction is spread."""
 
     def __init__(self, verifier) -> None:
         super().__init__(verifier)
-        honest = last_child_law_of(self.structure, self.card)
+        honest = last_step_of(self.structure, self.card)
 
-        def forgetful(p, q, k):
-            stops, goes = honest(p, q, k)
+        def forgetful(p, q, masses):
+            stops, goes = honest(p, q, masses)
             return p * sums(stops), goes
 
-        self.structure = replace(self.structure, last_child_law=forgetful)
+        self.structure = replace(self.structure, last_step=forgetful)
 
 
 def law(verifier, instance, scheme, chunk=2**16) -> BlockLaw:

@@ -40,7 +40,7 @@ class Rule(Protocol):
 #: The first path, on trees too: the card says nothing of that, as it is one for all verifiers inside.
 _FIRST = Selection(lambda like: (), lambda state, p, q, paths: (q, ()))
 #: Which argument of the functions of a structure is the target.
-_TARGET = {"branch": 0, "child_law": 0, "last_child_law": 0, "child_weights": 1, "at_rejection": 1}
+_TARGET = {"branch": 0, "child_law": 0, "last_step": 0, "child_weights": 1, "at_rejection": 1}
 
 
 @dataclass(frozen=True)

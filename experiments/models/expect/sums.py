@@ -23,7 +23,7 @@ from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.structured.declared import structure_of
-from draftproof.simulator.laws.structured.top_down import advance, child_law_of, last_child_law_of
+from draftproof.simulator.laws.structured.top_down import advance, child_law_of, last_step_of
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Context, DraftScheme, Verifier
 from draftproof.simulator.structures import Layered, LeafToRoot, OnePath, TopDown
@@ -102,7 +102,7 @@ def reaches(verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
 
 
 def _top_down_reaches(structure: TopDown, verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
-    law, last_law = child_law_of(structure, verifier.card), last_child_law_of(structure, verifier.card)
+    law, last_step = child_law_of(structure, verifier.card), last_step_of(structure, verifier.card)
     masses: dict[int, Any] = {1: np.ones(1)}
     found = [1.0]
     for depth in range(scheme.depth):
@@ -110,7 +110,7 @@ def _top_down_reaches(structure: TopDown, verifier: Verifier, scheme: Delayed, r
             masses = {1 if verifier.card.single_path else scheme.K: sum(masses.values())}
         p, q = map(token_by_token, rows.level(depth))
         if depth == scheme.depth - 1:
-            found.append(float(sum((mass[:, None] * last_law(p, q, k)[1]).sum() for k, mass in masses.items())))
+            found.append(float(last_step(p, q, {k: mass[:, None] for k, mass in masses.items()})[1].sum()))
         else:
             steps = advance(law, p, q, masses)[1:]
             found.append(float(steps.sum()))

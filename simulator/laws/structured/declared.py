@@ -36,7 +36,7 @@ def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
 #: Functions of a structure that return an array over the tokens, each with the position of a row among its arguments,
 #: and those that return a tuple, each with its length.
 _ROWS = {"branch": 0, "child_law": 0, "child_weights": 1}
-_PARTS = {"last_child_law": 2, "at_rejection": 2, "reject": 3, "step": 2}
+_PARTS = {"last_step": 2, "at_rejection": 2, "reject": 3, "step": 2}
 
 
 def _checked(function: Callable[..., Any], part: str, where: str) -> Callable[..., Any]:

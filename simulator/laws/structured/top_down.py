@@ -8,7 +8,7 @@ Cost: `K` child laws a context, so polynomial in `V**L` and never `V**(K L)`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import accumulate, combinations_with_replacement, pairwise, product
 from math import factorial, prod
 from typing import Any
@@ -31,7 +31,7 @@ Masses = dict[int, Any]
 
 def top_down(structure: TopDown, card: Card, rows: RowSource, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
     """Deliver the law of a top-down verifier on delayed trees to `sink`."""
-    law, last_law = child_law_of(structure, card), last_child_law_of(structure, card)
+    law, last_step = child_law_of(structure, card), last_step_of(structure, card)
     paths = 1 if card.single_path else scheme.K
     size = rows.vocab_size
     step = max(1, chunk // size)
@@ -48,8 +48,7 @@ def top_down(structure: TopDown, card: Card, rows: RowSource, scheme: Delayed, s
         else:
             p, q = (token_by_token(read(depth, start, stop)) for read in (rows.target, rows.draft))
             if depth == scheme.depth - 1:
-                laws = [(mass[:, None], last_law(p, q, k)) for k, mass in masses.items()]
-                ended, below = (sum(mass * law[which] for mass, law in laws) for which in (0, 1))
+                ended, below = last_step(p, q, {k: mass[:, None] for k, mass in masses.items()})
                 sink.node(depth, start, reach, ended, below)
                 sink.leaf(scheme.depth, start * size, below)
                 return
@@ -110,17 +109,19 @@ def child_law_of(structure: TopDown, card: Card) -> ChildLaw:
     return lambda p, q, k: child_law_by_branch(branch, card.exchangeable, p, q, k)
 
 
-def last_child_law_of(structure: TopDown, card: Card) -> Callable[[Vector, Vector, int], tuple[Vector, Vector]]:
-    """The child law of a verifier without the number of paths that go on, which does not matter to leaves."""
-    if structure.last_child_law is not None:
-        return structure.last_child_law
+def last_step_of(
+    structure: TopDown, card: Card
+) -> Callable[[Vector, Vector, Mapping[int, Any]], tuple[Vector, Vector]]:
+    """The last step of a verifier, or the one that its child law implies: leaves need no number of paths."""
+    if structure.last_step is not None:
+        return structure.last_step
     law = child_law_of(structure, card)
 
-    def last_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-        whole = law(p, q, k)
-        return whole[0], whole[1:].sum(0)
+    def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, Vector]:
+        laws = [(mass, law(p, q, k)) for k, mass in masses.items()]
+        return sum(mass * whole[0] for mass, whole in laws), sum(mass * whole[1:].sum(0) for mass, whole in laws)
 
-    return last_law
+    return last_step
 
 
 def child_law_by_branch(branch: Branch, exchangeable: bool, p: Vector, q: Vector, k: int) -> Any:

@@ -30,7 +30,7 @@ LIARS = {
     USERS.LyingBranch: {"structured-equals-enumerated"},
     USERS.LyingCard: {"structured-equals-enumerated", "branch-ignores-order"},
     USERS.LyingChildLaw: {"structured-equals-enumerated"},
-    USERS.LyingLastChildLaw: {"structured-equals-enumerated"},
+    USERS.LyingLastStep: {"structured-equals-enumerated"},
     USERS.LyingSettle: {"structured-equals-enumerated"},
     USERS.LyingSelect: {"structured-equals-enumerated"},
     USERS.LyingBeside: {"structured-equals-enumerated"},
