@@ -225,6 +225,8 @@ def _solved(
     plan = as_plan(problem.vocab_size, scheme, mixtures)
     shortfalls, (slope,) = rounded(search.prices)
     z = np.minimum(shortfalls, slope)
+    z = z - z.min()  # a constant changes no bound but the price, which need be no more than the largest
+    slope = z.max()
     exact = RATIONAL.number(bias)
     tokens, *attained = _attained(plan, rounded(reached), rounded(corrected), exact, problem)
     numbers = tokens, bias_bound(z, slope, exact, problem), slope

@@ -102,6 +102,15 @@ def test_the_program_over_trees_has_the_same_value(seed):
         assert found.upper - found.lower <= GAP
 
 
+def test_a_price_is_no_more_than_shortfalls_ask_for():
+    scheme = Delayed(2, 0, 2)
+    instance = FAMILIES["point_masses"].instance(9, 2, np.random.default_rng(1), denominator=64)
+    (found,) = frontier(*pair(instance), scheme, [0], gap=GAP)
+    z = found.verified_by.shortfalls
+    assert (z.min(), Fraction(as_python(z.max()))) == (0, found.price)
+    assert found.price < Fraction(11, 10)  # the slope is 1
+
+
 @pytest.mark.parametrize("shape", [0, 3, 4, 7])
 def test_the_proof_gives_the_bounds_again(shape):
     V, scheme = SHAPES[shape]
