@@ -120,6 +120,8 @@ def hierarchy(
     problem = choose_problem(given)
     if not isinstance(problem, TextProblem):
         raise InvalidInput(f"a hierarchy needs three models: use --text in place of {problem.flag}")
+    if given.root is not None or given.roots is not None:
+        raise InvalidInput("--root and --roots have no effect on the long run of a hierarchy; leave them out")
     models = models_of(problem, small_order, arithmetic)
     seconds = pass_times(cost)
     planned = list(_planned(named[0], below, models, lengths, handed, blocks, told_handed))

@@ -49,6 +49,7 @@ def test_a_lossy_middle_stage_is_refuted_unless_its_law_is_told(draftproof):
         (("naive", "block", *SMALL), "one verifier of the target at a time"),
         ((*SMALL, "--sampling", "temperature=.5"), "takes its models as they are"),
         ((*SMALL, "--length", 0), "drafts nothing"),
+        ((*SMALL, "--roots", 2), "no effect on the long run"),
     ],
 )
 def test_refusals_are_one_line(draftproof, given, message):
