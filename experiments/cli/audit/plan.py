@@ -63,7 +63,9 @@ def _from_module(module: str, name: str, environment: Mapping[str, Any]) -> Loca
     except ImportError as error:
         missing = getattr(error, "name", None)
         if isinstance(error, ModuleNotFoundError) and missing and f"{module}.".startswith(f"{missing}."):
-            extra = " (pip install 'draftproof[models]')" if missing in ("torch", "transformers") else ""
+            extra = (
+                " (pip install 'draftproof[models]')" if missing.partition(".")[0] in ("torch", "transformers") else ""
+            )
             way_out = f"install it{extra}, or give FILE.py:FUNCTION"
         else:  # the module is there, and something that it imports is not
             place = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
