@@ -7,7 +7,7 @@ import pytest
 from tests.quick import by_turns
 
 LIARS = Path(__file__).parents[1] / "data" / "liars.py"
-NAMES = ["Branch", "Card", "ChildLaw", "LastChildLaw", "Settle", "Select", "Reject", "InTheDeep"]
+NAMES = ["Branch", "Card", "ChildLaw", "LastStep", "Settle", "Select", "Reject", "InTheDeep"]
 
 
 @pytest.mark.parametrize("command", ["check", "compare"])
