@@ -275,6 +275,7 @@ def test_levels_and_column_generation_agree(shape):
 
 
 @pytest.mark.parametrize("shape", [0, 3, 4, 6, 7, 8])
+@pytest.mark.heavy
 def test_certificates_of_points_are_accepted_and_any_changed_number_proves_the_same_or_is_refused(shape):
     V, scheme = SHAPES[shape]
     instance = instance_of(V, scheme, 1)

@@ -57,6 +57,7 @@ def test_refuted_function_exits_one_with_place_hypothesis_and_witness(draftproof
     assert again.json["witness"]["deviation"] == witness["deviation"]
 
 
+@pytest.mark.heavy
 def test_more_tokens_than_the_optimum_is_an_alarm_of_its_own(draftproof):
     given = ("--interface", "step", "--library", "numpy", "--cases", "context")
     ran = draftproof("audit", spec("declared_q"), *given)
@@ -93,6 +94,7 @@ def test_boundary_reports_tokens_of_probability_zero(draftproof):
     assert "no token of probability zero" in right.out
 
 
+@pytest.mark.heavy
 def test_bisected_coins_are_said_to_be_what_the_verdict_rests_on(draftproof):
     given = ("--interface", "coins", "--coins", "bisect", "--cases", "short", "--json", "-")
     ran = draftproof("audit", spec("plain_coins", "right"), *given)
@@ -100,6 +102,7 @@ def test_bisected_coins_are_said_to_be_what_the_verdict_rests_on(draftproof):
     assert any("bisected" in line for line in ran.json["rests_on"])
 
 
+@pytest.mark.heavy
 def test_batch_in_torch(draftproof):
     pytest.importorskip("torch")
     given = ("--interface", "chain", "--library", "torch", "--batch", 2, "--cases", "context")

@@ -41,6 +41,7 @@ def wrong(paths, p, q):
 
 
 @pytest.mark.parametrize(("name", "code"), [("plain", 0), ("greedy", 1)])
+@pytest.mark.heavy
 def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, name, code):
     ran = audit(PLAIN, name, "--interface", "step", "--json", "-")
     assert ran.code == code
@@ -178,6 +179,7 @@ def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
     assert "calls it with (tokens, q, p)" in ran.err  # a long path may take the words before
 
 
+@pytest.mark.heavy
 def test_the_search_for_a_witness_ends_after_its_seconds(draftproof):
     file = Path(__file__).parents[2] / "data" / "audited" / "engine_bugs.py"
     how = ("--interface", "chain", "--library", "numpy", "--cases", "short", "--shrink-seconds", "0")

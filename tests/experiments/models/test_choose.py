@@ -125,6 +125,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(
     assert kinds.count("round") in (2 + 2 + 1 + 2, 2 + 2 + 1 + 3)
 
 
+@pytest.mark.heavy
 def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     schemes, store = [Delayed(1, 0, 1), Delayed(1, 0, 2), Delayed(2, 0, 1)], Store(None)
     search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3), store=store)
@@ -193,6 +194,7 @@ def test_a_verifier_without_a_scheme_of_its_card_is_one_line(
     assert "spechub: none of them takes any of the trees (2, 0, 1, stratified(" in ran.err
 
 
+@pytest.mark.heavy
 def test_stratified_branches_are_candidates_of_verifiers_that_are_lossless_on_them(
     draftproof: Callable[..., Any], models: tuple[object, ...]
 ) -> None:

@@ -103,6 +103,7 @@ def test_along_a_text_blocks_begin_where_they_are_short() -> None:
     assert 8 / 3 < along(np.array([4.0, 2.0]), 0.5) < 3.0
 
 
+@pytest.mark.heavy
 def test_hardly_ever_is_the_mean_above_the_upper_end_where_few_trees_tell() -> None:
     generator, missed = np.random.default_rng(0), 0
     shares = np.array([0.02, 0.05, 0.1])  # most trees of a context are alike, few differ much

@@ -174,6 +174,7 @@ def test_models_that_were_not_trained_here_get_a_selector(
     ).err.replace("\n", " ")
 
 
+@pytest.mark.heavy
 def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..., Any]) -> None:
     ran = trained("--sampled", "--trees", 2, "--json", "a.json")
     assert ran.code == 0, ran.err

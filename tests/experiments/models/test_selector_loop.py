@@ -119,6 +119,7 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
     assert "NOT as predicted" in ran.out
 
 
+@pytest.mark.heavy
 def test_what_cannot_choose_is_one_line(
     draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
 ) -> None:

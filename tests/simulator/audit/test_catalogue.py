@@ -151,6 +151,7 @@ def test_a_near_miss_is_refuted_and_not_named(audited, case):
         4,
     ),
 )
+@pytest.mark.heavy
 def test_a_temperature_that_nobody_asked_for_is_found(planted, name, entry, words):
     audit = make_audit(planted("processing_differs", name), interface="chain", library="numpy")
     findings = [audit.judge(each.instance, each.scheme) for each in default_cases(audit.audited.interface)]
@@ -161,6 +162,7 @@ def test_a_temperature_that_nobody_asked_for_is_found(planted, name, entry, word
     assert all(words in each.reason for each in named)
 
 
+@pytest.mark.heavy
 def test_the_rule_for_drafts_without_replacement_is_named_on_others(planted):
     audit = make_audit(planted("replacement", "removing"), interface="paths")
     cases = default_cases(audit.audited.interface)
@@ -225,6 +227,7 @@ def test_weak_inequality_accepts_a_token_of_probability_zero_at_a_zero_coin(plan
 
 
 @pytest.mark.parametrize(("name", "entry"), by_turns([("wrong", "single precision"), ("half", "half precision")], 2))
+@pytest.mark.heavy
 def test_low_precision_within_the_function_is_named_and_the_way_out_with_it(planted, name, entry):
     pytest.importorskip("torch")
     audit = make_audit(planted("low_precision", name), "chain")
@@ -280,6 +283,7 @@ def test_a_counterfactual_must_hold_on_a_second_refuted_instance():
     assert "coin reuse" not in together
 
 
+@pytest.mark.heavy
 def test_a_guard_against_division_by_zero_is_no_temperature():
     """Deviations far below what a fit tells apart: a temperature of 1 would fit."""
 

@@ -126,6 +126,7 @@ def cached(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "lossless"), by_turns([("wrong", False), ("right", True)]))
+@pytest.mark.heavy
 def test_a_cache_that_is_not_cropped_shows_in_the_second_block(cached, name, lossless):
     audit, found = judged(cached(name), ["context"], library="torch")
     assert found["context"].lossless is lossless

@@ -51,6 +51,7 @@ def _written(tmp_path):
     sys.modules.pop(name, None)
 
 
+@pytest.mark.heavy
 def test_a_function_that_cuts_a_row_is_refuted_where_there_are_many_tokens(written):
     cut = written("np.argsort(-residual)[:2]")
     assert_function_lossless(cut, cases=["three_tokens", "short"], interface="chain")  # too few tokens to show it

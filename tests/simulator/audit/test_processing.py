@@ -35,6 +35,7 @@ def test_function_that_processes_both_rows_meets_the_processed_target(process, p
     assert_lossless(chain(process, process), interface="chain", library="numpy", processing=processing)
 
 
+@pytest.mark.heavy
 def test_function_that_forgets_to_process_q_is_refuted():
     with pytest.raises(AssertionError, match="not lossless"):
         assert_lossless(chain(cold, lambda row: row), interface="chain", library="numpy", processing="temperature=.5")

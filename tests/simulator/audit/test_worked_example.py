@@ -27,6 +27,7 @@ def test_lossless_ones_have_deviation_exactly_zero_and_the_known_efficiency(plan
     assert found.check.block_efficiency - 1 == accepted
 
 
+@pytest.mark.heavy
 def test_uncapped_one_is_off_by_a_ninth_though_its_first_token_is_exact(planted):
     audit, found = finding(planted, "wrong")
     assert found.check.block_efficiency - 1 == Fraction(4, 3)

@@ -212,6 +212,7 @@ def test_estimated_runs_are_within_a_factor_of_three_of_the_runs(name: str, sche
     assert counted.runs / 3 <= size.runs <= counted.runs * 3
 
 
+@pytest.mark.heavy
 def test_what_is_looked_at_before_the_cost_is_said_does_not_grow_with_the_runs() -> None:
     many = Counted(Scripted(lambda root, coin: Verdict((), max(coin.choose([1] * 10) for _ in range(6)) % 3)))
     evaluator = Evaluator(many, "rational", "enumerate")
