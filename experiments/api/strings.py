@@ -51,8 +51,7 @@ def string_root(
         pair = StringPair.load(pair)
     elif isinstance(pair, int):
         pair = StringPair.random(pair)
-    root = TextRoot(pair, pair.target_tokens.numbers(history), drafted, depth)
-    return root
+    return TextRoot(pair, pair.target_tokens.numbers(history), drafted, depth)
 
 
 def checked(rule: StringRule | NamedVerifier, root: TextRoot) -> StringCheck:

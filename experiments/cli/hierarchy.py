@@ -177,11 +177,9 @@ def models_of(problem: TextProblem, small_order: int, arithmetic: str) -> tuple[
             f"--small-order {small_order} is above the order of the middle model, {pair.draft_order}; "
             "lower it, or raise --draft-order"
         )
-    orders = (small_order, pair.draft_order, pair.target_order)
-    return tuple(
-        MarkovProcess(pair.model(order), (0,) * order, name).converted(numbers)
-        for order, name in zip(orders, MODELS, strict=True)
-    )
+    target, middle = pair.processes((0,) * pair.target_order)
+    small = MarkovProcess(pair.model(small_order), (0,) * small_order, MODELS[0])
+    return small.converted(numbers), middle.converted(numbers), target.converted(numbers)
 
 
 def pass_times(text: str) -> tuple[Any, ...]:

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues
 from draftproof.lp_analysis.problem import BoundProblem
+from draftproof.lp_analysis.solvers.level_rows import CellRows
 
 
 class BiasedUnknowns(NamedTuple):
@@ -45,25 +45,14 @@ class BiasedConstraints(NamedTuple):
     cells: Any
 
 
-class BiasedRows:
-    """The constraints as an operator on `BiasedUnknowns`. problem: in float64. slopes: shape `(T, M)`."""
+class BiasedRows(CellRows):
+    """The constraints as an operator on `BiasedUnknowns`; arguments as of `CellRows`."""
 
     def __init__(self, problem: BoundProblem, slopes: Any) -> None:
-        self.target = problem.target
-        self.V, self.L1, self.L = problem.vocab_size, problem.iid.scheme.L1, problem.depth
-        self.T, self.N = problem.iid.shares.shape
-        self.slopes = slopes
-        self.M = int(slopes.shape[1])
-        starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
-        self.at = [slice(0, 0)] + [slice(int(starts[d]), int(starts[d + 1])) for d in range(self.L)]
-        self.n = int(starts[-1])
-        self.inner = int(starts[-2])  # nodes above depth `L`, without the root
+        super().__init__(problem, slopes)
+        self.inner = self.at[self.L].start  # nodes above depth `L`, without the root
         self.parents = np.arange(self.n) // self.V  # places in `pi`
         self.tables = np.concatenate([table.ravel() for table in problem.target[: self.L]])
-
-    def nodes(self, values: Any) -> NodeValues:
-        """A vector over nodes below the root as a list by depth, 0 at the root."""
-        return [np.zeros(1)] + [values[self.at[d]] for d in range(1, self.L + 1)]
 
     def apply(self, x: BiasedUnknowns) -> BiasedConstraints:
         """The left sides of the constraints."""
@@ -84,7 +73,3 @@ class BiasedRows:
         z[self.V :] -= self.tables[self.V :] * rows.continued.repeat(self.V)
         z[self.inner :] += rows.excess - rows.short - rows.ended
         return BiasedUnknowns(pi, z, rows.short.sum(keepdims=True), rows.cells.sum(2), rows.cells.sum(1))
-
-    def law(self, cells: Any) -> Any:
-        """`r(x) = sum_j s_j X(x, j)` for every path, shape `(T N,)`."""
-        return np.matmul(cells, self.slopes[:, :, None]).ravel()

@@ -39,8 +39,8 @@ class Constraints(NamedTuple):
     cells: Any
 
 
-class LevelRows:
-    """The constraints i to iv as an operator on `Unknowns`.
+class CellRows:
+    """What operators on unknowns of nodes and cells have in common.
 
     problem: in float64. slopes: of the cells of each trunk, shape `(T, M)`.
     """
@@ -58,6 +58,14 @@ class LevelRows:
     def nodes(self, values: Any) -> NodeValues:
         """A vector over nodes as a list by depth, 0 at the root."""
         return [np.zeros(1)] + [values[self.at[d]] for d in range(1, self.L + 1)]
+
+    def law(self, cells: Any) -> Any:
+        """`r(x) = sum_j s_j X(x, j)` for every path, shape `(T N,)`."""
+        return np.matmul(cells, self.slopes[:, :, None]).ravel()
+
+
+class LevelRows(CellRows):
+    """The constraints i to iv as an operator on `Unknowns`."""
 
     def steps(self, values: Any) -> Any:
         """`values(c) - values(parent)`, with 0 at the root."""
@@ -88,7 +96,3 @@ class LevelRows:
             pi[self.at[d]] -= flow[self.at[d + 1]].reshape(-1, self.V).sum(1)
         pi[self.at[self.L]] -= self.law(rows.cells)
         return Unknowns(t, pi, rows.cells.sum(2), rows.cells.sum(1))
-
-    def law(self, cells: Any) -> Any:
-        """`r(x) = sum_j s_j X(x, j)` for every path, shape `(T N,)`."""
-        return np.matmul(cells, self.slopes[:, :, None]).ravel()

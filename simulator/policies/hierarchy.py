@@ -125,7 +125,7 @@ class Stage:
             return self._as_if_alone(model, rows, self.drafter.length), (self.drafter.length,)
         handed = self.drafter.draft(state)
         depth = max(map(len, handed.paths))
-        if not self.told_handed and _same(handed.paths, _autoregressive(rows, depth), numbers.tolerance):
+        if not self.told_handed and _is_law_of(rows, handed.paths, depth, numbers.tolerance):
             return self._as_if_alone(model, rows, depth), handed.passes
         shown: TokenProcess = _Continued(rows, handed.paths) if self.told_handed else rows
         instance = Instance.of(model, shown, depth, numbers)
@@ -145,14 +145,10 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """A stage that hands on `count` whole blocks."""
+class _Writing:
+    """A stage that drafts for the next one."""
 
     stage: Stage
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        _assert_positive(self.count, "a number of blocks of")
 
     @property
     def process(self) -> MarkovProcess:
@@ -161,28 +157,29 @@ class Blocks:
     @property
     def order(self) -> int:
         return self.stage.order
+
+
+@dataclass(frozen=True)
+class Blocks(_Writing):
+    """A stage that hands on `count` whole blocks."""
+
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _assert_positive(self.count, "a number of blocks of")
 
     def draft(self, state: Context) -> Handed:
         return _written(self.stage, state, lambda path, blocks: blocks == self.count)
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokens(_Writing):
     """A stage that writes blocks until it has `length` tokens, and hands these on."""
 
-    stage: Stage
     length: int
 
     def __post_init__(self) -> None:
         _assert_positive(self.length, "a drafted path of length")
-
-    @property
-    def process(self) -> MarkovProcess:
-        return self.stage.process
-
-    @property
-    def order(self) -> int:
-        return self.stage.order
 
     def draft(self, state: Context) -> Handed:
         return _written(self.stage, state, lambda path, blocks: len(path) >= self.length, self.length)
@@ -265,9 +262,12 @@ def _autoregressive(process: TokenProcess, length: int) -> dict[Context, Any]:
     return paths
 
 
-def _same(paths: Mapping[Context, Any], others: Mapping[Context, Any], tolerance: float) -> bool:
-    """Whether two laws are equal, in float64 up to rounding."""
-    return paths.keys() == others.keys() and all(abs(mass - others[path]) <= tolerance for path, mass in paths.items())
+def _is_law_of(process: TokenProcess, paths: Mapping[Context, Any], length: int, tolerance: float) -> bool:
+    """Whether paths have the law of the next `length` tokens of a process, in float64 up to rounding."""
+    if any(len(path) < length for path in paths):
+        return False
+    law = _autoregressive(process, length)
+    return law.keys() == paths.keys() and all(abs(mass - law[path]) <= tolerance for path, mass in paths.items())
 
 
 def _written(stage: Stage, state: Context, done: Callable[[Context, int], bool], most: int | None = None) -> Handed:
