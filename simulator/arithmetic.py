@@ -166,6 +166,11 @@ def as_fraction(value: Any, name: str) -> Fraction:
     raise InvalidInput(f"{name} = {value!r} is not exact; give a whole number, a Fraction or text such as '7/10'")
 
 
+def exact_fraction(value: Any) -> Fraction:
+    """An exact number as a `Fraction`; of a float the number that it stands for."""
+    return Fraction(as_python(value))
+
+
 def as_python(value: Any) -> Fraction | float:
     """A number of the standard library: `Fraction` for exact values, `float` otherwise."""
     if isinstance(value, fmpq):

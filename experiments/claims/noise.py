@@ -12,7 +12,7 @@ from draftproof.experiments.claims import formulas
 from draftproof.experiments.claims.cases import PATHS, TREES
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Variant
 from draftproof.experiments.claims.statements import Acceptance, Efficiency, Holds, Lossless, Run, fractions, verifier
-from draftproof.simulator.arithmetic import as_python, to_fmpq
+from draftproof.simulator.arithmetic import as_python, exact_fraction, to_fmpq
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Source
@@ -138,7 +138,7 @@ def probability(exponentials: Sequence[Any], orders: Iterable[Order]) -> Fractio
     upper bounds; every bound in turn is taken for that one, which adds orders among the others.
     """
     exact = [(above, below, to_fmpq(factor)) for above, below, factor in orders]
-    return Fraction(as_python(_integral(dict.fromkeys(exponentials, fmpq(1)), _strictest(exact))))
+    return exact_fraction(_integral(dict.fromkeys(exponentials, fmpq(1)), _strictest(exact)))
 
 
 def _strictest(orders: Iterable[tuple[Any, Any, fmpq]]) -> dict[tuple[Any, Any], fmpq] | None:

@@ -12,7 +12,7 @@ from draftproof.experiments.claims.claim import HERE, INSTANCE, Command, Outcome
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.lp_analysis import optimum
-from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.arithmetic import as_python, exact_fraction
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Verifier
@@ -44,7 +44,7 @@ def always(_: Instance, __: DraftScheme) -> bool:
 
 def fractions(row: Any) -> list[Fraction]:
     """A row as `Fraction`s."""
-    return [Fraction(as_python(value)) for value in row]
+    return [exact_fraction(value) for value in row]
 
 
 def same_scheme(scheme: DraftScheme) -> DraftScheme:

@@ -9,7 +9,7 @@ from typing import Any
 from draftproof.experiments.api.strings import checked, find_rule
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Figures, Measured, Variant
 from draftproof.experiments.claims.statements import Holds, fractions
-from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.arithmetic import exact_fraction
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
@@ -163,10 +163,10 @@ def _rows_of(root: TextRoot) -> tuple[list[Fraction], list[Fraction], list[Fract
     psi, q = ([Fraction(0)] * root.vocab_size for _ in range(2))
     for text, mass in root.proposed_text.items():
         if cut := root.pair.target_tokens.encode(text):
-            psi[cut[0]] += Fraction(as_python(mass))
+            psi[cut[0]] += exact_fraction(mass)
     row = root.draft_row(())
     for own, target in root.pair.shared.items():
-        q[target] = Fraction(as_python(row[own]))
+        q[target] = exact_fraction(row[own])
     return fractions(root.row(())), psi, q, sum(q, Fraction(0))
 
 

@@ -18,7 +18,7 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import Tick, bar, console_for, counted, duration, remark
-from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.arithmetic import exact_fraction
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.files import printable
 from draftproof.simulator.strings.check import StringCheck, StringRule
@@ -98,7 +98,7 @@ def histories(pair: StringPair, length: int, after: str | None) -> dict[tuple[in
         raise TooLarge(f"{size}^{length} histories are more than {MOST_HISTORIES}; give a smaller --history")
     weights = {}
     for history in product(range(size), repeat=length):
-        parts = (Fraction(as_python(pair.target.row(history[:i])[token])) for i, token in enumerate(history))
+        parts = (exact_fraction(pair.target.row(history[:i])[token]) for i, token in enumerate(history))
         if weight := math.prod(parts, start=Fraction(1)):
             weights[history] = weight
     return weights

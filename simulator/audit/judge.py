@@ -41,7 +41,7 @@ FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
 #: Runs on a draft tree that are compared in search of state; functions have fewer, some loops more.
-MOST_COMPARED_RUNS = 2_000
+MOST_AUDITED_RUNS = 2_000
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Audit:
         """About how many calls `check_state` makes."""
         samples = min(samples, size.trees) if self.batch == 1 else 1
         rounds = 3 if samples > 1 else 2
-        return samples * (rounds * min(size.runs_per_tree, MOST_COMPARED_RUNS) + 2)
+        return samples * (rounds * min(size.runs_per_tree, MOST_AUDITED_RUNS) + 2)
 
     def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> None:
         """Raise `InvalidVerifier` for a function that gives another law when it is called again, see `assert_function`.
@@ -195,7 +195,7 @@ class Audit:
                 scheme,
                 generator,
                 samples,
-                MOST_COMPARED_RUNS,
+                MOST_AUDITED_RUNS,
             )
             return
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))

@@ -5,13 +5,12 @@ rows nothing is rounded.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import inf, log
 from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, exact_fraction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import jnp, torch_module
 
@@ -73,7 +72,7 @@ class RowForm:
     def number(self, value: Any) -> Any:
         """One probability in this form."""
         if self.kind.arithmetic.exact:
-            return Fraction(as_python(value))
+            return exact_fraction(value)
         return float(value) if not self.logits else log(value) if value > 0 else -inf
 
     def array(self, values: Any) -> Any:

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
@@ -410,8 +410,8 @@ class Batch:
             self.verifier.card.name,
             self.scheme,
             self.budget,
-            tuple(_fraction(mean) for mean in tokens),
-            _fraction(used),
+            tuple(exact_fraction(mean) for mean in tokens),
+            exact_fraction(used),
             peek,
             distance,
             violations,
@@ -527,7 +527,7 @@ class Batch:
             lambda one, other: np.multiply.outer(one, other).ravel(), (r.continued(()) for r in self.requests)
         )
         gaps = abs(found - wanted)
-        distance = _fraction(gaps.sum()) / 2
+        distance = exact_fraction(gaps.sum()) / 2
         if not distance:
             return distance, None
         place = int(np.argmax(gaps))
@@ -535,11 +535,7 @@ class Batch:
         for request in reversed(self.requests):
             index, own = divmod(index, request.vocab_size ** (request.depth + 1))
             outputs.append(context_at(own, request.depth + 1, request.vocab_size))
-        return distance, Dependence(tuple(outputs[::-1]), _fraction(wanted[place]), _fraction(found[place]))
-
-
-def _fraction(value: Any) -> Fraction:
-    return Fraction(as_python(value))
+        return distance, Dependence(tuple(outputs[::-1]), exact_fraction(wanted[place]), exact_fraction(found[place]))
 
 
 def _differences(one: Tokens, other: Tokens) -> list[tuple[int, int]]:

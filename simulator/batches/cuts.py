@@ -43,13 +43,16 @@ class Equal:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Paths go on while their confidence is at least `at`; where slots run out, depth by depth."""
+    """Paths go on while their confidence is at least `at`; where slots run out, depth by depth.
+
+    It multiplies nothing, so `updated` would be `acceptance`, and is refused.
+    """
 
     at: Fraction = Fraction(1, 2)
     by: str = "row"
 
     def __post_init__(self) -> None:
-        _one_of("by", self.by, CONFIDENCES)
+        _one_of("by", self.by, [name for name in CONFIDENCES if name != "updated"])
 
     def __call__(self, drafts: Sequence[Drafted], budget: int) -> list[list[int]]:
         confident = [CONFIDENCES[self.by](d)[0] for d in drafts]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.laws.law import BlockLaw, Violation
@@ -140,10 +140,10 @@ def judged(name: str, root: TextRoot, law: BlockLaw, path: PathLaw, target: Tabl
         rule=name,
         history=tuple(tokenizer.tokens[token] for token in root.history),
         tokens=Fraction(law.block_efficiency),
-        characters=_exact(_characters(law, strings)),
-        best=_exact(best_on_path(path, root)),
+        characters=exact_fraction(_characters(law, strings)),
+        best=exact_fraction(best_on_path(path, root)),
         token_variation=Fraction(law.total_variation(target)),
-        text_variation=_exact(_text_variation(law, target, strings)) if worst.deviation else Fraction(0),
+        text_variation=exact_fraction(_text_variation(law, target, strings)) if worst.deviation else Fraction(0),
         witness=_witness(worst, root, strings) if worst.deviation else None,
         size=size,
     )
@@ -153,10 +153,6 @@ def check_rule(rule: StringRule, root: TextRoot) -> StringCheck:
     """The verdict on a rule after the history of the root."""
     law, path = string_law(rule, root)
     return judged(rule.name, root, law, path, target_tables(root), len(path.masses))
-
-
-def _exact(value: Any) -> Fraction:
-    return Fraction(as_python(value))
 
 
 def _characters(law: BlockLaw, strings: Sequence[str]) -> Any:

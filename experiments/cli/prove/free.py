@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from draftproof.experiments.cli.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces, Racing, free_names
-from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
@@ -188,7 +188,7 @@ def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: Dra
     return Subject(
         verifier_name,
         formal,
-        lambda values: with_parameters(values, lambda value: Fraction(as_python(value))),
+        lambda values: with_parameters(values, exact_fraction),
         tuple(free),
     )
 

@@ -85,6 +85,7 @@ def test_cuts_of_files_and_of_several_sources(draftproof, tmp_path, monkeypatch)
         ),
         (("gready",), f"unknown cut 'gready'; known: {', '.join(ALL_CUTS)}, or FILE.py:NAME"),
         (("greedy:by=luck",), "by=luck is unknown; choose row, acceptance, token, updated"),
+        (("threshold:by=updated",), "by=updated is unknown; choose row, acceptance, token"),
         (("greedy:at=1",), "cut greedy has no parameter 'at'; its parameters: by"),
         (("throughput:pad=1/2",), "1/2 is no whole number"),
         (("throughput:slot=-1",), "a time of -1 a slot in steps of 1 is none"),
