@@ -25,8 +25,8 @@ from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verd
 #: Runs in one request: first few, then more on a tree that has many.
 FEW, MANY = 16, 256
 
-#: The verdict of a call on each of these trees with real random numbers, from their seed.
-Sample: TypeAlias = Callable[[Sequence[DraftNode], Sequence[int]], list[Verdict]]
+#: The verdict of a call on each of these trees with real random numbers, or its error, from their seed.
+Sample: TypeAlias = Callable[[Sequence[DraftNode], Sequence[int]], Sequence[Verdict | DraftproofError]]
 #: Sends a request to the other process and gives its reply.
 Ask: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 #: Runs a function on trees with a coin and returns its verdicts; the dictionary gets other facts of the run.
@@ -110,14 +110,14 @@ class Relay:
             raise error_from(node.end["error"])
         return [_verdict(item) for item in node.end["verdicts"]]
 
-    def sampled(self, shown: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict]:
-        """The verdict of a call on each of these trees with real random numbers; raises the error of the function."""
+    def sampled(self, shown: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict | DraftproofError]:
+        """The verdict of a call on each of these trees with real random numbers, or the error of the function."""
         trees = [_tree_fields(root) for root in shown]
         reply = self._ask({"sampled": trees, "arithmetic": arithmetic_of(shown[0].target).name, "seed": list(seed)})
-        verdicts = reply.get("verdicts")
-        if not (isinstance(verdicts, list) and len(verdicts) == len(shown) and all(map(_is_verdict, verdicts))):
+        ends = reply.get("ends")
+        if not (isinstance(ends, list) and len(ends) == len(shown) and all(map(_is_end, ends))):
             raise InvalidVerifier(_UNREADABLE)
-        return list(map(_verdict, verdicts))
+        return [error_from(end["error"]) if isinstance(end, dict) else _verdict(end) for end in ends]
 
     def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic, ahead: bool) -> None:
         """Request the run with these first answers, and some of those that follow it in the enumeration."""
@@ -156,6 +156,13 @@ def _is_run(run: Any) -> bool:
         case _:
             return False
     return len(asked) == len(answers) and all(isinstance(answer, int) for answer in answers)
+
+
+def _is_end(fields: Any) -> bool:
+    match fields:
+        case {"error": {"kind": str(), "text": str()}}:
+            return True
+    return _is_verdict(fields)
 
 
 def _is_verdict(fields: Any) -> bool:
@@ -202,7 +209,7 @@ class Runner:
         if self._sample is not None and "sampled" in request:
             arithmetic = arithmetic_named(request["arithmetic"])
             roots = [_root(fields, arithmetic) for fields in request["sampled"]]
-            return {"verdicts": list(map(_verdict_fields, self._sample(roots, request["seed"])))}
+            return {"ends": list(map(_end_fields, self._sample(roots, request["seed"])))}
         return {"runs": [self._runs(trees, request) for trees in request["trees"]]}
 
     def _runs(self, trees: Any, request: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -296,6 +303,10 @@ def _numbers(asked: Any, arithmetic: Arithmetic) -> Any:
     if isinstance(asked, list):
         return [_numbers(item, arithmetic) for item in asked]
     return _exact(asked) if arithmetic.exact else float(asked)
+
+
+def _end_fields(end: Verdict | DraftproofError) -> Any:
+    return {"error": error_fields(end)} if isinstance(end, DraftproofError) else _verdict_fields(end)
 
 
 def _verdict_fields(verdict: Verdict) -> list[Any]:

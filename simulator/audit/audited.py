@@ -20,7 +20,7 @@ from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, no
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
@@ -330,17 +330,23 @@ class Audited(OtherProcessVerifier):
         finally:
             self.log.add(extra)
 
-    def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict]:
-        """The verdict of a call on each of these trees with real random numbers, the function as it is.
+    def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict | FunctionFailed]:
+        """What a call on each of these trees with real random numbers gives: its verdict, or how it fails.
 
-        seed: determines all numbers but those of generators that the function seeds by itself. Raises `FunctionFailed`.
+        seed: determines all numbers but those of generators that the function seeds by itself.
         """
         shown = [self.presentation.of(root) for root in roots]
         if isinstance(self.function, WorkerFunction):
-            return self.function.relay.sampled(shown, seed)
+            ends: list[Verdict | FunctionFailed] = []
+            for end in self.function.relay.sampled(shown, seed):
+                if isinstance(end, DraftproofError) and not isinstance(end, FunctionFailed):
+                    raise end
+                ends.append(end)
+            return ends
         real = RealCoins(seed)
         with real.of_modules():
-            return [self._call_with((root,), real, real.coin)[0] for root in shown]
+            outcomes = [self._outcome((root,), real, real.coin) for root in shown]
+        return [outcome if isinstance(outcome, FunctionFailed) else outcome[0] for outcome in outcomes]
 
     @property
     def _settings(self) -> dict[str, Any]:

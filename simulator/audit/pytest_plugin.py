@@ -9,8 +9,9 @@ A marked test returns a function, and the marker says how it is called:
 A verifier decorated with `draftproof.simulator.audit.lossless(interface="chain")` is a test wherever a test file has
 its name. The arguments are those of `draftproof.simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
 
-A test fails, with the first imbalance and a hypothesis about the bug, where the function is refuted, and where it
-keeps state. Where it cannot be judged exactly, the test is skipped with the reason, or fails with `--lossless-strict`.
+A test fails, with the first imbalance and a hypothesis about the bug, where the function is refuted. Where it cannot be
+judged, since it is not followed exactly or keeps state, the test is skipped with the reason, or fails with
+`--lossless-strict`.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 
 from draftproof.simulator.audit.assertion import DECORATED, assert_lossless
-from draftproof.simulator.errors import InvalidVerifier, NoFunction, TooLarge
+from draftproof.simulator.audit.verdict import NOT_JUDGED
 
 _STRICT = "--lossless-strict"
 
@@ -85,9 +86,9 @@ def _judge(config: Any, function: Callable[..., Any], arguments: Any, options: M
     try:
         assert_lossless(function, *arguments, **options)
         return
-    except (NoFunction, AssertionError) as error:
+    except AssertionError as error:
         message, judged = str(error), True
-    except (InvalidVerifier, TooLarge) as error:
+    except NOT_JUDGED as error:
         message, judged = f"not judged: {error}", False
     # outside of the handlers: pytest also shows an error that is being handled
     if judged or config.getoption(_STRICT):

@@ -8,8 +8,8 @@ lossless if and only if on every requested case
 - the requests of a batch are independent,
 - no coin with a boundary value gives a token of probability zero,
 - its block efficiency does not exceed that of the best lossless verifier.
-State between calls raises an error instead of a verdict. Branches that only rounding makes possible are reported with
-the verdict and do not change it.
+State between calls raises an error instead of a verdict, as does what cannot be followed: see `NOT_JUDGED`. Branches
+that only rounding makes possible are reported with the verdict and do not change it.
 """
 
 import sys
@@ -24,7 +24,7 @@ from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.enumeration import EnumerationSize
@@ -32,6 +32,10 @@ from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
 from draftproof.simulator.symbolic.where import NeverSet
 
+#: Errors in place of a verdict: the function cannot be followed, it gives another law when it is called again (each of
+#: these laws may be the target's), its arguments are wrong, or it takes too many calls. The command exits with 2, the
+#: pytest plugin skips (or fails, if it is strict), `assert_lossless` and the gallery raise the error.
+NOT_JUDGED = (InvalidVerifier, TooLarge)
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000
 #: Draft trees of each case that are run to estimate its cost, and about the seconds that this may take.
@@ -189,7 +193,7 @@ def survey(record: Record, clock: Callable[[], float] | None = None) -> list[tup
                 f"{request.max_runs:,} in all; use shorter or fewer drafts or a smaller vocabulary, or allow more runs"
             )
     if not sizes:
-        _assert_called_rightly(record)
+        assert_called_rightly(record)
     return sizes
 
 
@@ -259,23 +263,35 @@ def one_thread() -> Iterator[None]:
 def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
     """The steps after all cases are judged: boundary values if requested, and whether deviations are rounding.
 
-    Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, and the
-    refusal of a decision by unset memory where nothing else speaks against the function.
+    Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, `NoFunction`
+    where the refuted case is lossless when it is judged again, and the refusal of a decision by unset memory where
+    nothing else speaks against the function.
     """
     request = record.request
     if not record.findings:
-        _assert_called_rightly(record)
+        assert_called_rightly(record)
     if request.boundary:
         zeros = [case for case in record.judged if case.name in ("zeros", "disjoint", "one_hot")]
         for case in zeros or record.judged:
             with named_errors(f"{request.spec} at corner coins ({case.title})"):
                 record.corners += corners(request.audit, case.instance, case.scheme)
     explain(record, progress)
+    _assert_refuted_again(record)
     record.complete = True
     if record.unproved and record.verdict.lossless:
         record.complete = False
         raise record.unproved[0]
     return record.verdict
+
+
+def _assert_refuted_again(record: Record) -> None:
+    refuted = record.verdict.refuted
+    if refuted is None or record.rounding is not None:
+        return
+    with one_thread(), quiet():
+        again = record.request.audit.judge(refuted.instance, refuted.scheme)
+    if again.lossless:
+        raise NoFunction(f"{record.request.spec}: it is refuted on an instance, and lossless there in a second run")
 
 
 def explain(record: Record, progress: Progress | None = None) -> None:
@@ -296,7 +312,8 @@ def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
     return record
 
 
-def _assert_called_rightly(record: Record) -> None:
+def assert_called_rightly(record: Record) -> None:
+    """Raise `InvalidVerifier` where every failure, on a record without findings, may come from wrong arguments."""
     if not record.failures and record.unproved:
         raise record.unproved[0]
     if all(failure.error.called_wrongly for failure in record.failures):

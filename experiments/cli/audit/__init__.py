@@ -9,7 +9,7 @@ from draftproof.experiments.inputs.given import Given, with_groups
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.audit.interfaces import INTERFACES
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
 _HOW = "How the function is options"
@@ -128,12 +128,13 @@ def audit(
 ) -> int:
     """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: not judged.
 
-    With --sample a refusal is followed by a test on real random numbers. Exit 1: refuted at --level; 2: no bias found.
+    With --sample a refusal is followed by a test on real random numbers. Exit 1: refuted at --level, or it fails in
+    some calls; 2: no bias found.
     """
     from draftproof.experiments.cli.audit import plan as audit_plan
     from draftproof.experiments.cli.audit import views as audit_views
     from draftproof.experiments.cli.audit.work import run_audit
-    from draftproof.simulator.audit.verdict import Request
+    from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     if not 0 < level < 1:
@@ -146,7 +147,7 @@ def audit(
     request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)
     try:
         report = run_audit(request, shrink, shrink_seconds)
-    except (InvalidVerifier, TooLarge) as error:
+    except NOT_JUDGED as error:
         if sample is None:
             raise
         from draftproof.experiments.cli.audit import sampled

@@ -2,7 +2,8 @@
 
 Its blocks, each continued with the target's law to one length, are texts with the target's law if it is lossless. The
 sequential test of `validate` looks at them after every portion: the probability that it ever refutes a lossless
-function, however long it runs, is at most the level. Nothing that it finds is a proof.
+function, however long it runs, is at most the level. Nothing that it finds is a proof, but for a call that fails: a
+function that fails on a legal case is not lossless, however rarely it does.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.verdict import Request
+from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly
 from draftproof.simulator.coins import SamplingCoin
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import context_at
@@ -61,7 +62,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Sampled:
-    """What samples showed. largest: the logarithm of the largest e-value. refusal: why there is no exact answer."""
+    """What samples showed.
+
+    largest: the logarithm of the largest e-value. refusal: why there is no exact answer. failures: of single calls,
+    after which the test ends.
+    """
 
     request: Request
     refusal: str
@@ -71,11 +76,12 @@ class Sampled:
     samples: int
     largest: float
     place: Place
+    failures: tuple[Failure, ...] = ()
 
     @property
     def refuted(self) -> bool:
-        """Whether the e-process reached `1 / level`."""
-        return refutes(self.largest, self.level)
+        """Whether the e-process reached `1 / level`, or a call failed."""
+        return bool(self.failures) or refutes(self.largest, self.level)
 
     @property
     def p_value(self) -> float:
@@ -95,18 +101,28 @@ class _Instance:
         self._target = plain.target
         self.rows = RowsAfter(tuple(plain.target.tables), tuple(plain.draft.tables[: case.scheme.depth]))
         self.counts = self._counted([])
+        self.failures: list[Failure] = []
+
+    @property
+    def calls(self) -> int:
+        """All calls so far."""
+        return int(self.counts.counts[0].sum()) + len(self.failures)
 
     def add(self, calls: int, seed: Sequence[int]) -> None:
-        """Count the texts of so many more calls."""
+        """Count the texts and the failures of so many more calls."""
         scheme, expected = self.case.scheme, self._expected
         if not calls:
             return
         trees = [scheme.draw(expected.draft, self._coin) for _ in range(calls)]
         roots: list[DraftNode] = [tree.root(expected.target, expected.draft) for tree in trees]
-        verdicts = self._verifier.sampled(roots, seed)
-        for verdict, tree in zip(verdicts, trees, strict=True):
-            assert_verdict(verdict, tree, expected.vocab_size)
-        self.counts += self._counted([self._text(verdict) for verdict in verdicts])
+        texts = []
+        for end, tree in zip(self._verifier.sampled(roots, seed), trees, strict=True):
+            if isinstance(end, FunctionFailed):
+                self.failures.append(Failure(self.case, end))
+                continue
+            assert_verdict(end, tree, expected.vocab_size)
+            texts.append(self._text(end))
+        self.counts += self._counted(texts)
 
     def worst(self) -> Place:
         """The token that came most unlike its probability."""
@@ -136,9 +152,10 @@ class _Instance:
 
 
 def sample(request: Request, refusal: str, wanted: int, level: float, seed: int) -> Sampled | None:
-    """The test on up to so many calls, the instances in turn; it ends where it refutes. None for Ctrl-C before a look.
+    """The test on up to so many calls, the instances in turn; it ends where it refutes, or after calls that failed.
 
-    Raises `InvalidInput` for a batch, and `InvalidVerifier` where the function fails on real random numbers.
+    None for Ctrl-C before a look. Raises `InvalidInput` for a batch, and `InvalidVerifier` where every call fails in a
+    way that wrong arguments explain.
     """
     if request.audit.batch > 1:
         raise InvalidInput("samples are of one request a call; leave out --batch")
@@ -152,24 +169,26 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int)
         for instance in instances:
             where = f"{request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
             with named_errors(where):
-                try:
-                    instance.add(min(calls, wanted - done_by()), (seed, next(portions)))
-                except FunctionFailed as error:
-                    raise InvalidVerifier(str(error)) from error
+                instance.add(min(calls, wanted - done_by()), (seed, next(portions)))
         return done_by() - before
 
     def done_by() -> int:
-        return sum(int(instance.counts.counts[0].sum()) for instance in instances)
+        return sum(instance.calls for instance in instances)
+
+    def failures() -> list[Failure]:
+        return [failure for instance in instances for failure in instance.failures]
 
     started = time.perf_counter()
     done = add(_PILOT)
+    if len(failures()) == done:
+        assert_called_rightly(Record(request, failures=failures()))
     seconds = (time.perf_counter() - started) / done * wanted
     remark(f"no exact answer: {refusal}")
     remark(f"up to {wanted:,} calls with real random numbers on {len(instances)} instances, {duration(seconds)}")
     try:
         with bar(f"{request.audit.name}: calls", wanted) as tick:
             tick(done)
-            while done < wanted and not refutes(largest, level):
+            while done < wanted and not refutes(largest, level) and not failures():
                 made = add(PORTION)
                 done += made
                 tick(made)
@@ -178,7 +197,7 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int)
     except KeyboardInterrupt:
         return None
     place = max((instance.worst() for instance in instances), key=lambda place: place.deviations)
-    return Sampled(request, refusal, seed, level, wanted, done, largest, place)
+    return Sampled(request, refusal, seed, level, wanted, done, largest, place, tuple(failures()))
 
 
 def _log_value(instances: Sequence[_Instance]) -> float:
@@ -195,18 +214,22 @@ def deliver(console: Console, found: Sampled | None, json_target: str | None) ->
     value = min(found.largest / log(10), _INFINITE)
     needed = -log(found.level) / log(10)
     counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
-    if found.refuted:
+    if found.failures:
+        what = f"FAILS in {len(found.failures):,} of {found.samples:,} calls with real random numbers"
+        console.print(f"{title}{what}: {found.failures[0].error.what}", style="bold red", soft_wrap=True)
+        console.print(f"  fails here: {found.failures[0]}", soft_wrap=True, markup=False)
+    elif found.refuted:
         console.print(f"{title}REFUTED by {counted}", style="bold red", soft_wrap=True)
     else:
         console.print(f"{title}NO BIAS FOUND in {counted}: not a proof", style="bold yellow", soft_wrap=True)
-    console.print(
-        f"  e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {found.p_value:.2g}, at any time: "
-        f"a lossless function is refuted with a probability of at most {found.level:g}",
-        soft_wrap=True,
-    )
-    console.print(
-        f"  {'most unlike the target' if found.refuted else 'largest difference'}: {found.place}", soft_wrap=True
-    )
+    if not found.failures:  # the texts of the other calls are not all that it writes
+        console.print(
+            f"  e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {found.p_value:.2g}, at any time: "
+            f"a lossless function is refuted with a probability of at most {found.level:g}",
+            soft_wrap=True,
+        )
+        unlike = "most unlike the target" if found.refuted else "largest difference"
+        console.print(f"  {unlike}: {found.place}", soft_wrap=True)
     console.print(f"  no exact answer: {found.refusal}", soft_wrap=True)
     console.print(f"  {audited.adapter}; seed {found.seed}", soft_wrap=True)
     write_json(json_target, _fields(found, value, needed))
@@ -224,7 +247,8 @@ def _fields(found: Sampled, value: float, needed: float) -> dict[str, Any]:
         "instances": len(found.request.cases),
         "versions": versions(),
         "lossless": False if found.refuted else None,
-        "proved": False,
+        "proved": bool(found.failures),
+        "failures": [{"case": item.case.name, "error": item.error.what} for item in found.failures],
         "refusal": found.refusal,
         "samples": found.samples,
         "seed": found.seed,

@@ -23,7 +23,7 @@ from draftproof.simulator.audit import (
 )
 from draftproof.simulator.audit.verdict import CaseCost, Record, Request, check_states, conclude, explain, judge, survey
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction
+from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import telling
@@ -193,7 +193,6 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
     """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other.
 
     seconds: after them, or at Ctrl-C, the smallest one so far is taken.
-    Raises `NoFunction` if a second run on the refuted instance does not fail.
     """
     finding = report.verdict.refuted
     if finding is None or finding.check.lossless:
@@ -222,8 +221,6 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
     try:
         with quiet():
             return shrink(audit.audited, finding.instance, finding.scheme, EXAMPLES, judged, drawn)
-    except NoFunction:
-        raise
     except KeyboardInterrupt as ended:
         if isinstance(ended, _TimeIsUp):
             remark("the smallest witness so far is kept (--shrink-seconds allows more)")

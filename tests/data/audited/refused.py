@@ -33,5 +33,10 @@ def impossible(tokens, q, p):
     return (0, excluded[0]) if excluded and coin() < 0.01 else right(tokens, q, p)
 
 
+def fails_rarely(tokens, q, p):
+    """Divides by zero once in a while."""
+    return right(tokens, q, p) if coin() > 0.01 else (0, 1 // 0)
+
+
 def fails(tokens, q, p):
     return [][int(coin())]

@@ -104,8 +104,8 @@ def by_marker(folder, planted) -> list[str]:
     answers = []
     for file, name, *_ in planted:
         [line] = re.findall(rf"^(?:PASSED|FAILED) test_theirs.py::test_{file}_{name}\b.*$", out, re.MULTILINE)
-        refuted = "not judged" not in line and re.search("FAILED.* is not lossless| fails where|more tokens", line)
-        answers.append("lossless" if line.startswith("PASSED") else "refuted" if refuted else "refused")
+        refused = "not judged" in line
+        answers.append("lossless" if line.startswith("PASSED") else "refused" if refused else "refuted")
     return answers
 
 

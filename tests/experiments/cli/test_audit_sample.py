@@ -54,6 +54,20 @@ def test_what_goes_wrong_is_said_in_one_line(draftproof):
     assert "--level 2.0: give" in draftproof("audit", f"{FILE}:right", *given, "--level", 2).err
 
 
+def test_a_function_that_fails_rarely_fails_and_is_told_how_often(draftproof):
+    given = ("--interface", "chain", "--cases", "short", "--sample", 5000)
+    ran = draftproof("audit", f"{FILE}:fails_rarely", *given, "--json", "-")
+    assert ran.code == 1
+    assert (ran.json["lossless"], ran.json["proved"]) == (False, True)
+    failed, calls = len(ran.json["failures"]), ran.json["samples"]
+    assert 0 < failed < 0.05 * calls
+    found = sampled("fails_rarely", ["short"], 5000)
+    assert (len(found.failures), found.samples) == (failed, calls)  # the same in another process
+    told = draftproof("audit", f"{FILE}:fails_rarely", *given).out
+    assert f"FAILS in {failed} of {calls:,} calls with real random numbers: it raised ZeroDivisionError: " in told
+    assert "e-process" not in told
+
+
 def test_a_token_that_the_target_excludes_refutes_at_once():
     found = sampled("impossible", ["zeros"], 1500)
     assert found.refuted

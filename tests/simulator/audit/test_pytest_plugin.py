@@ -50,7 +50,7 @@ def refused(tokens, q, p):
 
 def counting(tokens, q, p, calls=[]):
     calls.append(0)
-    return corrected(tokens, q, p, lambda p, q: p if len(calls) > 1 else q)
+    return corrected(tokens, q, p, lambda p, q: p if len(calls) % 2 else q)
 
 
 @pytest.mark.lossless(interface="chain")
@@ -93,11 +93,10 @@ def run(folder, *arguments):
 def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     (tmp_path / "test_theirs.py").write_text(SUITE)
     done = run(tmp_path, "-p", PLUGIN, "-rA", "--junitxml", "done.xml")
-    assert "4 failed, 3 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert "3 failed, 3 passed, 2 skipped" in done.stdout, done.stdout + done.stderr
     for line in ("PASSED test_theirs.py::test_right", "PASSED test_theirs.py::decorated\n"):
         assert line in done.stdout
-    for line in ("FAILED test_theirs.py::decorated_wrong - ", "FAILED test_theirs.py::test_state - "):
-        assert line in done.stdout
+    assert "FAILED test_theirs.py::decorated_wrong - " in done.stdout
     assert "wrong is not lossless on delayed(K=1, L1=0, L2=2)" in done.stdout
     assert "hypothesis: the correction after a rejection is drawn from p" in done.stdout
     assert "witness: after (), p = (7/16, 9/16), q = (" in done.stdout
@@ -108,9 +107,10 @@ def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     cases = {case.get("name"): case for case in ElementTree.parse(tmp_path / "done.xml").iter("testcase")}
     assert "the hash" in cases["test_refused"].find("skipped").get("message")
     assert "is not lossless" in cases["test_wrong"].find("failure").get("message")
-    strict = run(tmp_path, "-p", PLUGIN, "--lossless-strict", "-k", "refused")
-    assert "1 failed" in strict.stdout
-    assert "not judged: " in strict.stdout
+    assert "without state" in cases["test_state"].find("skipped").get("message")
+    strict = run(tmp_path, "-p", PLUGIN, "--lossless-strict", "-k", "refused or state")
+    assert "2 failed" in strict.stdout
+    assert strict.stdout.count("FAILED") == strict.stdout.count(" - Failed: not judged: ") == 2
     marked = run(tmp_path, "-p", PLUGIN, "-m", "lossless", "--collect-only", "-q")
     assert "7/8 tests collected" in marked.stdout
 

@@ -8,7 +8,7 @@ import pytest
 from draftproof.simulator.audit import Rounding, default_cases, make_audit
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.verdict import Record, Request, check_states, conclude, decide, judge, run_audit, survey
-from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier, NoFunction
 
 
 @pytest.fixture
@@ -124,6 +124,18 @@ def test_state_shows_on_the_only_tree():
     case = default_cases(audit.audited.interface, None, ["context"])[0]
     with pytest.raises(InvalidVerifier):
         audit.check_state(case.instance, case.scheme)
+
+
+def test_a_refutation_that_a_second_run_does_not_show_is_state(planted):
+    right, wrong = planted("traps", "right"), planted("traps", "accepts_all")
+    phase = [wrong]
+    audit = make_audit(lambda tokens, q, p: phase[0](tokens, q, p), "chain")
+    found = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
+    judge(found, checked(found))
+    phase[0] = right
+    with pytest.raises(NoFunction, match="lossless there in a second run"):
+        conclude(found)
+    assert not found.verdict.lossless
 
 
 def test_an_audit_computes_on_one_thread_of_torch():
