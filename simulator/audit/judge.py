@@ -36,7 +36,7 @@ from draftproof.simulator.symbolic.where import NeverSet
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
-#: Numbers in memory that nothing was written to, of which a function must not depend.
+#: Numbers in place of those that were never set, of which a function must not depend.
 FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
@@ -125,9 +125,9 @@ class Audit:
         return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self._tolerance)
 
     def of_memory(self, instance: Instance, scheme: DraftScheme, refused: NeverSet) -> FunctionFailed | None:
-        """The failure of a function whose law is another one if memory that nothing was written to holds other numbers.
+        """The failure of a function whose law is another one if numbers that were never set are others.
 
-        refused: the refusal of a decision by such memory. None where the laws with the numbers of `FILLS` are equal,
+        refused: the refusal of a decision by such a number. None where the laws with the numbers of `FILLS` are equal,
         since what is decided may be masked.
         """
         if self.batch > 1:
@@ -139,11 +139,11 @@ class Audit:
         if all(law == laws[0] for law in laws):
             return None
         shown = ", ".join(f"{fill:g}" for fill in FILLS)
-        what = f"its result depends on memory that nothing was written to: it differs if that holds {shown}; {refused}"
+        what = f"its result depends on numbers that were never set: it differs if these are {shown}; {refused}"
         return FunctionFailed(what, "", "", False)
 
     def _filled(self, instance: Instance, scheme: DraftScheme, fill: float) -> Any:
-        """The law as plain data, or the type of the error, with this number in memory that nothing was written to."""
+        """The law as plain data, or the type of the error, with this number in place of those that were never set."""
         try:
             law = self.with_(fill=fill).judge(instance, scheme).law
         except FunctionFailed as error:

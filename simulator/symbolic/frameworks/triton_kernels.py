@@ -10,6 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,11 +18,21 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
-from draftproof.simulator.symbolic.arrays.lanes import Lanes, blocked, chosen, densified, elementwise, taken
+from draftproof.simulator.symbolic.arrays.lanes import (
+    Lanes,
+    Partial,
+    blocked,
+    chosen,
+    defined_lanes,
+    densified,
+    elementwise,
+    taken,
+)
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed
-from draftproof.simulator.symbolic.where import refusal, refused_operation
+from draftproof.simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.where import caller, refusal, refused_operation
 
 
 def _is_followed(data: Any) -> bool:
@@ -96,19 +107,54 @@ def _load(original: Any) -> Any:
             return original(self, ptrs, mask, other, *policies)
         module, kind = _interpreter(), ptrs.get_element_ty()
         stored = _stored(kind)
-        filler = np.zeros_like(ptrs.data, dtype=stored) if other is None else other.data.astype(stored)
-        wanted = np.broadcast_to(mask.data, ptrs.data.shape)
-        loaded = module._interpreter.load(ptrs.data, np.ascontiguousarray(wanted), filler, stored)
+        wanted = _mask(mask, ptrs.data.shape)
+        addresses = _addresses(ptrs.data, wanted)
+        filler = np.full(wanted.shape, session.fill or 0, stored) if other is None else other.data.astype(stored)
+        loaded = module._interpreter.load(addresses, wanted, filler, stored)
         loaded = loaded.astype(module._get_np_dtype(kind), copy=False)
         if session.tensors.stores:
             at = np.flatnonzero(wanted)
-            values = session.tensors.symbols_at(ptrs.data.reshape(-1)[at])
+            values = session.tensors.symbols_at(addresses.reshape(-1)[at])
             if values is not None:
                 random = np.array([value is not None for value in values], dtype=bool)
                 loaded = Lanes.of(values[random], loaded, at[random])
+        if other is None and session.fill is None and not wanted.all():
+            loaded = _with_unset(loaded, wanted, Unset(caller(), "in lanes that are masked in a load without `other`"))
         return module.TensorHandle(loaded, kind)
 
     return method
+
+
+def _with_unset(loaded: Any, wanted: Any, unset: Unset) -> Any:
+    """What was loaded, where it was wanted; made when it is asked for where random numbers are among it."""
+    if not isinstance(loaded, Lanes):
+        return Partial(loaded, wanted, unset)
+
+    def made(at: Any) -> Any:
+        result, there = np.full(len(at), unset, dtype=object), wanted.reshape(-1)[at]
+        result[there] = loaded.make(at[there])
+        return result
+
+    return Lanes(loaded.real, None, made)
+
+
+def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
+    """The lanes that are loaded or stored; random ones are decided."""
+    data = mask.data
+    if _is_followed(data):
+        data = np.array([bool(item) for item in densified(data).flat], dtype=bool).reshape(data.shape)
+    return np.ascontiguousarray(np.broadcast_to(data, shape))
+
+
+def _addresses(data: Any, wanted: Any) -> Any:
+    """The addresses of a load or store; raises the refusal of one that was never set, or that is random."""
+    if isinstance(data, Partial):
+        if not data.defined[wanted].all():
+            data.unset.refuse()
+        return np.ascontiguousarray(data.real)
+    if _is_followed(data):
+        raise refused_operation("an address in a Triton kernel")
+    return data
 
 
 def _store(original: Any) -> Any:
@@ -117,8 +163,8 @@ def _store(original: Any) -> Any:
         if session is None:
             return original(self, ptrs, value, mask, *policies)
         shape, stored = ptrs.data.shape, _stored(ptrs.get_element_ty())
-        wanted = np.array(np.broadcast_to(mask.data, shape))
-        at = np.flatnonzero(wanted)
+        wanted = _mask(mask, shape).copy()
+        at, addresses = np.flatnonzero(wanted), _addresses(ptrs.data, wanted)
         if _is_followed(value.data):
             values = taken(value.data, shape, at)
             random = np.array([is_random(item) for item in values], dtype=bool)
@@ -128,8 +174,8 @@ def _store(original: Any) -> Any:
             values[~random] = None
         else:
             values, known = None, np.array(np.broadcast_to(value.data, shape)).astype(stored, copy=False)
-        session.tensors.put_all(ptrs.data.reshape(-1)[at], values)
-        _interpreter()._interpreter.store(ptrs.data, known, wanted)
+        session.tensors.put_all(addresses.reshape(-1)[at], values)
+        _interpreter()._interpreter.store(addresses, known, wanted)
 
     return method
 
@@ -188,6 +234,26 @@ def _of_blocks(original: Any) -> Any:
         blocks = [handle.data for handle in handles]
         data = chosen(*blocks) if function is np.where else elementwise(function, *blocks)
         return type(handles[0])(data, handles[-1 if len(handles) == 3 else 0].dtype.scalar)
+
+    return method
+
+
+def _of_partial(rule: Any) -> Any:
+    """An operation lane by lane, on blocks of plain numbers too, of which some were never set."""
+
+    def method(self: Any, *arguments: Any) -> Any:
+        blocks = [item.data for item in arguments if hasattr(item, "data")]
+        incomplete = [item for item in blocks if isinstance(item, Partial)]
+        if not incomplete or any(_is_followed(item) and not isinstance(item, Partial) for item in blocks):
+            return rule(self, *arguments)
+        numbers = [
+            type(item)(item.data.real, item.dtype) if isinstance(getattr(item, "data", None), Partial) else item
+            for item in arguments
+        ]
+        result = rule(self, *numbers)
+        ufunc = arguments[-1] if callable(arguments[-1]) else None
+        data = Partial.where(defined_lanes(ufunc, blocks), result.data, incomplete[0].unset)
+        return type(result)(data, result.dtype)
 
     return method
 
@@ -267,37 +333,50 @@ def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any)
     return module.tl.tensor(handle, kind if single else module.tl.block_type(kind, list(shape)))
 
 
-def _rand(original: Any) -> Any:
+def _rand(original: Any, parts: int = 1) -> Any:
+    """`tl.rand`, and `tl.rand4x`, whose first part is `tl.rand` of the same seed and offset."""
+
     def function(seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
         session = current()
         if session is None:
             return original(seed, offset, n_rounds, **options)
         streams: dict[Any, Any] = {}
 
-        def number(key: Any, position: int) -> Any:
-            if key not in streams:
-                streams[key] = session.stream(("triton", key))
-            return session.placed_uniform(streams[key], position, "tl.rand", 24)
+        def number(part: int, key: Any, position: int) -> Any:
+            name = _stream(key, part)
+            if name not in streams:
+                streams[name] = session.stream(name)
+            return session.placed_uniform(streams[name], position, "tl.rand4x" if parts > 1 else "tl.rand", 24)
 
-        return _drawn(seed, offset, number, _interpreter().tl.float32)
+        return _in_parts(seed, offset, number, _interpreter().tl.float32, parts)
 
     return function
 
 
-def _randint(original: Any) -> Any:
-    """`tl.randint`, whose numbers are followed as seeds: numbers drawn with different ones are independent."""
+def _randint(original: Any, parts: int = 1) -> Any:
+    """`tl.randint` and `tl.randint4x`; their numbers are seeds: numbers drawn with different ones are independent."""
 
     def function(seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
         session = current()
         if session is None:
             return original(seed, offset, n_rounds, **options)
 
-        def number(key: Any, position: int) -> Any:
-            return session.placed_seed(("triton", key), position, "tl.randint")
+        def number(part: int, key: Any, position: int) -> Any:
+            what = f"part {part} of tl.randint4x" if part else "tl.randint"
+            return session.placed_seed(_stream(key, part), position, what)
 
-        return _drawn(seed, offset, number, _interpreter().tl.int32)
+        return _in_parts(seed, offset, number, _interpreter().tl.int32, parts)
 
     return function
+
+
+def _stream(key: Any, part: int) -> tuple[Any, ...]:
+    return ("triton", key, part) if part else ("triton", key)
+
+
+def _in_parts(seed: Any, offset: Any, number: Callable[[int, Any, int], Any], kind: Any, parts: int) -> Any:
+    made = tuple(_drawn(seed, offset, partial(number, part), kind) for part in range(parts))
+    return made if parts > 1 else made[0]
 
 
 def _absolute(original: Any) -> Any:
@@ -393,6 +472,11 @@ _METHODS = {
     "create_fp_to_fp": _cast, "create_fabs": _absolute, "unary_op": _of_blocks, "binary_op": _of_blocks,
     "ternary_op": _of_blocks, "create_fma": _multiplied_and_added,
 }  # fmt: skip
+#: Operations lane by lane.
+_LANE_BY_LANE = (
+    "unary_op", "binary_op", "ternary_op", "cast_impl", "create_fp_to_fp", "create_bitcast", "create_fabs",
+    "create_idiv", "create_ashr", "create_umulhi", "create_fma", "create_rsqrt", "create_erf", "create_addptr",
+)  # fmt: skip
 
 
 def _language() -> list[tuple[Any, str, Any]]:
@@ -425,7 +509,8 @@ def replacements() -> list[tuple[Any, str, Any]]:
         original = getattr(builder, name)
         rule = _METHODS.get(name)
         guard = _atomic if name.startswith("create_atomic") else _guarded
-        replaced.append((builder, name, rule(original) if rule else guard(name.removeprefix("create_"), original)))
+        followed = rule(original) if rule else guard(name.removeprefix("create_"), original)
+        replaced.append((builder, name, _of_partial(followed) if name in _LANE_BY_LANE else followed))
     for maker, kind in (("get_fp32", "float32"), ("get_fp16", "float16"), ("get_bf16", "bfloat16")):
         replaced.append((builder, maker, _constant(kind, getattr(builder, maker))))
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
@@ -441,8 +526,10 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (executor, "_init_args_hst", _on_host(executor._init_args_hst)),
     ]
     for holder in (language, language.random):
-        replaced += [(holder, "rand", _rand(holder.rand)), (holder, "randint", _randint(holder.randint))]
-        for name in ("rand4x", "randn", "randn4x", "randint4x", "philox"):
+        for name, rule, parts in (("rand", _rand, 1), ("rand4x", _rand, 4), ("randint", _randint, 1)):
+            replaced.append((holder, name, rule(getattr(holder, name), parts)))
+        replaced.append((holder, "randint4x", _randint(holder.randint4x, 4)))
+        for name in ("randn", "randn4x", "philox"):
             if hasattr(holder, name):
                 replaced.append((holder, name, _unfollowed(name, getattr(holder, name))))
     for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"):

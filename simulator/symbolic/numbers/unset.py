@@ -12,17 +12,18 @@ from draftproof.simulator.symbolic.where import NeverSet, caller, is_shown, refu
 
 
 class Unset(Symbol):
-    """A number in uninitialised memory, and every result computed from it. line: where the memory was allocated."""
+    """A number in uninitialised memory, and every result computed from it. line: where it is from; where: in words."""
 
-    __slots__ = ("line",)
+    __slots__ = ("line", "where")
     rank = 20
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, where: str = "in memory taken") -> None:
         self.line = line
+        self.where = where
 
     def refuse(self) -> NoReturn:
         """Raise the refusal of a decision by this number."""
-        raise refusal(f"a number decides that was never set, in memory taken at {self.line},", kind=NeverSet)
+        raise refusal(f"a number decides that was never set, {self.where} at {self.line},", kind=NeverSet)
 
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Symbol) and real(other) is None:

@@ -129,7 +129,11 @@ def test_state_shows_on_the_only_tree():
 def test_a_refutation_that_a_second_run_does_not_show_is_state(planted):
     right, wrong = planted("traps", "right"), planted("traps", "accepts_all")
     phase = [wrong]
-    audit = make_audit(lambda tokens, q, p: phase[0](tokens, q, p), "chain")
+
+    def verify(tokens, q, p):
+        return phase[0](tokens, q, p)
+
+    audit = make_audit(verify, "chain")
     found = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
     judge(found, checked(found))
     phase[0] = right

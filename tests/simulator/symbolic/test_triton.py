@@ -145,6 +145,40 @@ def test_normal_noise_of_triton_is_refused_by_name(law, written):
         law(written("refused"))
 
 
+FOUR = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(out, seed, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    a, b, c, d = tl.rand4x(seed, lanes)
+    tl.store(out, tl.sum(((a < 0.5) & (lanes == 1)).to(tl.int32)))
+    tl.store(out + 1, (tl.rand(seed, 1) < 0.5).to(tl.int32))
+    tl.store(out + 2, tl.sum(((b < 0.5) & (lanes == 1)).to(tl.int32)))
+    key, other, _, _ = tl.randint4x(seed + 1, lanes)
+    keys = tl.sum(tl.where(lanes == 0, key, 0)), tl.sum(tl.where(lanes == 0, other, 0))
+    tl.store(out + 3, (tl.rand(keys[0], 0) < 0.5).to(tl.int32))
+    tl.store(out + 4, (tl.rand(tl.randint(seed + 1, 0), 0) < 0.5).to(tl.int32))
+    tl.store(out + 5, (tl.rand(keys[1], 0) < 0.5).to(tl.int32))
+
+def run():
+    out = torch.zeros(6, dtype=torch.int32)
+    kernel[(1,)](out, 3, B=2)
+    return out.tolist()
+"""
+
+
+def test_four_blocks_of_numbers_are_independent_and_the_first_is_the_one_of_a_single_block(law, tmp_path):
+    file = tmp_path / "four.py"
+    file.write_text(FOUR)
+    found = law(load(file, "run"))
+    assert {key: str(mass) for key, mass in found.items()} == {
+        (a, a, b, k, k, other): "1/16" for a in (0, 1) for b in (0, 1) for k in (0, 1) for other in (0, 1)
+    }
+
+
 LIBDEVICE = """
 import torch
 import triton
