@@ -31,7 +31,9 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     about = f"V = {result['V']}, {result['sampling']}, {result['device']}, {result['clock']} clock"
     where = f"after {result['after']}"
     table = Table(title=f"target {result['target']}, draft {result['draft']}, {about}\n{where}", title_justify="left")
+    several = _several(result["rows"])
     for heading in (
+        *(["draft"] if several else []),
         "verifier",
         _tree_heading(result["rows"]),
         "tokens/s",
@@ -42,9 +44,10 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         "times the first\n95 %",
         "verification\nof a block",
     ):
-        table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading in ("draft", "verifier") else "right", no_wrap=True)
     for row in result["rows"][:SHOWN]:
         table.add_row(
+            *([row["draft"]] if several else []),
             row["verifier"],
             _shape(row),
             f"{row['tokens_per_second']:.0f}",
@@ -146,6 +149,10 @@ def _tree_heading(rows: Sequence[Mapping[str, Any]]) -> str:
     return "K, L1, L2" if all(row["scheme"]["name"] == "delayed" for row in rows) else "scheme"
 
 
+def _several(rows: Sequence[Mapping[str, Any]]) -> bool:
+    return len({row["draft"] for row in rows}) > 1
+
+
 def _shape(row: Mapping[str, Any]) -> str:
     return shape_name(scheme_from_dict(row["scheme"]))
 
@@ -177,7 +184,9 @@ def figure(result: Mapping[str, Any]) -> bytes:
     axes.axvline(
         result["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
     )
-    axes.set_yticks(range(len(rows)), [f"{row['verifier']}  {_shape(row)}" for row in rows], fontsize=8)
+    named = [f"{row['draft']}  " if _several(rows) else "" for row in rows]
+    names = [f"{draft}{row['verifier']}  {_shape(row)}" for draft, row in zip(named, rows, strict=True)]
+    axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
     style_axes(axes)
     axes.grid(axis="y", visible=False)
@@ -207,6 +216,12 @@ Roots = Annotated[
         **_HOW,
     ),
 ]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--beside", metavar="DRAFT", help="Another draft for the same target, as --draft; may be repeated.", **_HOW
+    ),
+]
 Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
 Rounds = Annotated[
     int, typer.Option(min=2, max=10, help="Rounds of measurement in which the best candidates alternate.", **_HOW)
@@ -228,6 +243,7 @@ def choose(
     clock: opt.Clock = "wall",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
+    beside: Beside = None,
     shape: opt.SchemeOptions,
     roots: Roots = None,
     tokens: Tokens = 32,
@@ -238,13 +254,14 @@ def choose(
     csv_file: Csv = None,
     plot: Plot = None,
 ) -> int:
-    """Rank lossless verifiers and draft schemes by tokens a second, for this pair on this machine.
+    """Rank lossless verifiers, draft schemes and drafts by tokens a second, for this target on this machine.
 
     The baseline is `generate` of transformers, timed from call to return.
 
     Candidates are delayed trees and stratified branches of the same shapes, or those of --scheme. Those that cannot be
     the fastest, even with quick blocks, are left out and counted. A verifier runs on the schemes that its card
-    declares; a tree that is planned, as Sequoia's, is planned on the roots.
+    declares; a tree that is planned, as Sequoia's, is planned on the roots. All of this is tried with every draft, and
+    beside a chain with its middle model alone.
     """
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:
@@ -264,10 +281,12 @@ def choose(
     sampling_of(warp)  # refuses what the baseline cannot do before models are read
     console = console_for(json_target)
     try:
-        with work.open_pair(pair.wanted(seed)) as opened:
+        wanted = pair.wanted(seed)
+        with work.open_pair(wanted, scored=False) as opened:
+            pairs = work.drafters(opened, wanted, beside or ())
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
-            result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
+            result = work.choose(opened, pairs, named, schemes, warp, amount, seed, vectors, clock, resume)
     except KeyboardInterrupt:
         kept = f"; the measurements are in {resume}" if resume else "; with --resume FILE the measurements are saved"
         remark(f"interrupted{kept}; no other file was written")

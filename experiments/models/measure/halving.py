@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.setting import Setting
@@ -28,7 +28,8 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.estimate import Rounds
 from draftproof.experiments.models.measure.rounds import Turn, timed_rounds
-from draftproof.experiments.models.measure.writers import GENERATE, Way, timed_text
+from draftproof.experiments.models.measure.writers import GENERATE, Writer, timed_text
+from draftproof.experiments.models.pair.hidden import drafts_chains
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.laws.enumeration import guarded
@@ -120,8 +121,8 @@ class PilotRun:
     """Measures the seconds of blocks on one scheme, text after text."""
 
     def __init__(self, setting: Setting, scheme: DraftScheme, verifiers: Sequence[NamedVerifier]) -> None:
-        self.scheme = scheme
-        self._setting, self._batch = setting, VerifierBatch(verifiers, Stopwatch(setting.pair.device))
+        self.setting, self.scheme = setting, scheme
+        self._batch = VerifierBatch(verifiers, Stopwatch(setting.pair.device))
         self._named, self._alone = tuple(verifiers), False
         self._blocks: list[float] = []  # seconds of a block without verification, text by text
         self._passes: list[tuple[int, int]] = []  # draft passes and blocks
@@ -145,7 +146,7 @@ class PilotRun:
         self._alone = first or not self._alone
 
     def _written(self, verifier: Verifier, blocks: int) -> Generation:
-        number, setting = len(self._blocks), self._setting
+        number, setting = len(self._blocks), self.setting
         root = setting.roots[number % len(setting.roots)]
         coin = setting.coin(text_seed(part_seed(setting.seed, 1), number))
         given = setting.pair, verifier, self.scheme, root, setting.warp, coin
@@ -197,10 +198,8 @@ def _pilot_text(pilot: PilotRun | PlainPilotRun, _: int) -> None:
 
 
 def successive_halving(
-    setting: Setting,
-    candidates: Sequence[Combination],
+    writers: Mapping[int | str, Writer],
     expected: Sequence[AlongText],
-    plain: Sequence[str],
     amount: Amount,
     step: Step = lambda about, make: make(),
     done: Callable[[Rounds, int], bool] = lambda rounds, left: False,
@@ -208,25 +207,30 @@ def successive_halving(
 ) -> Rounds:
     """Run all rounds; in each every candidate writes a text after every root. progress: called with 1 for every text.
 
-    plain: the ways of writing that are no candidates, `generate` first.
-    done: called after every round with the number of candidates left; whether to stop.
+    writers: the candidates by number, from 0 on, and by name the ways of writing that are no candidates, `generate`
+    first. done: called after every round with the number of candidates left; whether to stop.
     """
-    rounds = Rounds(expected, [scheme for _, scheme in candidates])
-    left = list(range(len(candidates)))
+    plain, left = [who for who in writers if isinstance(who, str)], list(range(len(expected)))
+    rounds = Rounds(expected, [_shares_law(writers[who]) for who in left])
     for number in range(amount.rounds):
-        ways = [(who, who if isinstance(who, str) else candidates[who]) for who in round_order(left, plain)]
-        rounds.add(_round(setting, number, ways, amount.tokens, step, progress))
+        rounds.add(_round(writers, number, round_order(left, plain), amount.tokens, step, progress))
         left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: kept_after_round(len(left))]
         if done(rounds, len(left)):
             break
     return rounds
 
 
+def _shares_law(writer: Writer) -> tuple[object, ...]:
+    """What two candidates have in common that may share a law: the scheme, and the model whose rows are `q`."""
+    setting, way = writer
+    draft = setting.pair.draft
+    return draft.wrapped_model if drafts_chains(draft) else draft, way[1]
+
+
 def confirmation(
-    setting: Setting,
+    writers: Mapping[int | str, Writer],
     before: Rounds,
     who: int | str,
-    way: Way,
     amount: Amount,
     step: Step,
     done: Callable[[int], bool],
@@ -238,28 +242,28 @@ def confirmation(
     """
     rounds = Rounds(before.expected, before.schemes, before=before)
     for number in range(amount.rounds):
-        ways: list[tuple[int | str, Way]] = [(GENERATE, GENERATE), (who, way)]
-        rounds.add(_round(setting, amount.rounds + number, ways, amount.tokens, step, progress))
+        rounds.add(_round(writers, amount.rounds + number, [GENERATE, who], amount.tokens, step, progress))
         if done(number + 1):
             break
     return rounds
 
 
 def _round(
-    setting: Setting,
+    writers: Mapping[int | str, Writer],
     number: int,
-    ways: Sequence[tuple[int | str, Way]],
+    order: Sequence[int | str],
     tokens: int,
     step: Step,
     progress: Tick | None,
 ) -> dict[int | str, list[Turn]]:
-    """The texts of one round after every root, of each way by its name; of a way named several times joined."""
-    seed = part_seed(setting.seed, FIRST_ROUND + number)
-    about = {"round": number, "tokens": tokens, "ways": [_about(way) for _, way in ways]}
+    """The texts of one round after every root, of each writer by its name; of one named several times joined."""
+    shared = writers[GENERATE][0]
+    seed = part_seed(shared.seed, FIRST_ROUND + number)
+    about = {"round": number, "tokens": tokens, "ways": [_about(writers[who]) for who in order]}
 
     def make() -> Fields:
-        writers = [partial(timed_text, setting, way, tokens, seed) for _, way in ways]
-        texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
+        calls = [partial(timed_text, *writers[who], tokens, seed) for who in order]
+        texts = timed_rounds(calls, len(shared.roots), 0, partial(_is_odd, seed), progress)
         return {"texts": [[[each.tokens, each.blocks, each.seconds, each.written] for each in own] for own in texts]}
 
     made = step(about, make)["texts"]
@@ -267,14 +271,16 @@ def _round(
     return {
         who: [
             Turn.joined(each)
-            for each in zip(*(own for (at, _), own in zip(ways, turns, strict=True) if at == who), strict=True)
+            for each in zip(*(own for at, own in zip(order, turns, strict=True) if at == who), strict=True)
         ]
-        for who, _ in ways
+        for who in order
     }
 
 
-def _about(way: Way) -> Any:
-    return way if isinstance(way, str) else {**way[0].identity, "scheme": way[1].as_dict()}
+def _about(writer: Writer) -> dict[str, Any]:
+    setting, way = writer
+    named = {"way": way} if isinstance(way, str) else {**way[0].identity, "scheme": way[1].as_dict()}
+    return {"pair": setting.digest, **named}
 
 
 def _is_odd(first: int, text: int) -> bool:

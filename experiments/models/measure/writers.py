@@ -7,7 +7,7 @@ caches, and exactly as many tokens as asked for: stop tokens are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import text_seed
 from draftproof.experiments.models.measure.rounds import Turn
 from draftproof.experiments.models.pair.devices import libraries
-from draftproof.experiments.models.pair.hidden import reads_features
+from draftproof.experiments.models.pair.hidden import drafts_chains, reads_features
 from draftproof.experiments.models.pair.pair import Narrow
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput
@@ -33,6 +33,8 @@ from draftproof.simulator.protocol import Context
 GENERATE, ASSISTED, LOOP = "generate", "assisted generation", "plain generation in the loop"
 #: A way of writing: one of these, or a verifier on a scheme.
 Way: TypeAlias = str | Combination
+#: A way of writing with the pair that writes.
+Writer: TypeAlias = tuple[Setting, Way]
 
 
 @contextmanager
@@ -110,22 +112,35 @@ def _assistant(setting: Setting) -> Any:
     return draft.wrapped_model if isinstance(draft, Narrow) else draft
 
 
-def plain_ways(setting: Setting, tokens: int) -> tuple[dict[str, float], str]:
-    """The plain ways that work for this pair, with the seconds of a text of each; and in words why one is missing.
+def plain_writers(settings: Mapping[str, Setting]) -> dict[str, Writer]:
+    """The plain ways by name, of each of these drafts where they use it; settings: by the name of the draft, or ""."""
+    first, *_ = settings.values()
+    chains = [drafts_chains(each.pair.draft) for each in settings.values()]
+    assisted = {
+        f"{ASSISTED}, {name}" if name else ASSISTED: (each, ASSISTED)
+        for (name, each), chain in zip(settings.items(), chains, strict=True)
+        if not (name and chain)  # which is that of its middle model
+    }
+    return {GENERATE: (first, GENERATE), **assisted, LOOP: (first, LOOP)}
+
+
+def plain_ways(writers: Mapping[str, Writer], tokens: int) -> tuple[dict[str, float], list[str]]:
+    """The plain ways that work, with the seconds of a text of each; and in words why others are missing.
 
     Each writes two texts, since the first call also imports and initialises.
     """
-    seconds, why = {}, ""
-    for way in (GENERATE, LOOP, ASSISTED):
+    seconds, why = {}, []
+    for name, (setting, way) in writers.items():
+        missing = f"{name} of transformers is not measured"
         write = partial(timed_text, setting, way)
         if way == ASSISTED and reads_features(setting.pair.draft):
-            why = f"{ASSISTED} of transformers is not measured: it has no place for a draft that reads features"
+            why.append(f"{missing}: it has no place for a draft that reads features")
             continue
         try:
             write(min(tokens, 4), 0, 0)
-            seconds[way] = write(tokens, 0, 0).seconds
+            seconds[name] = write(tokens, 0, 0).seconds
         except Exception as error:  # of transformers, about a draft that it does not take
             if way != ASSISTED:
                 raise
-            why = f"{ASSISTED} of transformers is not measured: {type(error).__name__}: {str(error).splitlines()[0]}"
+            why.append(f"{missing}: {type(error).__name__}: {str(error).splitlines()[0]}")
     return seconds, why

@@ -1,7 +1,7 @@
 """Opens a pair of models (trained now, loaded from a folder, or any two models), with its text and its quality."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +14,8 @@ from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corp
 from draftproof.experiments.models.pair.devices import check_fits, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
-from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.hidden import drafts_chains
+from draftproof.experiments.models.pair.pair import Pair, in_folder, load_folder, load_pair, with_draft
 from draftproof.experiments.models.pair.roots import (
     BOS,
     CONTEXT_TOKENS,
@@ -134,20 +135,41 @@ class Opened:
 
 
 @contextmanager
-def open_pair(wanted: PairRequest) -> Iterator[Opened]:
+def open_pair(wanted: PairRequest, scored: bool = True) -> Iterator[Opened]:
     """Opens the wanted pair, and trains it if necessary; a pair without a folder is deleted afterwards.
 
-    In the body small models run on one thread, since several threads are slower for them. Raises `InvalidInput`.
+    scored: whether the quality of models that come without a record is measured. In the body small models run on one
+    thread, since several threads are slower for them. Raises `InvalidInput`.
     """
     corpus = read_corpus(wanted.text)
     roots: dict[str, Any] = {"prompts": wanted.read_prompts(), "context": wanted.context}
     if wanted.target is not None and wanted.draft is not None:
         pair = replace(_loaded(wanted, wanted.target, wanted.draft, corpus), text_digest=corpus.digest)
         with _threads(_is_small(pair)):
-            yield replace(opened(pair, corpus), **roots)
+            yield replace(opened(pair, corpus) if scored else Opened(_readable(pair), corpus), **roots)
         return
     with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
-        yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair"), **roots)
+        yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair", scored), **roots)
+
+
+def drafters(opened: Opened, wanted: PairRequest, beside: Sequence[str]) -> dict[str, Pair]:
+    """The opened pair by the name of its draft, then its target with each of these drafts.
+
+    The middle model of every chain is among them, too. Raises `InvalidInput` as `open_pair`.
+    """
+    pairs, target = [opened.pair], wanted.target or f"{wanted.folder}/target"
+    for draft in beside:
+        whole = draft if wanted.folder is None else in_folder(wanted.folder, draft)
+        pairs.append(with_draft(opened.pair, target, whole, opened.corpus.training))
+    found: dict[str, Pair] = {}
+    for pair in pairs:
+        found.setdefault(pair.names[1], pair)
+        spec = parse_draft(pair.names[1])
+        if drafts_chains(pair.draft) and spec is not None:
+            found.setdefault(
+                spec.middle, replace(pair, draft=pair.draft.wrapped_model, names=(pair.names[0], spec.middle))
+            )
+    return found
 
 
 def load_wanted(wanted: PairRequest) -> Opened:
@@ -162,9 +184,14 @@ def load_wanted(wanted: PairRequest) -> Opened:
         pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
         _check_text(str(wanted.folder), corpus, pair.text_digest)
         pair = with_bos(pair, wanted.bos)
+    return Opened(_readable(pair), corpus, prompts=prompts, context=wanted.context)
+
+
+def _readable(pair: Pair) -> Pair:
+    """The pair; raises `InvalidInput` for one without a tokenizer."""
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
-    return Opened(pair, corpus, prompts=prompts, context=wanted.context)
+    return pair
 
 
 def _loaded(wanted: PairRequest, target: str, draft: str, corpus: Corpus) -> Pair:
@@ -196,8 +223,7 @@ def _threads(one: bool) -> Iterator[None]:
 
 def opened(pair: Pair, corpus: Corpus) -> Opened:
     """A pair with its quality, measured on the end of the text, and a sample text."""
-    if pair.tokenizer is None:
-        raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
+    _readable(pair)
     scored, prompt = corpus.held_out[:SCORED], [*pair.begins, *pair.encode(corpus.held_out[:PROMPT])]
     window = len(pair.begins) + WINDOW
     check_fits(pair.target, "target", max(window, len(prompt) + SAMPLE))
@@ -208,7 +234,7 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
     return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
 
 
-def _trained(wanted: PairRequest, corpus: Corpus, folder: str) -> Opened:
+def _trained(wanted: PairRequest, corpus: Corpus, folder: str, scored: bool) -> Opened:
     """The pair of a folder, or a newly trained one where the folder is new."""
     record = recorded(Path(folder), "name another folder with --pair")
     if record is None:
@@ -223,7 +249,7 @@ def _trained(wanted: PairRequest, corpus: Corpus, folder: str) -> Opened:
         wanted.bos,
     )
     if wanted.draft is not None:
-        return opened(pair, corpus)
+        return opened(pair, corpus) if scored else Opened(_readable(pair), corpus)
     return Opened(pair, corpus, record["bits_per_character"], record["sample"])
 
 

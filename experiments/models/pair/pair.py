@@ -197,7 +197,8 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
     where, precision = choose_device(device), choose_dtype(dtype)
     spec = parse_draft(draft)
     if spec is not None and spec.kind == "chain":
-        return _with_chain(spec, target, device, dtype, text)
+        _check_middle(spec)
+        return _chained(load_pair(target, spec.middle, device, dtype, text), spec, target, text)
     if spec is not None:
         return _with_made(load_target(target, device, dtype), spec, text)
     found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
@@ -239,13 +240,38 @@ def load_folder(
         if Path(folder).exists():
             way = "name a folder that draftproof train has made, or a new one to train in"
         raise InvalidInput(f"{folder} holds no trained pair; {way}") from None
+    pair = load_pair(str(Path(folder) / "target"), in_folder(folder, draft), device, dtype, text)
+    return replace(pair, text_digest=digest)
+
+
+def in_folder(folder: str | Path, draft: str | None) -> str:
+    """A draft for the pair of a folder, with what the folder has where the text leaves it out."""
     if draft in HEADS:
-        draft = f"{draft}:{Path(folder) / draft}"
+        return f"{draft}:{Path(folder) / draft}"
     spec = parse_draft(draft or "")
     if spec is not None and spec.kind == "chain" and not spec.middle:
-        draft = str(replace(spec, middle=str(Path(folder) / "draft")))
-    pair = load_pair(str(Path(folder) / "target"), draft or str(Path(folder) / "draft"), device, dtype, text)
-    return replace(pair, text_digest=digest)
+        return str(replace(spec, middle=str(Path(folder) / "draft")))
+    return draft or str(Path(folder) / "draft")
+
+
+def with_draft(pair: Pair, target: str, draft: str, text: str | None = None, role: str = "draft") -> Pair:
+    """The target of a loaded pair with another draft; the target is not loaded again.
+
+    target: folder or name of the pair's target. role: what the draft is called in errors. Raises as `load_pair`.
+    """
+    spec = parse_draft(draft)
+    if spec is not None and spec.kind == "chain":
+        _check_middle(spec)
+        return _chained(with_draft(pair, target, spec.middle, text), spec, target, text)
+    if spec is not None:
+        return _with_made(pair, spec, text)
+    found = locate("target", target), locate(role, draft)
+    configs, tokenizers = [read_config(each) for each in found], [read_tokenizer(each) for each in found]
+    size = _common_size(found, configs, tokenizers)
+    if size != pair.vocab_size:
+        raise InvalidInput(f"{found[1]} has {size} tokens, the pair {pair.vocab_size}; choose one of their family")
+    model, notes = _cut_model(found[1], configs[1], size, pair.device, pair.dtype)
+    return replace(pair, draft=model, names=(pair.names[0], found[1].name), notes=(*pair.notes, *notes))
 
 
 def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
@@ -279,26 +305,18 @@ def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     return replace(pair, draft=draft, names=(pair.names[0], str(spec)))
 
 
-def _with_chain(spec: DraftSpec, target: str, device: str, dtype: str, text: str | None) -> Pair:
-    """The middle model is loaded as the draft of a pair is, and the small one beside it."""
-    from draftproof.experiments.models.pair.chained import Chained
-
+def _check_middle(spec: DraftSpec) -> None:
     if not spec.middle:
         raise InvalidInput(f"--draft {spec}: say which model it drafts for: chain:middle=FOLDER,small={spec.small}")
-    pair, made = load_pair(target, spec.middle, device, dtype, text), parse_draft(spec.small)
-    notes = pair.notes
-    if made is not None:
-        small = _with_made(pair, made, text).draft
-    else:
-        found = locate("target", target), locate("small model", spec.small)
-        configs, tokenizers = [read_config(each) for each in found], [read_tokenizer(each) for each in found]
-        size = _common_size(found, configs, tokenizers)
-        if size != pair.vocab_size:
-            raise InvalidInput(f"{found[1]} has {size} tokens, the pair {pair.vocab_size}; choose one of their family")
-        small, more = _cut_model(found[1], configs[1], size, pair.device, pair.dtype)
-        notes = (*notes, *more)
-    chain = Chained(pair.draft, small, int(spec.options["length"]))
-    return replace(pair, draft=chain, names=(pair.names[0], str(spec)), notes=notes)
+
+
+def _chained(pair: Pair, spec: DraftSpec, target: str, text: str | None) -> Pair:
+    """The pair with a small model that drafts for its draft."""
+    from draftproof.experiments.models.pair.chained import Chained
+
+    small = with_draft(pair, target, spec.small, text, "small model")
+    chain = Chained(pair.draft, small.draft, int(spec.options["length"]))
+    return replace(pair, draft=chain, names=(pair.names[0], str(spec)), notes=small.notes)
 
 
 def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:

@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import AlongText
-from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.choose import (
     Candidate,
     Forecast,
@@ -37,6 +37,7 @@ from draftproof.experiments.models.measure.writers import (
     LOOP,
     ignored_generation_settings,
     plain_ways,
+    plain_writers,
     timed_text,
 )
 from draftproof.experiments.models.pair.heads import new_head
@@ -46,6 +47,14 @@ from draftproof.simulator.instances.sampling import Sampling
 
 EXPECTED = AlongText(1.0, 0.0, 0.0, 1.0)
 NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
+
+
+def writers(where: Setting, *ways: Any) -> dict[Any, Any]:
+    """The plain ways by name, and the candidates by number."""
+    named = [way for way in ways if isinstance(way, str)]
+    return {way: (where, way) for way in named} | {
+        number: (where, way) for number, way in enumerate(ways[len(named) :])
+    }
 
 
 def test_after_a_round_the_slower_half_is_out() -> None:
@@ -61,7 +70,7 @@ def test_generate_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) 
     where = setting(exact_pair, Sampling(), [(0,), (1,)], 0)
     with ignored_generation_settings(where):
         found = successive_halving(
-            where, combinations, [EXPECTED] * len(combinations), [GENERATE, LOOP], Amount(2, 3, 2)
+            writers(where, GENERATE, LOOP, *combinations), [EXPECTED] * len(combinations), Amount(2, 3, 2)
         )
     # a text of three tokens after either root, twice at first
     assert [[each.tokens for each in texts] for texts in found.texts[GENERATE]] == [[6, 6], [3, 3]]
@@ -84,7 +93,7 @@ def test_rounds_that_are_kept_are_not_measured_again(exact_pair: Pair) -> None:
 
     def run(rounds: int) -> Rounds:
         with ignored_generation_settings(where):
-            return successive_halving(where, [(NAIVE, ONE)], [EXPECTED], [GENERATE], Amount(2, 3, rounds), step)
+            return successive_halving(writers(where, GENERATE, (NAIVE, ONE)), [EXPECTED], Amount(2, 3, rounds), step)
 
     first, again = run(2), run(3)
     assert made == [0, 1, 2]
@@ -96,8 +105,8 @@ def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_a
     pair.target.generation_config.eos_token_id = list(range(8))  # so that `generate` would stop at once
     where = setting(pair, Sampling(), [(1, 2, 3)], 0)
     with ignored_generation_settings(where):
-        seconds, why = plain_ways(where, 9)
-        assert (set(seconds), why) == ({GENERATE, LOOP, ASSISTED}, "")
+        seconds, why = plain_ways(plain_writers({"": where}), 9)
+        assert (set(seconds), why) == ({GENERATE, LOOP, ASSISTED}, [])
         for way in (*seconds, (NAIVE, Delayed(1, 0, 4))):
             assert timed_text(where, way, 9, 0, 0).written == 9
     assert pair.target.generation_config.eos_token_id == list(range(8))
@@ -109,9 +118,9 @@ def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_ge
         replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Sampling(), [(1, 2, 3)], 0
     )
     with ignored_generation_settings(where):
-        seconds, why = plain_ways(where, 6)
+        seconds, why = plain_ways(plain_writers({"": where}), 6)
         assert set(seconds) == {GENERATE, LOOP}
-        assert why.startswith("assisted generation of transformers is not measured")
+        assert why[0].startswith("assisted generation of transformers is not measured")
         assert timed_text(where, (NAIVE, Delayed(2, 0, 2)), 6, 0, 0).written == 6
 
 
