@@ -48,15 +48,20 @@ def roots(count: int, size: int = 4) -> list[Case]:
 
 def acceptance_by_depth(falling: bool, times: int) -> Figures:
     """The share of drafts that token-by-token verification accepts at each depth of one path, exact."""
-    reached = [Fraction(0)] * (LONG + 1)
     chosen = roots(ROOTS * times)
-    for root in chosen:
-        masses = check(verifier("naive"), root.target, root.draft, Delayed(1, 0, LONG)).metrics.depth_distribution
-        for depth in range(LONG + 1):
-            reached[depth] += root.weight * Fraction(sum(masses[depth:]))
-    shares = [float(later / before) for before, later in pairwise(reached)]
+    shares = accepted(chosen)
     shown = shares == sorted(shares, reverse=falling)
-    return Figures(shown, f"accepted at depths 1, 2, ..: {_list(shares)}", len(chosen), ("text topics",))
+    return Figures(shown, f"accepted at depths 1, 2, ..: {listed(shares)}", len(chosen), ("text topics",))
+
+
+def accepted(cases: Sequence[Case]) -> list[float]:
+    """The shares that token-by-token verification accepts at each depth of one path, of those that reach it."""
+    reached = [Fraction(0)] * (LONG + 1)
+    for case in cases:
+        masses = check(verifier("naive"), case.target, case.draft, Delayed(1, 0, LONG)).metrics.depth_distribution
+        for depth in range(LONG + 1):
+            reached[depth] += case.weight * Fraction(sum(masses[depth:]))
+    return [float(later / before) for before, later in pairwise(reached)]
 
 
 def distance_by_depth(rising: bool, times: int) -> Figures:
@@ -64,7 +69,7 @@ def distance_by_depth(rising: bool, times: int) -> Figures:
     chosen = roots(ROOTS * times)
     totals = [float(mean) for mean in mean_distances(chosen, LONG) if mean is not None]
     shown = totals == sorted(totals, reverse=not rising)
-    return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {_list(totals)}", len(chosen), ("text topics",))
+    return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {listed(totals)}", len(chosen), ("text topics",))
 
 
 def delay(improves: bool, times: int) -> Figures:
@@ -171,5 +176,6 @@ def _correlation(rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     return float((weights * one * other).sum() / sqrt((weights * one**2).sum() * (weights * other**2).sum()))
 
 
-def _list(values: Sequence[float]) -> str:
+def listed(values: Sequence[float]) -> str:
+    """The values with four digits."""
     return ", ".join(f"{value:.4f}" for value in values)

@@ -31,6 +31,14 @@ FURTHER: Mapping[str, str] = MappingProxyType(
             "Yin, Chen, Huang, Wang. A theoretical perspective for speculative decoding algorithm. NeurIPS 2024, "
             "arXiv:2411.00841."
         ),
+        "hu2025griffin": (
+            "Hu, Li, Xie, Lu, Toh, Zhou. GRIFFIN: effective token alignment for faster speculative decoding. 2025, "
+            "arXiv:2502.11018."
+        ),
+        "li2025eagle3": (
+            "Li, Wei, Zhang, Zhang. EAGLE-3: scaling up inference acceleration of large language models via "
+            "training-time test. 2025, arXiv:2503.01840."
+        ),
         "draftproof": "The pages of this project.",
         "arxiv2026optimal": "arXiv:2604.25925, 2026; known from citations only.",
     }

@@ -6,8 +6,8 @@ import pytest
 
 from draftproof.experiments.grid.report.section import lines_of
 from draftproof.experiments.inputs.schemes import find_scheme, scheme_spec
-from draftproof.experiments.studies import drafters
-from draftproof.experiments.studies.drafters import BRANCHES, PATH, TREE, Drafter
+from draftproof.experiments.studies import drafters, drafters_views
+from draftproof.experiments.studies.drafters_views import BRANCHES, PATH, TREE, Drafter
 
 
 def test_the_grid_has_every_draft_at_every_temperature_on_the_schemes_that_the_tables_tell():
@@ -33,12 +33,12 @@ def test_tables_and_picture_have_a_line_for_every_draft():
         return Drafter(name, temperature, rows, {BRANCHES: 2.5}, depths, 2, {"naive": 10.0})
 
     found = [made("eagle", 1.0, 0.75), made("lookup", 1.0, 0.5), made("eagle", 0.0, 1.0)]
-    text = "\n".join(line for section in drafters.sections(found) for line in lines_of(section))
+    text = "\n".join(line for section in drafters_views.sections(found) for line in lines_of(section))
     assert "| 1 | eagle | 0.7500 | 0.7500 |" in text
     assert "| 1 | lookup | 2 | 1.5000 |  |  | 2.5000 |  | 10 |" in text
     assert text.index("| 0 | eagle | 1.0000") < text.index("| 1 | eagle | 0.7500")
-    assert drafters.figure(found).startswith(b"\x89PNG")
-    assert drafters.fields(found[2])["depths"][1]["accepted"] == 1.0
+    assert drafters_views.figure(found).startswith(b"\x89PNG")
+    assert drafters_views.fields(found[2])["depths"][1]["accepted"] == 1.0
 
 
 @pytest.mark.heavy

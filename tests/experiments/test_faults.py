@@ -31,6 +31,7 @@ import pytest
 import typer
 
 from draftproof.experiments import cli
+from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.simulator import FAMILIES
 from tests.quick import quick
@@ -104,9 +105,11 @@ COMMANDS = {
     "rows": "rows made.db --export a.csv --json a.json",
     "report": "report made.db --page a.html --json a.json",
     "train": "train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
-    "train-head": "train-head --pair ../pair --text ../text.txt --device cpu --out new --steps 2 --json a.json",
-    "train-head, blocks": "train-head --kind specblock --pair ../pair --text ../text.txt --device cpu --out new "
-    "--steps 2 --places 2 --json a.json",
+    **{
+        f"train-head, {kind}": f"train-head --kind {kind} --pair ../pair --text ../text.txt --device cpu --out new "
+        "--steps 2 --json a.json"
+        for kind in HEADS
+    },
     "validate": f"validate naive block {PAIR} --blocks 60 --law-runs 40 --resume r --markdown a.md --plot a.png "
     "--times t.json --json a.json",
     "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
@@ -119,7 +122,7 @@ COMMANDS = {
     "share_of_optimum, 2 processes": f"{STUDY}.share_of_optimum --seeds 1 --jobs 2 --resume r --plot a.png "
     "--markdown a.md --json a.json",
 }
-MODELS = ("train", "train-head", "train-head, blocks", "validate", "choose", "train-selector", "bias_measured")
+MODELS = ("train", *(f"train-head, {kind}" for kind in HEADS), "validate", "choose", "train-selector", "bias_measured")
 #: Which candidates it measures hangs on times: its lists have other lengths in every run.
 MEASURED = ("choose",)
 #: Never awaited, only killed.

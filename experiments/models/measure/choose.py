@@ -457,7 +457,7 @@ def choose(
         "baseline": f"generate of transformers: the same prompts, {warp}, cache on, {amount.tokens} tokens a text, "
         "from call to return",
         "plain_tokens_per_second": rounds.rate(GENERATE),
-        "plain": [_plain_fields(rounds, way) for way in rounds.texts if isinstance(way, str)],
+        "plain": [_plain_fields(rounds, name) for name in plain_writers(settings) if name in rounds.texts],
         "rows": rows,
         "left_out": left_out,
         "groups": by_group(rounds, confirmed, chosen.measured, shared.root_set.groups),
