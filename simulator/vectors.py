@@ -21,10 +21,16 @@ from draftproof.simulator.protocol import Vector
 #: Up to this vocabulary size comparing all pairs of tokens is faster than sorting, where there are many instances.
 IN_PAIRS = 16
 
+#: Rows on the host of so many tokens are sorted by digits: those of the upper half of a float64, from 1/256 to 256.
+LONG, _LEAST_KEY = 4096, (1023 - 8) << 20
+
 #: float64 quotients are ranked by their first 34 binary digits: two that are equal as rationals rarely share all 53.
 _FIRST_DIGITS = 2.0**19 + 1
 #: Larger quotients are ranked as equal, so that nothing overflows.
 _LARGEST_QUOTIENT = 2.0**900
+
+#: The type of torch's device whose memory numpy can read.
+HOST = "cpu"
 
 #: An exact zero: the number 0 would put a Python int among rationals.
 _ZERO = np.array(fmpq(0), dtype=object)
@@ -33,6 +39,13 @@ _ZERO = np.array(fmpq(0), dtype=object)
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a torch tensor (torch itself is not imported)."""
     return hasattr(x, "new_tensor")
+
+
+def on_host(x: Any) -> bool:
+    """Whether it is a tensor of floats without gradient that numpy reads where it is, several times faster."""
+    if not is_tensor(x) or x.device.type != HOST or x.requires_grad:
+        return False
+    return x.dtype in (torch.float32, torch.float64)
 
 
 def positive_part(x: Vector) -> Vector:
@@ -254,7 +267,8 @@ def ranked_ratio(p: Vector, q: Vector) -> Vector:
         return ratio
     ratio = ratio.clip(max=_LARGEST_QUOTIENT)
     above = ratio * _FIRST_DIGITS
-    return above - (above - ratio)
+    rest = above - ratio
+    return np.subtract(above, rest, out=rest) if isinstance(rest, np.ndarray) else above - rest
 
 
 def _is_float64(x: Vector) -> bool:
@@ -272,34 +286,48 @@ def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
 
 def mass_below(p: Vector, q: Vector) -> Vector:
     """For each token the `q`-mass of the tokens that `ascending_ratio` puts before it, shape `(n.., V)`."""
+    if on_host(p) and on_host(q):
+        return torch.from_numpy(mass_below(p.numpy(), q.numpy()))
     ratio = ranked_ratio(p, q)
     if q.shape[-1] <= IN_PAIRS and many_floats(q):
         return _mass_below_in_pairs(ratio, q)
-    order = _ascending(ratio)
     if is_tensor(q):
+        order = ratio.argsort(stable=True)
         ranked = q.gather(-1, order)
         return (q * 0).scatter(-1, order, ranked.cumsum(-1) - ranked)
+    order = ascending(ratio)
     ranked = np.take_along_axis(q, order, axis=-1)
     below = np.empty_like(q)
     np.put_along_axis(below, order, ranked.cumsum(axis=-1) - ranked, axis=-1)
     return below
 
 
-def _ascending(ratio: Vector) -> Any:
-    """`argsort`, ties by number. Without ties any sorting says so, and numpy has a quicker one for floats."""
-    if isinstance(ratio, np.ndarray) and ratio.ndim == 1 and ratio.dtype != object:
-        order = np.argsort(ratio)
-        ranked = ratio[order]
-        if (ranked[1:] > ranked[:-1]).all():
-            return order
-    return ratio.argsort(stable=True)
+def ascending(ratio: Any) -> Any:
+    """`argsort`, ties by number; a long row of floats is sorted by digits, in a fraction of the time."""
+    if ratio.ndim > 1 or len(ratio) < LONG or ratio.dtype == object:
+        return ratio.argsort(stable=True)
+    return _ascending_by_digits(ratio)
+
+
+def _ascending_by_digits(ratio: Any) -> Any:
+    """`ascending` of floats that are not negative: by 24 binary digits, and where those are equal by the floats."""
+    keys = ((ratio.astype(np.float64, copy=False).view(np.int64) >> 32) - _LEAST_KEY).clip(0, 2**24 - 1)
+    order = keys.astype(np.uint8).argsort(kind="stable")
+    order = order[(keys >> 8).astype(np.uint16)[order].argsort(kind="stable")]
+    same = np.diff(keys[order]) == 0
+    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    tokens = order[places]
+    order[places] = tokens[ratio[tokens].argsort(kind="stable")]
+    return order
 
 
 def mass_before(p: Vector, q: Vector, token: int) -> Any:
     """`mass_below` of one token, without sorting; p, q: shape `(V,)`."""
+    if on_host(p) and on_host(q):
+        return q.new_tensor(mass_before(p.numpy(), q.numpy(), token))
     ratio = ranked_ratio(p, q)
     one = ratio[token]
-    return (q * (ratio < one)).sum() + (q[:token] * (ratio[:token] == one)).sum()
+    return (q * (ratio < one)).sum() + q[:token][ratio[:token] == one].sum()
 
 
 def _mass_below_in_pairs(ratio: Vector, q: Vector) -> Vector:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.vectors import (
+    LONG,
     acceptance,
+    ascending,
     ascending_ratio,
     mass_before,
     mass_below,
@@ -121,6 +123,33 @@ def test_functions_leave_read_only_rows_alone() -> None:
     assert without(q, 0).tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         p[0] = fmpq(1)
+
+
+@pytest.mark.parametrize("kind", ["apart", "near", "zeros", "ties", "wide", "equal", "float32"])
+def test_a_long_row_sorted_by_digits_is_in_the_order_of_its_floats(kind: str) -> None:
+    generator = np.random.default_rng(1)
+    row = np.exp(2.5 * generator.normal(size=2 * LONG))
+    row = {
+        "apart": row,
+        "near": 1 + row.round(1) * 2.0**-40,  # the upper halves of their floats are equal
+        "zeros": row * (generator.random(len(row)) < 0.3),
+        "ties": row.round(1),
+        "wide": row**50,  # beyond the digits on both sides
+        "equal": row * 0 + 1,
+        "float32": row.astype(np.float32),
+    }[kind]
+    assert (ascending(row) == np.argsort(row, kind="stable")).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_masses_below_tokens_of_a_long_tensor_are_those_of_the_array(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    p, q = np.random.default_rng(2).dirichlet(np.full(2 * LONG, 0.1), 2).astype(dtype)
+    rows = torch.tensor(p), torch.tensor(q)
+    below = mass_below(*rows)
+    assert below.dtype == rows[0].dtype
+    assert (below.numpy() == mass_below(p, q)).all()
+    assert mass_before(*rows, 7).item() == mass_before(p, q, 7)
 
 
 @pytest.mark.parametrize("kind", ["rational", "float64", "torch"])
