@@ -20,6 +20,7 @@ Shapes: `B` layers, `N = n J` pairs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,10 +59,15 @@ class Chain(NamedTuple):
     valid: Any
 
 
-def equalised(target_mass: Any, draft: Any, branches: tuple[int, ...], rounds: int = ROUNDS) -> Race:
+#: Step 4: weights of at most 1, the largest of every block 1, shape `(B, N)`, from a chain and `k_c`.
+Solve = Callable[[Chain, tuple[int, ...]], Any]
+
+
+def equalised(target_mass: Any, draft: Any, branches: tuple[int, ...], solve: Solve | None = None) -> Race:
     """The race of `B` layers; target_mass, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes.
 
-    Raises `TooLarge` where the hulls of a single layer would not fit in memory.
+    solve: finds the weights, `by_rounds` where it is not given. Raises `TooLarge` where the hulls of a single layer
+    would not fit in memory.
     """
     batch, n, J = target_mass.shape
     held = HULL_NUMBERS * (n * J) ** 2
@@ -69,10 +75,10 @@ def equalised(target_mass: Any, draft: Any, branches: tuple[int, ...], rounds: i
     most = max(int(MOST_NUMBERS / max(held, 1)), 1)
     if batch > most:
         starts = range(0, batch, most)
-        parts = [equalised(target_mass[i : i + most], draft[i : i + most], branches, rounds) for i in starts]
+        parts = [equalised(target_mass[i : i + most], draft[i : i + most], branches, solve) for i in starts]
         return Race(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
     chain = _with_null_option(equal_blocks(target_mass, draft, branches), n)
-    mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
+    mantissas, exponents = np.frexp((solve or by_rounds)(chain, branches))
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64) * chain.valid
     blocks, weights = np.empty((2, batch, n * J), dtype=np.int64)
     np.put_along_axis(blocks, chain.order[:, :-1], chain.blocks[:, :-1], axis=1)
@@ -141,14 +147,19 @@ def _with_null_option(chain: Chain, nodes: int) -> Chain:
     return Chain(*(gathered(part, order) for part in extended))
 
 
-def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
-    """Step 4: weights of at most 1, the largest of every block 1."""
-    first, last = segments(chain.blocks)
+def first_weights(chain: Chain, first: Any, last: Any) -> Any:
+    """Where step 4 begins. first, last: the places of the block of every pair."""
     ratio = np.where(chain.valid, chain.target_mass / np.where(chain.valid, chain.draft, 1), 0.0)
     above = np.where(chain.levels < np.inf, chain.levels - 1, 1.0)
     start = np.where(chain.levels > EXCESS, ratio / np.maximum(above, EXCESS - 1), ratio**2)
     start[:, -1] = chain.valid[:, -1]
-    weights = _scaled(start, first, last)
+    return _scaled(start, first, last)
+
+
+def by_rounds(chain: Chain, branches: tuple[int, ...], rounds: int = ROUNDS) -> Any:
+    """Step 4 for many layers at once."""
+    first, last = segments(chain.blocks)
+    weights = first_weights(chain, first, last)
     without_others = np.zeros_like(weights)
     without_others[:, -1] = 1 - chain.capacity[:, -1]
     unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))

@@ -1,7 +1,8 @@
 """A layer over a real vocabulary: tokens of like `p/q` share one weight, so that the race does not grow with `V`.
 
 1. The class of a token is half an octave of `p/q` wide, see `verifiers._ratio_classes`.
-2. The race is that of `J` classes a node. Its law is `r(c, y) = q(y|c) rho(class)`.
+2. The race is that of `J` classes a node, its weights by Newton's method, see `verifiers._newton`. Its law is
+   `r(c, y) = q(y|c) rho(class)`.
 3. `m = min(a p, q rho)` takes one more pass over the row; it is computed on the way up, where nothing below was
    accepted.
 

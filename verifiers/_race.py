@@ -147,14 +147,14 @@ def race_integral(
     probability that no other branch is in the block or a better one; it is subtracted inside the integral, to
     avoid cancellation.
     """
-    u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, also within a batch
-    survival = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
+    s = points(step, tail)
+    survival = np.exp(-weights[:, :, None] * s)  # (B, N, S)
     k = np.array(branches)
     runs = _runs(node, first)
     counts = k[runs.node]
     inside = (mass[:, :, None] * (node[:, :, None] == np.arange(len(k)))).cumsum(axis=1)
     worse = np.maximum(1 - gathered(inside, last).reshape(-1, len(k))[runs.blocks], 0)  # (blocks, n)
-    undecided = np.add.reduceat((mass[:, :, None] * survival).reshape(-1, len(u)), runs.starts, axis=0)  # (runs, S)
+    undecided = np.add.reduceat((mass[:, :, None] * survival).reshape(-1, len(s)), runs.starts, axis=0)  # (runs, S)
     undecided = np.maximum(undecided, 0) + worse[runs.block, runs.node, None]
     powers = undecided
     for count in range(1, counts.max()):
@@ -165,8 +165,13 @@ def race_integral(
     product = others[runs.place].reshape(survival.shape)
     product -= np.asarray(without_others)[..., None]
     product *= survival
-    won = product @ (np.exp(u) * step) * weights
+    won = product @ (s * step) * weights
     return k[node] * mass * won
+
+
+def points(step: float, tail: float) -> Any:
+    """The times `s` of the integral; the same for every layer, also within a batch."""
+    return np.exp(np.arange(-tail, 4.0 + SPAN * np.log(2.0), step))
 
 
 class _Runs(NamedTuple):

@@ -35,14 +35,13 @@ from draftproof.verifiers._layer_classes import class_outcomes, class_step
 from draftproof.verifiers._layer_outcomes import race_outcomes
 from draftproof.verifiers._layers import Scored, Step, portion, sweep
 from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._newton import newton_weights
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers._ratio_classes import CLASSES
 from draftproof.verifiers._weights import child_weight
 
 #: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
-#: Rounds in which the weights of classes are found.
-ROUNDS_OF_CLASSES = 8
 #: Classes of less draft mass than this in every node of a layer are left out.
 RARE = 1e-6
 
@@ -140,10 +139,10 @@ def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int
 
 
 def _class_race(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
-    """The race of classes of tokens; shapes `(n J,)`. Few rounds suffice, as classes are coarser than their error."""
+    """The race of classes of tokens; shapes `(n J,)`. Its weights are found by Newton's method."""
     posed, masses = (_floats(part).round(DECIMALS).reshape(len(branches), -1) for part in (target_mass, draft))
     used = (masses > RARE).any(axis=0)  # the others are never selected
-    small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, ROUNDS_OF_CLASSES)
+    small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, newton_weights)
     blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
     blocks[:, used], weights[:, used] = small.blocks[0], small.weights[0]
     race = Race(blocks, weights, int(small.null_block[0]), int(small.null_weight[0]))

@@ -1,5 +1,6 @@
 """Joint verification of a layer: lossless for every race, and the equalised one is the best of them."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ from draftproof.simulator import Delayed, Instance, block_law, check
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._equalised import CONVERGED, MOST_EXCESS, equal_blocks, equalised
+from draftproof.verifiers._equalised import CONVERGED, MOST_EXCESS, by_rounds, equal_blocks, equalised
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers._ratio_classes import by_classes
 from draftproof.verifiers.layer_transport import LayerTransport, _class_race, law_of
@@ -113,7 +114,7 @@ def test_the_law_of_a_race_by_sums_and_by_the_integral(branches):
 @pytest.mark.parametrize("branches", [(3,), (1, 2), (1, 1, 1)], ids=str)
 def test_the_closed_form_gets_as_far_as_any_transport_of_the_layer(branches):
     target_mass, draft = layers(len(branches), 4 if len(branches) < 3 else 3, 25, 1)
-    law = race_law(equalised(target_mass, draft, branches, rounds=200), draft, branches)
+    law = race_law(equalised(target_mass, draft, branches, partial(by_rounds, rounds=200)), draft, branches)
     for t, q, r in zip(target_mass, draft, law, strict=True):
         most = largest_step(t, q, branches)
         assert most - 1e-4 <= np.minimum(t, r).sum() <= most + ROUNDING  # weights keep a few bits
