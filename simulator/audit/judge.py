@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, context_at
+from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import (
     EnumerationSize,
@@ -31,11 +31,13 @@ from draftproof.simulator.laws.enumeration import (
     estimate_size,
 )
 from draftproof.simulator.laws.law import BlockLaw, Violation
-from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
+from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Progress, Verifier
 from draftproof.simulator.symbolic.where import NeverSet
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
+#: The law on one tree: probability by accepted context and correction token.
+Masses: TypeAlias = Mapping[tuple[Context, int], Any]
 #: Numbers in place of those that were never set, of which a function must not depend.
 FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
@@ -61,6 +63,13 @@ class Finding:
     tolerance: float
     row: int | None = None
     dependence: Fraction | float | None = None
+
+    def has_law(self, masses: Masses) -> bool:
+        """Whether the law is this one, of the only tree."""
+        size, tables = self.law.vocab_size, [np.zeros_like(table) for table in self.law.correction]
+        for (accepted, token), mass in masses.items():
+            tables[len(accepted)][context_index(accepted, size), token] += mass
+        return all((table == of_law).all() for table, of_law in zip(tables, self.law.correction, strict=True))
 
     @property
     def lossless(self) -> bool:
@@ -177,33 +186,31 @@ class Audit:
     def checking_runs(self, size: EnumerationSize, samples: int) -> float:
         """About how many calls `check_state` makes."""
         samples = min(samples, size.trees) if self.batch == 1 else 1
-        rounds = 3 if samples > 1 else 2
+        one_tree = size.trees == 1 and self.batch == 1
+        rounds = 3 if samples > 1 else 1 if one_tree and size.runs_per_tree < MOST_AUDITED_RUNS else 2
         return samples * (rounds * min(size.runs_per_tree, MOST_AUDITED_RUNS) + 2)
 
-    def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> None:
+    def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> Masses | None:
         """Raise `InvalidVerifier` for a function that gives another law when it is called again, see `assert_function`.
 
-        The law of a batch is compared as a whole.
+        The law of a batch is compared as a whole. A single tree is enumerated once, and its law is returned: that of
+        `judge` must be the same. None for several trees, and for a tree that has too many runs.
         """
         if self.batch == 1:
-            expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(0)
-            samples = min(samples, scheme.count(expected.draft))  # a further sample would be a tree seen before
-            assert_function(
-                self.verifier(instance, scheme),
-                expected.target,
-                expected.draft,
-                scheme,
-                generator,
-                samples,
-                MOST_AUDITED_RUNS,
-            )
-            return
+            expected, trees = self.expected_instance(instance, scheme), self.trees(instance, scheme)
+            given = self.verifier(instance, scheme), expected.target, expected.draft, scheme
+            samples = min(samples, trees)  # a further sample would be a tree seen before
+            laws = assert_function(*given, np.random.default_rng(0), samples, MOST_AUDITED_RUNS, again=trees > 1)
+            if trees == 1 and not laws:
+                assert_function(*given, np.random.default_rng(0), samples, MOST_AUDITED_RUNS)
+            return laws[0] if trees == 1 and laws else None
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
         first, second = ([(str(result), mass) for result, mass in outcomes(run, self._arithmetic)] for _ in range(2))
         if first != second:
             raise InvalidVerifier(
                 "it gave two laws on one batch: it must be a function of its arguments, without state"
             )
+        return None
 
     def law_of(self, reference: Verifier, finding: Finding) -> BlockLaw:
         """The law of another verifier on the instance of a finding.

@@ -22,12 +22,12 @@ from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.judge import TRIED, Audit, Finding
+from draftproof.simulator.audit.judge import TRIED, Audit, Finding, Masses
 from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
-from draftproof.simulator.laws.enumeration import EnumerationSize
+from draftproof.simulator.laws.enumeration import TWO_LAWS, EnumerationSize
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
 from draftproof.simulator.symbolic.where import NeverSet
@@ -135,7 +135,8 @@ class Record:
 
     judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
     corners: tokens of probability zero at boundary values. unproved: refusals of decisions by unset memory on cases
-    whose law does not depend on it. complete: whether the whole request was carried out.
+    whose law does not depend on it. complete: whether the whole request was carried out. first_laws: by `id` of a case
+    of one draft tree, what the search for state found.
     """
 
     request: Request
@@ -147,6 +148,7 @@ class Record:
     unproved: list[NeverSet] = field(default_factory=list)
     rounding: Rounding | None = None
     complete: bool = False
+    first_laws: dict[int, Masses] = field(default_factory=dict)
 
     @property
     def verdict(self) -> AuditVerdict:
@@ -206,7 +208,8 @@ def check_states(record: Record, cases: Sequence[Case], progress: Progress | Non
     left: list[Case] = []
     for case in cases:
         with named_errors(_where(request, case)), one_thread(), _failures(record, case):
-            request.audit.check_state(case.instance, case.scheme, 1 if left else FIRST_CHECKED)
+            first = request.audit.check_state(case.instance, case.scheme, 1 if left else FIRST_CHECKED)
+            record.first_laws |= {} if first is None else {id(case): first}
             left.append(case)
         if progress:
             progress(1)
@@ -222,6 +225,9 @@ def judge(
         finding = None
         with named_errors(_where(request, case)), one_thread(), _failures(record, case):
             finding = request.audit.judge(case.instance, case.scheme, progress)
+            first = record.first_laws.get(id(case))
+            if first is not None and not finding.has_law(first):
+                raise NoFunction(TWO_LAWS)
         if finding is None:
             continue
         best = optimum(case) if optimum is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Coroutine
+from collections.abc import Callable, Container, Coroutine, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +42,10 @@ TREES_A_REQUEST = 64
 RUNS_A_STEP = 16
 #: Runs on one draft tree that `assert_function` compares.
 MOST_COMPARED_RUNS = 200
+TWO_LAWS = (
+    "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
+    "without state or other randomness"
+)
 
 
 def enumerate_law(
@@ -208,13 +212,15 @@ def assert_function(
     generator: np.random.Generator,
     samples: int = 12,
     most: int | None = MOST_COMPARED_RUNS,
-) -> None:
+    again: bool = True,
+) -> list[dict[tuple[Context, int], Any]]:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
     Detects state and randomness beside the coin on sampled draft trees. First comes one run on each tree with recorded
     random answers: state that the first run on a tree sets, and no later run changes, shows only against that run. Then
     each tree is enumerated twice in a row, then all trees, where there are several, in reverse order, then the first
-    runs are repeated with the same answers. most: runs of an enumeration, None for all.
+    runs are repeated with the same answers. most: runs of an enumeration, None for all. again: whether enumerations are
+    repeated; if not, the caller compares the laws that are returned, of the trees whose runs are fewer than `most`.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
@@ -229,14 +235,19 @@ def assert_function(
         return verdict.accepted, verdict.correction, answers.ways
 
     first_runs = list(map(once, range(samples)))
-    pairs = [(visit(tree), visit(tree)) for tree in trees]
-    backwards = [visit(tree) for tree in reversed(trees)][::-1] if samples > 1 else [again for _, again in pairs]
+    pairs = [(runs, visit(tree) if again else runs) for tree, runs in zip(trees, map(visit, trees), strict=True)]
+    backwards = [visit(tree) for tree in reversed(trees)][::-1] if samples > 1 else [second for _, second in pairs]
     same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
     if not same or first_runs != list(map(once, range(samples))):
-        raise NoFunction(
-            "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
-            "without state or other randomness"
-        )
+        raise NoFunction(TWO_LAWS)
+    return [_law(runs) for runs, _ in pairs if most is None or len(runs) < most]
+
+
+def _law(runs: Sequence[tuple[Context, int, Any]]) -> dict[tuple[Context, int], Any]:
+    masses: dict[tuple[Context, int], Any] = {}
+    for accepted, correction, mass in runs:
+        masses[accepted, correction] = masses.get((accepted, correction), 0) + mass
+    return masses
 
 
 @dataclass(frozen=True)

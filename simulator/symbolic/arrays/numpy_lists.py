@@ -67,9 +67,13 @@ def _maker(name: str, original: Any) -> Any:
 
 def _function(name: str, original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
-        if current() is None or not (_listed(arguments) or (options and _listed(options.values()))):
-            return original(*arguments, **options)
-        return applied(name, original, arguments, options)
+        for value in (*arguments, *options.values()) if options else arguments:
+            if not isinstance(value, (list, tuple)) or current() is None:
+                continue
+            if _listed(arguments) or _listed(options.values()):
+                return applied(name, original, arguments, options)
+            break
+        return original(*arguments, **options)
 
     return update_wrapper(function, original)  # libraries that are imported meanwhile read what it says of itself
 
@@ -81,9 +85,10 @@ class Ufunc:
         self.original, self.__doc__ = original, original.__doc__
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        if current() is None or not _listed(inputs):
-            return self.original(*inputs, **options)
-        return _dispatched(self.original, "__call__", inputs, options)
+        for value in inputs:
+            if isinstance(value, (list, tuple)) and current() is not None and _listed(inputs):
+                return _dispatched(self.original, "__call__", inputs, options)
+        return self.original(*inputs, **options)
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self.original, name)

@@ -34,9 +34,13 @@ from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import caller, refusal, refused_operation
 
+_OBJECT = np.dtype(object)
+
 
 def _is_followed(data: Any) -> bool:
-    return isinstance(data, (SymbolicArray, Lanes)) or (isinstance(data, np.ndarray) and data.dtype == object)
+    if type(data) is np.ndarray:
+        return data.dtype is _OBJECT
+    return isinstance(data, (SymbolicArray, Lanes))
 
 
 def _symbolic(array: Any) -> Any:
@@ -229,9 +233,12 @@ def _of_blocks(original: Any) -> Any:
 
     def method(self: Any, *handles_and_function: Any) -> Any:
         *handles, function = handles_and_function
-        if not any(_is_followed(handle.data) for handle in handles):
-            return original(self, *handles, function)
         blocks = [handle.data for handle in handles]
+        for block in blocks:
+            if _is_followed(block):
+                break
+        else:
+            return original(self, *handles_and_function)
         data = chosen(*blocks) if function is np.where else elementwise(function, *blocks)
         return type(handles[0])(data, handles[-1 if len(handles) == 3 else 0].dtype.scalar)
 
@@ -242,9 +249,11 @@ def _of_partial(rule: Any) -> Any:
     """An operation lane by lane, on blocks of plain numbers too, of which some were never set."""
 
     def method(self: Any, *arguments: Any) -> Any:
+        incomplete = [item.data for item in arguments if type(getattr(item, "data", None)) is Partial]
+        if not incomplete:
+            return rule(self, *arguments)
         blocks = [item.data for item in arguments if hasattr(item, "data")]
-        incomplete = [item for item in blocks if isinstance(item, Partial)]
-        if not incomplete or any(_is_followed(item) and not isinstance(item, Partial) for item in blocks):
+        if any(_is_followed(item) and not isinstance(item, Partial) for item in blocks):
             return rule(self, *arguments)
         numbers = [
             type(item)(item.data.real, item.dtype) if isinstance(getattr(item, "data", None), Partial) else item
@@ -396,14 +405,14 @@ def _guarded(name: str, original: Any) -> Any:
     """An operation of the interpreter; an error that it raises because of a symbol becomes a refusal."""
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        handles = [getattr(item, "handle", item) for item in _flat(arguments)]
-        if current() is None or not any(_is_followed(getattr(handle, "data", None)) for handle in handles):
-            return original(self, *arguments, **options)
         try:
             return original(self, *arguments, **options)
         except InvalidVerifier:
             raise
         except (TypeError, ValueError, AttributeError, RecursionError) as error:
+            handles = [getattr(item, "handle", item) for item in _flat(arguments)]
+            if current() is None or not any(_is_followed(getattr(handle, "data", None)) for handle in handles):
+                raise
             raise refused_operation(f"{name} in a Triton kernel") from error
 
     return method

@@ -38,10 +38,15 @@ def _apply(name: str, arguments: tuple[Any, ...]) -> Any:
     raise refused_operation(f"math.{name}")
 
 
+#: Types of arguments that are no symbols, which kernels have many of.
+_PLAIN = frozenset((int, float, list, tuple))
+
+
 def _recorded(name: str, original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
-        if current() is not None and any(isinstance(argument, Symbol) for argument in arguments):
-            return _apply(name, arguments)
+        for argument in arguments:
+            if type(argument) not in _PLAIN and isinstance(argument, Symbol) and current() is not None:
+                return _apply(name, arguments)
         return original(*arguments, **options)
 
     function.__name__ = name

@@ -121,9 +121,9 @@ _OUTSIDE = {
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    if current() is None:
+    what = _OUTSIDE.get(event)  # first, as there are many events
+    if (what is None and event != "open") or current() is None:
         return
-    what = _OUTSIDE.get(event)
     if event == "open":
         what = None if _is_a_file(arguments[0]) else f"{arguments[0]}, which is no file that keeps its content,"
     if what is not None and called_from_audited_code():

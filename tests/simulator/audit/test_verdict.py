@@ -105,7 +105,9 @@ def test_a_record_is_lossless_only_once_it_is_concluded(planted):
 @pytest.mark.parametrize(("interface", "trees"), [("step", 1), ("chain", 3)])
 def test_no_draft_tree_is_checked_for_state_more_often_than_there_are_trees(monkeypatch, interface, trees):
     asked = []
-    monkeypatch.setattr("draftproof.simulator.audit.judge.assert_function", lambda *given: asked.append(given[5]))
+    monkeypatch.setattr(
+        "draftproof.simulator.audit.judge.assert_function", lambda *given, **how: [asked.append(given[5])]
+    )
     audit = make_audit(lambda *rows: [0], interface)
     case = default_cases(audit.audited.interface, None, ["context"])[0]
     audit.check_state(case.instance, case.scheme)
@@ -113,17 +115,19 @@ def test_no_draft_tree_is_checked_for_state_more_often_than_there_are_trees(monk
     assert (audit.trees(case.instance, case.scheme) == 1) is (trees == 1)
 
 
-def test_state_shows_on_the_only_tree():
+@pytest.mark.parametrize("changes_after", [1, 2, 3])
+def test_state_shows_on_the_only_tree(changes_after):
+    """Its law is compared with that of the search for state; a deterministic function has one run."""
     calls = []
 
     def verify(p, q):
         calls.append(0)
-        return [len(calls) // 8 % 2]
+        return [int(len(calls) > changes_after * 2)]  # each run is repeated on real numbers
 
     audit = make_audit(verify, "step")
-    case = default_cases(audit.audited.interface, None, ["context"])[0]
-    with pytest.raises(InvalidVerifier):
-        audit.check_state(case.instance, case.scheme)
+    found = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
+    with pytest.raises(InvalidVerifier, match=r"two laws|something else when it is called again"):
+        judge(found, check_states(found, found.request.cases))
 
 
 def test_a_refutation_that_a_second_run_does_not_show_is_state(planted):
