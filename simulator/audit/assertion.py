@@ -8,7 +8,7 @@ from typing import Any
 from draftproof.simulator.audit.audited import Audited, WorkerFunction
 from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
-from draftproof.simulator.audit.instances import default_cases
+from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED
@@ -77,18 +77,22 @@ def assert_function_lossless(
     max_runs: int = MOST_CALLS,
     optimum: Optimum | None = None,
     tolerance: float = GUARDED,
+    also: Sequence[str] = (),
     **options: Any,
 ) -> None:
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
 
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
-    boundary, max_runs, tolerance: as in `draftproof.simulator.audit.verdict.Request`. optimum: gives the largest block
+    boundary, max_runs, tolerance: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance
+    with tokens of probability zero, "nan" rows of NaN, on which it must raise. optimum: gives the largest block
     efficiency of a lossless verifier on a case, or None.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
     audit = make_audit(function, **options)
     chosen = _cases(audit, target, draft, scheme, cases)
-    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs, strict, tolerance=tolerance), optimum)
+    chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
+    nan = "nan" in also
+    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs, strict, None, tolerance, nan), optimum)
     if not record.verdict.lossless:
         raise AssertionError(_message(record))
 

@@ -29,6 +29,8 @@ DENOMINATOR = 16
 MOST_WIDE = 5
 #: Tokens of the case for functions that sort.
 MANY_TOKENS = 7
+#: Rows that an audit has where they are asked for: `masked` is a case, for `nan` see `broken_rows`.
+ALSO = ("masked", "nan")
 #: What each case is, by its name.
 TITLES = {
     "context": "p and q depend on the context",
@@ -70,6 +72,9 @@ def default_cases(
         shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
     elif interface.name == "loop":
         shapes["longer"] = (2, SelfDrafted(main.depth + 1))
+    if "masked" in (chosen or ()):
+        size = 3 if interface.drafts else 4
+        shapes["masked"] = (size, (_shaped(main, 2, 1) if interface.multi_path else None) or main)
     if sorts or "many_tokens" in (chosen or ()):
         one = _shaped(main, 1, 1) or (SelfDrafted(1) if interface.name == "step" else None)
         shapes |= {"many_tokens": (MANY_TOKENS, one)} if one is not None else {}
@@ -78,6 +83,28 @@ def default_cases(
         if name not in shapes:
             raise InvalidInput(f"there is no case {name!r} here; choose from {', '.join(shapes)}")
     return [_case(name, *shapes[name]) for name in order]
+
+
+def also_cases(
+    interface: Interface, scheme: DraftScheme | None, also: Sequence[str], known: Sequence[Case], batch: bool = False
+) -> list[Case]:
+    """The cases that `also` adds, a part of `ALSO`, to those that are known; raises `InvalidInput` for another name."""
+    for name in also:
+        if name not in ALSO:
+            raise InvalidInput(f"there are no rows {name!r} to be added; choose from {', '.join(ALSO)}")
+    wanted = "masked" in also and all(case.name != "masked" for case in known)
+    return default_cases(interface, scheme, ["masked"], batch) if wanted else []
+
+
+def broken_case(interface: Interface, scheme: DraftScheme | None = None) -> Case:
+    """A small case in which single rows are replaced by such as are no probabilities."""
+    if interface.drafts:
+        one = scheme or SelfDrafted(2)
+        rows = _instance("context", 2, one)
+    else:
+        one = _shaped(scheme or Delayed(1, 0, 1), 1, 1) or Delayed(1, 0, 1)
+        rows = _rotating(one.depth)
+    return Case("nan", rows.target, rows.draft, title="rows of NaN, or without any token", draft_scheme=one)
 
 
 def _case(name: str, size: int, scheme: DraftScheme) -> Case:
@@ -126,6 +153,8 @@ TITLES.update(
     widest="two tokens more than there are paths",
 )
 
+TITLES.update(masked="tokens of probability zero (as logits -inf) in p, in q and in both")
+
 TITLES.update(many_tokens="seven tokens with positive entries, since the function sorts rows or cuts them")
 
 _FAMILY = {"zeros": "zeros", "equal": "equal", "disjoint": "disjoint"}
@@ -139,6 +168,8 @@ def _instance(name: str, size: int, scheme: DraftScheme) -> Instance:
     """The rows of a case, always the same ones."""
     if name == "three_tokens":
         return _rotating(scheme.depth)
+    if name == "masked":
+        return _with_masks(size, scheme.depth)
     if name == "many_tokens":
         return _graded(size, scheme.depth)
     generator = np.random.default_rng(_TELLING.get(name, (list(TITLES).index(name), size, scheme.depth)))
@@ -162,6 +193,26 @@ def _rotating(depth: int) -> Instance:
         target.append(RATIONAL.vector([list(p) for p, _ in rows]) / DENOMINATOR)
         draft.append(RATIONAL.vector([list(q) for _, q in rows]) / DENOMINATOR)
     return Instance(TableProcess(target, "target"), TableProcess(draft[: max(depth, 1)], "draft"))
+
+
+#: Rows of p and q over two or three tokens, in sixteenths: a token that only one of them has, and rows of one token.
+_MASKED = {
+    2: (((5, 11), (16, 0)), ((16, 0), (8, 8)), ((0, 16), (16, 0)), ((7, 9), (9, 7))),
+    3: (((8, 8, 0), (4, 0, 12)), ((0, 16, 0), (8, 8, 0)), ((5, 0, 11), (0, 0, 16)), ((3, 6, 7), (0, 16, 0))),
+}
+
+
+def _with_masks(size: int, depth: int) -> Instance:
+    """The last token has probability 0 in all rows, as padding of a vocabulary has, others after some contexts."""
+    kinds = _MASKED[size - 1]
+
+    def table(length: int, which: int) -> Any:
+        rows = [(*kinds[(n + length) % len(kinds)][which], 0) for n in range(size**length)]
+        return RATIONAL.vector(rows) / DENOMINATOR
+
+    target = [table(length, 0) for length in range(depth + 1)]
+    draft = [table(length, 1) for length in range(max(depth, 1))]
+    return Instance(TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
 def _graded(size: int, depth: int) -> Instance:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -20,24 +20,24 @@ from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, NoFunction
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, context_at, context_index
+from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import (
+    TWO_LAWS,
     EnumerationSize,
+    Runs,
     assert_function,
     enumerate_law,
     estimate_size,
 )
 from draftproof.simulator.laws.law import BlockLaw, Violation
-from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Progress, Verifier
+from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verdict, Verifier
 from draftproof.simulator.symbolic.where import NeverSet
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
-#: The law on one tree: probability by accepted context and correction token.
-Masses: TypeAlias = Mapping[tuple[Context, int], Any]
 #: Numbers in place of those that were never set, of which a function must not depend.
 FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
@@ -63,13 +63,6 @@ class Finding:
     tolerance: float
     row: int | None = None
     dependence: Fraction | float | None = None
-
-    def has_law(self, masses: Masses) -> bool:
-        """Whether the law is this one, of the only tree."""
-        size, tables = self.law.vocab_size, [np.zeros_like(table) for table in self.law.correction]
-        for (accepted, token), mass in masses.items():
-            tables[len(accepted)][context_index(accepted, size), token] += mass
-        return all((table == of_law).all() for table, of_law in zip(tables, self.law.correction, strict=True))
 
     @property
     def lossless(self) -> bool:
@@ -125,12 +118,25 @@ class Audit:
         """The same audit with other settings of the function, such as `fresh="seeds"`."""
         return replace(self, audited=replace(self.audited, **changes))
 
-    def judge(self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None) -> Finding:
-        """The exact law on an exact instance, and the balance; raises as `enumerate_law` does."""
+    def judge(
+        self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None, first: Runs | None = None
+    ) -> Finding:
+        """The exact law on an exact instance, and the balance; raises as `enumerate_law` does.
+
+        first: what `check_state` returned; raises `NoFunction` where the runs are others.
+        """
         if self.batch > 1:
             return self._judge_batch(instance, scheme, progress)
         expected = self.expected_instance(instance, scheme)
-        law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress)
+        noted: Runs = []
+
+        def note(verdict: Verdict, mass: Any) -> None:
+            if len(noted) < len(first or ()):
+                noted.append((verdict.accepted, verdict.correction, mass))
+
+        law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress, note)
+        if first is not None and noted != first:
+            raise NoFunction(TWO_LAWS)
         return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self._tolerance)
 
     def of_memory(self, instance: Instance, scheme: DraftScheme, refused: NeverSet) -> FunctionFailed | None:
@@ -186,24 +192,21 @@ class Audit:
     def checking_runs(self, size: EnumerationSize, samples: int) -> float:
         """About how many calls `check_state` makes."""
         samples = min(samples, size.trees) if self.batch == 1 else 1
-        one_tree = size.trees == 1 and self.batch == 1
-        rounds = 3 if samples > 1 else 1 if one_tree and size.runs_per_tree < MOST_AUDITED_RUNS else 2
+        rounds = 3 if samples > 1 else 1 if size.trees == 1 and self.batch == 1 else 2
         return samples * (rounds * min(size.runs_per_tree, MOST_AUDITED_RUNS) + 2)
 
-    def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> Masses | None:
+    def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> Runs | None:
         """Raise `InvalidVerifier` for a function that gives another law when it is called again, see `assert_function`.
 
-        The law of a batch is compared as a whole. A single tree is enumerated once, and its law is returned: that of
-        `judge` must be the same. None for several trees, and for a tree that has too many runs.
+        The law of a batch is compared as a whole. A single tree is enumerated once, up to `MOST_AUDITED_RUNS`, and its
+        runs are returned: those of `judge` must be the same. None for several trees.
         """
         if self.batch == 1:
             expected, trees = self.expected_instance(instance, scheme), self.trees(instance, scheme)
             given = self.verifier(instance, scheme), expected.target, expected.draft, scheme
             samples = min(samples, trees)  # a further sample would be a tree seen before
-            laws = assert_function(*given, np.random.default_rng(0), samples, MOST_AUDITED_RUNS, again=trees > 1)
-            if trees == 1 and not laws:
-                assert_function(*given, np.random.default_rng(0), samples, MOST_AUDITED_RUNS)
-            return laws[0] if trees == 1 and laws else None
+            runs = assert_function(*given, np.random.default_rng(0), samples, MOST_AUDITED_RUNS, again=trees > 1)
+            return runs[0] if trees == 1 else None
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
         first, second = ([(str(result), mass) for result, mass in outcomes(run, self._arithmetic)] for _ in range(2))
         if first != second:

@@ -7,6 +7,7 @@ lossless if and only if on every requested case
   `strict`,
 - the requests of a batch are independent,
 - no coin with a boundary value gives a token of probability zero,
+- it raises on rows of NaN, if these were asked for,
 - its block efficiency does not exceed that of the best lossless verifier.
 State between calls raises an error instead of a verdict, as does what cannot be followed: see `NOT_JUDGED`. Branches
 that only rounding makes possible are reported with the verdict and do not change it.
@@ -21,13 +22,14 @@ from itertools import pairwise
 from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
+from draftproof.simulator.audit.broken_rows import silent_output
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.judge import TRIED, Audit, Finding, Masses
+from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
-from draftproof.simulator.laws.enumeration import TWO_LAWS, EnumerationSize
+from draftproof.simulator.laws.enumeration import EnumerationSize, Runs
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
 from draftproof.simulator.symbolic.where import NeverSet
@@ -56,7 +58,8 @@ class Request:
     max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision, or by
     guards, refute.
     drawn: how the rows of the cases were sampled, None where that is not known. tolerance: the largest deviation that
-    guards may cause, see `draftproof.simulator.symbolic.guards`.
+    guards may cause, see `draftproof.simulator.symbolic.guards`. nan: whether the function is called with rows that are
+    no probabilities, see `broken_rows`, on which it fails unless it raises.
     Raises `InvalidInput` where `boundary` is not possible.
     """
 
@@ -68,6 +71,7 @@ class Request:
     strict: bool = False
     drawn: Samplings | None = None
     tolerance: float = GUARDED
+    nan: bool = False
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
@@ -135,7 +139,7 @@ class Record:
 
     judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
     corners: tokens of probability zero at boundary values. unproved: refusals of decisions by unset memory on cases
-    whose law does not depend on it. complete: whether the whole request was carried out. first_laws: by `id` of a case
+    whose law does not depend on it. complete: whether the whole request was carried out. first_runs: by `id` of a case
     of one draft tree, what the search for state found.
     """
 
@@ -148,7 +152,7 @@ class Record:
     unproved: list[NeverSet] = field(default_factory=list)
     rounding: Rounding | None = None
     complete: bool = False
-    first_laws: dict[int, Masses] = field(default_factory=dict)
+    first_runs: dict[int, Runs] = field(default_factory=dict)
 
     @property
     def verdict(self) -> AuditVerdict:
@@ -209,7 +213,7 @@ def check_states(record: Record, cases: Sequence[Case], progress: Progress | Non
     for case in cases:
         with named_errors(_where(request, case)), one_thread(), _failures(record, case):
             first = request.audit.check_state(case.instance, case.scheme, 1 if left else FIRST_CHECKED)
-            record.first_laws |= {} if first is None else {id(case): first}
+            record.first_runs |= {} if first is None else {id(case): first}
             left.append(case)
         if progress:
             progress(1)
@@ -224,10 +228,8 @@ def judge(
     for case in cases:
         finding = None
         with named_errors(_where(request, case)), one_thread(), _failures(record, case):
-            finding = request.audit.judge(case.instance, case.scheme, progress)
-            first = record.first_laws.get(id(case))
-            if first is not None and not finding.has_law(first):
-                raise NoFunction(TWO_LAWS)
+            first = record.first_runs.get(id(case))
+            finding = request.audit.judge(case.instance, case.scheme, progress, first)
         if finding is None:
             continue
         best = optimum(case) if optimum is not None else None
@@ -281,6 +283,8 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
         for case in zeros or record.judged:
             with named_errors(f"{request.spec} at corner coins ({case.title})"):
                 record.corners += corners(request.audit, case.instance, case.scheme)
+    if request.nan:
+        _break_rows(record)
     explain(record, progress)
     _assert_refuted_again(record)
     record.complete = True
@@ -288,6 +292,17 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
         record.complete = False
         raise record.unproved[0]
     return record.verdict
+
+
+def _break_rows(record: Record) -> None:
+    """Add the failure of a function that returns tokens from rows of NaN, and a note of the errors that it raises."""
+    request = record.request
+    with one_thread(), quiet():
+        case, error, raised = silent_output(request.audit, request.cases[0].scheme)
+    if error is not None:
+        record.failures.append(Failure(case, error))
+    elif raised:
+        request.audit.audited.log.notes[f"on rows of NaN, and on rows without any token, {', '.join(raised)}"] = None
 
 
 def _assert_refuted_again(record: Record) -> None:

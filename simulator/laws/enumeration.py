@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Coroutine, Sequence
+from collections.abc import Callable, Container, Coroutine
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,8 @@ TREES_A_REQUEST = 64
 RUNS_A_STEP = 16
 #: Runs on one draft tree that `assert_function` compares.
 MOST_COMPARED_RUNS = 200
+#: Accepted context, correction token and probability of each run on one tree, in the order of the enumeration.
+Runs: TypeAlias = list[tuple[Context, int, Any]]
 TWO_LAWS = (
     "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
     "without state or other randomness"
@@ -54,11 +56,13 @@ def enumerate_law(
     draft: TableProcess,
     scheme: DraftScheme,
     progress: Progress | None = None,
+    note: Callable[[Verdict, Any], None] | None = None,
 ) -> BlockLaw:
     """The exact block law of any verifier on any scheme.
 
     target, draft: tables in one arithmetic, down to depth `L` and `L - 1`; the verifier sees copies of them.
-    progress: called with 1 after each draft tree; on a tree of more than `RUNS_A_STEP` runs with parts of it.
+    progress: called with 1 after each draft tree; on a tree of more than `RUNS_A_STEP` runs with parts of it. note:
+    called with the verdict of every run and its probability on its tree.
     Raises `InvalidVerifier` when `verify` gives the coin numbers that are no probabilities, accepts a node outside the
     tree, returns a token outside the vocabulary, or is not a function of tree and coin; `TooLarge` for a law that would
     not fit in memory.
@@ -74,7 +78,7 @@ def enumerate_law(
         for tree, weight, root in drawn:
             coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library)
             told = _Parts(progress, coin) if progress else None
-            masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin)
+            masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin, note)
             for (accepted, token), mass in masses.items():
                 correction[len(accepted)][context_index(accepted, size), token] += weight * mass
             if told:
@@ -129,9 +133,12 @@ def _masses(
     root: DraftNode,
     arithmetic: Arithmetic,
     coin: EnumeratingCoin | None = None,
+    note: Callable[[Verdict, Any], None] | None = None,
 ) -> dict[tuple[Context, int], Any]:
     masses: dict[tuple[Context, int], Any] = {}
     for verdict, mass in outcomes(run, arithmetic, coin):
+        if note:
+            note(verdict, mass)
         block = (verdict.accepted, verdict.correction)
         if isinstance(verdict.correction, (int, np.integer)) and block in masses:
             masses[block] += mass
@@ -213,19 +220,19 @@ def assert_function(
     samples: int = 12,
     most: int | None = MOST_COMPARED_RUNS,
     again: bool = True,
-) -> list[dict[tuple[Context, int], Any]]:
+) -> list[Runs]:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
     Detects state and randomness beside the coin on sampled draft trees. First comes one run on each tree with recorded
     random answers: state that the first run on a tree sets, and no later run changes, shows only against that run. Then
     each tree is enumerated twice in a row, then all trees, where there are several, in reverse order, then the first
     runs are repeated with the same answers. most: runs of an enumeration, None for all. again: whether enumerations are
-    repeated; if not, the caller compares the laws that are returned, of the trees whose runs are fewer than `most`.
+    repeated; if not, the caller compares them. Returns the runs of each tree.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
 
-    def visit(tree: AttachedTree) -> list[tuple[Context, int, Any]]:
+    def visit(tree: AttachedTree) -> Runs:
         runs = outcomes(guarded(verifier, tree.root(target, draft)), target.arithmetic)
         return [(run.accepted, run.correction, mass) for run, mass in islice(runs, most)]
 
@@ -240,14 +247,7 @@ def assert_function(
     same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
     if not same or first_runs != list(map(once, range(samples))):
         raise NoFunction(TWO_LAWS)
-    return [_law(runs) for runs, _ in pairs if most is None or len(runs) < most]
-
-
-def _law(runs: Sequence[tuple[Context, int, Any]]) -> dict[tuple[Context, int], Any]:
-    masses: dict[tuple[Context, int], Any] = {}
-    for accepted, correction, mass in runs:
-        masses[accepted, correction] = masses.get((accepted, correction), 0) + mass
-    return masses
+    return [runs for runs, _ in pairs]
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,13 @@ Kind = Annotated[
 Cases = Annotated[
     str | None, typer.Option(help="Only these default instances: context,zeros,..", rich_help_panel="Instance")
 ]
+Also = Annotated[
+    str | None,
+    typer.Option(
+        help="Rows to add: masked (tokens of probability zero, as logits -inf), nan (it must raise on them).",
+        rich_help_panel="Instance",
+    ),
+]
 Processing = Annotated[
     str | None,
     typer.Option(
@@ -112,6 +119,7 @@ def audit(
     coins: Coins = "symbols",
     processing: Processing = None,
     cases: Cases = None,
+    also: Also = None,
     instances: Instances = None,
     lengths: Lengths = None,
     arithmetic: Kind = "float64",
@@ -144,7 +152,10 @@ def audit(
     chain.assert_row_wise()
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
-    request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)
+    added = audit_plan.names_of(also)
+    planned += audit_plan.added_cases(audited, given, shape, lengths, added, planned)
+    nan = "nan" in added
+    request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance, nan)
     try:
         report = run_audit(request, shrink, shrink_seconds)
     except NOT_JUDGED as error:

@@ -18,6 +18,7 @@ from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
 from draftproof.simulator.audit.audited import WorkerFunction
+from draftproof.simulator.audit.instances import also_cases
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.lazy import jax_module
@@ -138,12 +139,9 @@ def chosen_cases(
     flags |= {"--pair": given.pair, "--target": given.target, "--draft": given.draft}
     source_flag = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
     if source_flag is None:
-        chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
-        defaults = default_cases(
-            interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1, audit.audited.sorts
-        )
-        drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in defaults]
-        return [replace(case, draft_scheme=planned_on(case.scheme, [case])) for case in drawn]
+        chosen = None if cases is None else names_of(cases)
+        scheme = _scheme(audit, shape, lengths, None)
+        return _sampled(given, default_cases(interface, scheme, chosen, audit.batch > 1, audit.audited.sorts))
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {source_flag} gives others; leave one of them out")
     if instances is not None and given.denominator is None and given.instance is None:
@@ -159,6 +157,24 @@ def chosen_cases(
     else:
         raise InvalidInput(f"--instances makes its own instances; leave out {problem.flag}")
     return [replace(root, title=f"{problem}", draft_scheme=scheme) for root in roots]
+
+
+def names_of(text: str | None) -> list[str]:
+    """The names of a list with commas; none of None."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def added_cases(
+    audit: Audit, given: Given, shape: opt.Shape, lengths: str | None, also: Sequence[str], known: Sequence[Case]
+) -> list[Case]:
+    """The cases of `--also`; raises `InvalidInput` for a name that it does not have."""
+    scheme = _scheme(audit, shape, lengths, None)
+    return _sampled(given, also_cases(audit.audited.interface, scheme, also, known, audit.batch > 1))
+
+
+def _sampled(given: Given, cases: Sequence[Case]) -> list[Case]:
+    drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in cases]
+    return [replace(case, draft_scheme=planned_on(case.scheme, [case])) for case in drawn]
 
 
 def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:

@@ -128,8 +128,8 @@ class Partial(Lanes):
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         name, (block, *others) = function.__name__, arguments
         if block is self and name in ("expand_dims", "broadcast_to", "transpose"):
-            parts = (function(part, *others, **options) for part in (self.real, self.defined))
-            return Partial(*parts, self.unset)
+            real, defined = (function(part, *others, **options) for part in (self.real, self.defined))
+            return Partial(real, defined, self.unset)
         if name in _REDUCTIONS and self.real.ndim == 1 and not options.get("keepdims"):
             return self.unset
         return function(*map(densified, arguments), **options)
