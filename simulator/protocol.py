@@ -105,18 +105,15 @@ class Draws(Flag):
 
     #: The first path is drawn from `q`, token by token, for whoever does not look at `DraftNode.laws`.
     FIRST_PATH_FROM_Q = auto()
-    #: Given what trees tell of pieces, the first child of every node is drawn from the first of `DraftNode.laws`.
-    FIRST_CHILD_FROM_LAWS = auto()
     #: The first child of every node is drawn from `q`, for whoever does not look at `DraftNode.laws`.
     _EVERY_NODE = auto()
-    FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q | FIRST_CHILD_FROM_LAWS
+    FIRST_CHILD_FROM_Q = _EVERY_NODE | FIRST_PATH_FROM_Q
     #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.
     _IN_TURN = auto()
     SIBLINGS_IN_TURN = _IN_TURN | FIRST_CHILD_FROM_Q
     #: Given what trees tell of pieces, siblings are drawn one after the other, each from its entry of `DraftNode.laws`
-    #: or from what is left of that.
-    _FROM_LAWS = auto()
-    SIBLINGS_FROM_LAWS = _FROM_LAWS | FIRST_CHILD_FROM_LAWS
+    #: or from what is left of that; all orders of these entries are equally likely.
+    SIBLINGS_FROM_LAWS = auto()
     #: Later siblings are drawn one after the other: from `q` or from what is left, never uniformly.
     _NEVER_UNIFORM = auto()
     SIBLINGS_FROM_Q = _NEVER_UNIFORM | SIBLINGS_IN_TURN | SIBLINGS_FROM_LAWS

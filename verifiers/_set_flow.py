@@ -1,8 +1,12 @@
-"""A largest exact flow from sets of drafts to tokens, by augmenting paths, without rounding."""
+"""A largest exact flow from sets of independent drafts to tokens, by augmenting paths, without rounding.
+
+laws: of the drafts, one after the other, shape `(n V,)`. counts: how many drafts have each of them.
+"""
 
 from __future__ import annotations
 
-from math import comb
+from collections.abc import Sequence
+from math import comb, prod
 from typing import Any
 
 from draftproof.simulator.protocol import Vector
@@ -18,23 +22,32 @@ NUMBERS_A_SET = 100
 MOST_LISTED_SETS = sum(comb(12, n) for n in range(1, 5))
 
 
-def can_list_sets(q: Vector, k: int) -> bool:
-    """Whether the sets of `k` drafts are few enough to be listed; a row that carries gradients needs the list."""
-    return getattr(q, "requires_grad", False) or _sets(q, k) <= MOST_LISTED_SETS
+def can_list_sets(laws: Vector, counts: tuple[int, ...]) -> bool:
+    """Whether the sets of drafts are few enough to be listed; a row that carries gradients needs the list."""
+    return getattr(laws, "requires_grad", False) or _sets(laws, counts) <= MOST_LISTED_SETS
 
 
-def _sets(q: Vector, k: int) -> int:
-    """How many different sets `k` drafts may make."""
-    drafted = int((q > 0).sum())
-    return sum(comb(drafted, n) for n in range(1, min(k, drafted) + 1))
+def _sets(laws: Vector, counts: tuple[int, ...]) -> int:
+    """How many different sets the drafts may make, at most."""
+    drafted = laws.reshape(len(counts), -1) > 0
+    by_law = [_up_to(tokens, k) for tokens, k in zip(drafted.sum(1).tolist(), counts, strict=True)]
+    return min(prod(by_law), _up_to(int(drafted.any(0).sum()), sum(counts)))
+
+
+def _up_to(tokens: int, k: int) -> int:
+    """The sets of at most `k` of so many tokens."""
+    return sum(comb(tokens, n) for n in range(1, min(k, tokens) + 1))
 
 
 @memoised
-def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
+def transport(
+    p: Vector, laws: Vector, counts: tuple[int, ...]
+) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
     """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`."""
-    check_numbers(f"the flow from sets of {k} drafts", float(_sets(q, k)) * NUMBERS_A_SET, q)
-    rest = entries(p)
-    masses = set_masses(entries(q), k)
+    size = float(_sets(laws, counts)) * NUMBERS_A_SET
+    check_numbers(f"the flow from sets of {sum(counts)} drafts", size, laws)
+    rest, rows = entries(p), laws.reshape(len(counts), -1)
+    masses = set_masses([entries(row) for row, k in zip(rows, counts, strict=True) for _ in range(k)])
     left = dict(masses)
     flow: dict[Set, dict[int, Any]] = {drafts: {} for drafts in masses}
     for drafts in masses:  # small sets first: they have the least choice
@@ -43,10 +56,10 @@ def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, d
     return masses, flow, rest
 
 
-def set_masses(q: list[Any], k: int) -> dict[Set, Any]:
-    """The probability that `k` draws from `q` give exactly this set of tokens, draw by draw, smallest sets first."""
+def set_masses(laws: Sequence[list[Any]]) -> dict[Set, Any]:
+    """The probability that draws, one from each law, give exactly this set of tokens; smallest sets first."""
     masses: dict[Set, Any] = {(): 1}
-    for _ in range(k):
+    for q in laws:
         grown: dict[Set, Any] = {}
         for drafts, mass in masses.items():
             for token, chance in enumerate(q):

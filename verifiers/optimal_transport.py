@@ -1,16 +1,19 @@
 """The best any verifier can do at one node: a largest exact flow from sets of drafts to tokens.
 
 [sun2023spectr] pose the program, [khisti2025multi] and [hu2025towards] analyse it. At a node with `k` drafts from `q`:
-1. Only the set `S` of different drafted tokens matters; `P(S)` is its probability.
+1. Only the set `S` of different drafted tokens matters; `P(S)` is its probability. Where the drafts are independent
+   with laws of their own, as `DraftNode.laws` tells, so it is of these.
 2. Send as much mass as possible from the sets to the tokens in them, at most `P(S)` from `S`, at most `p(y)` to `y`.
 3. Given `S`, return `y` with probability `flow(S, y)/P(S)`; with what is left draw from normalised `p` minus all flow.
 
 The flow is found by augmenting paths in the arithmetic of the run, so it is exact for rationals, and the acceptance
-rate is the optimum of one step, `min over sets T of [p(not T) + 1 - (1 - q(T))^k]`.
+rate is the optimum of one step, `min over sets T of [p(not T) + 1 - prod_i (1 - q_i(T))]` with the law `q_i` of the
+`i`-th draft.
 
-Where the sets are too many to list, drafts get scores instead, which need one pass over the rows: the law `r` of the
-draft taken has the largest overlap with `p` that classes of tokens of like `p/q` allow, see `verifiers._scores`. It is
-accepted with probability `min(1, p/r)`, else the token is drawn from normalised `(p - r)+`.
+Where the sets are too many to list, i.i.d. drafts get scores instead, which need one pass over the rows: the law `r` of
+the draft taken has the largest overlap with `p` that classes of tokens of like `p/q` allow, see `verifiers._scores`. It
+is accepted with probability `min(1, p/r)`, else the token is drawn from normalised `(p - r)+`. Drafts with laws of
+their own are one layer of `layer_transport`.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import (
     ascending_ratio,
     entries,
+    joined,
     layers,
     minimum,
     one_hot,
@@ -32,12 +36,15 @@ from draftproof.simulator.vectors import (
     stacked,
     stacked_layers,
 )
+from draftproof.verifiers._branch_groups import groups_of
+from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._ratio_classes import WHOLE, numbers
 from draftproof.verifiers._score_laws import joint_law
 from draftproof.verifiers._scores import Scores, scored
 from draftproof.verifiers._set_flow import can_list_sets, set_masses, transport
 from draftproof.verifiers._top_down import walk
 from draftproof.verifiers._weights import capped
+from draftproof.verifiers.layer_transport import LayerTransport
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class OptimalTransport:
         name="optimal_transport",
         title="Optimal transport at every node",
         source=Source("sun2023spectr", "the optimal-transport program, equation 6"),
-        needs=Draws.INDEPENDENT_SIBLINGS,
+        needs=Draws.INDEPENDENT_BRANCHES,
         exchangeable=True,
         departs=(
             "The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact; by "
@@ -58,7 +65,7 @@ class OptimalTransport:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _next_token)
+        return walk(root, coin, _next_token, lambda node: node)
 
     def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
         """`min over T of [p(not T) + 1 - (1 - q(T))^k]`, the optimum of one step. p, q: shape `(n.., V)`.
@@ -87,10 +94,12 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
 
 
-def _next_token(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    if not can_list_sets(q, len(drafted)):
-        return _solve_scored(p, q, drafted, coin)
-    masses, flow, rest = transport(p, q, len(drafted))
+def _next_token(p: Vector, node: DraftNode, drafted: tuple[int, ...], coin: Coin) -> int:
+    groups = groups_of(node)
+    laws, counts = joined([group.law for group in groups]), tuple(len(group.drafted) for group in groups)
+    if not can_list_sets(laws, counts):
+        return _solve_layer(node, coin) if len(groups) > 1 else _solve_scored(p, laws, drafted, coin)
+    masses, flow, rest = transport(p, laws, counts)
     drafts = tuple(sorted(set(drafted)))
     sent = flow[drafts]
     missing = masses[drafts] - sum(sent.values())
@@ -107,6 +116,15 @@ def _solve_scored(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) ->
     return coin.choose(residual(p, scores.law(q)))
 
 
+def _solve_layer(node: DraftNode, coin: Coin) -> int:
+    step = LayerTransport().step([Scored(node, 1)])
+    (means,) = step.means.values()
+    taken = coin.choose([*step.scores.values(), max(1 - sum(step.scores.values()), 0)])
+    if taken < len(step.scores):
+        return list(step.scores)[taken][-1]
+    return coin.choose(residual(node.target, means(WHOLE)))
+
+
 def one_step(p: Vector, q: Vector, k: int) -> Scores:
     """The scores of a node with `k` drafts; the sum of p may be less than 1."""
     return scored(p, q, (*[0] * (k - 1), 1))
@@ -119,7 +137,7 @@ def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[An
 
 
 def _rate(p: Vector, q: Vector, k: int) -> Any:
-    return _optimum(p, q, k) if can_list_sets(q, k) else _child_law(p, q, k)[1:].sum()
+    return _optimum(p, q, k) if can_list_sets(q, (k,)) else _child_law(p, q, k)[1:].sum()
 
 
 def _optimum(p: Vector, q: Vector, k: int) -> Any:
@@ -133,10 +151,10 @@ def _optimum(p: Vector, q: Vector, k: int) -> Any:
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
-    if not can_list_sets(q, k):
+    if not can_list_sets(q, (k,)):
         return joint_law(one_step(p, q, k), p, q, k)
-    masses, flow, rest = transport(p, q, k)
-    fewer = [set_masses(entries(q), drafts) for drafts in range(k)]
+    masses, flow, rest = transport(p, q, (k,))
+    fewer = [set_masses([entries(q)] * drafts) for drafts in range(k)]
     spare = sum(rest)
     law = layers([p * 0] * (k + 1))
     for drafts, mass in masses.items():
@@ -157,9 +175,9 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    if not can_list_sets(q, len(drafted)):
+    if not can_list_sets(q, (len(drafted),)):
         return _branch_scored(p, q, drafted)
-    masses, flow, rest = transport(p, q, len(drafted))
+    masses, flow, rest = transport(p, q, (len(drafted),))
     drafts = tuple(sorted(set(drafted)))
     law = p * 0
     for token, sent in flow[drafts].items():

@@ -6,7 +6,8 @@
 3. When none is left draw from `p`.
 
 The token has law `p` when the drafts are independent: a round accepts the mass `min(p, q)` of its current target. Where
-drafts have laws of their own, as `DraftNode.laws` tells, that of the draft stands for `q`.
+drafts have laws of their own, as `DraftNode.laws` tells, the mean of those that are left stands for `q`: it is the law
+of the picked draft as long as nobody looks which of them that has. Once the draft is rejected, its law is known.
 """
 
 from __future__ import annotations
@@ -113,11 +114,11 @@ def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, 
 
 
 def _next_token(p: Vector, laws: tuple[Vector, ...], drafted: tuple[int, ...], coin: Coin) -> int:
-    remaining = list(zip(drafted, laws, strict=True))
-    left = Remaining(p)
-    while remaining:
-        token, q = remaining.pop(coin.choose([1] * len(remaining)))
-        if coin.flip(left.acceptance(q, token)):
-            return token
-        left.reject(q)
+    left, tokens, drawn_from = Remaining(p), list(drafted), list(laws)
+    while tokens:
+        place = coin.choose([1] * len(tokens))
+        if coin.flip(left.acceptance(drawn_from, tokens[place])):
+            return tokens[place]
+        left.reject(drawn_from)
+        del tokens[place], drawn_from[place]
     return left.draw(coin)

@@ -8,15 +8,15 @@
 4. Recompute the weights below the parent; a parent without children has become a leaf.
 
 For one path this is block verification. The tree may hold i.i.d. paths or drafts without replacement. Where drafts
-have laws of their own, as `DraftNode.laws` tells, the law of the next child, without all rejected tokens, stands for
-`q`: given which children were rejected, the first of the other drafts has it, and `p` after a rejection does not depend
-on the rejected token.
+have laws of their own in random order, as `DraftNode.laws` tells, the mean of the laws of the drafts that are not
+rejected, each without all rejected tokens, stands for `q`. Given the rejected drafts and their laws all orders of the
+other laws are still equally likely, so the first of the other drafts has this mean, and `p` after a rejection does not
+depend on the rejected token.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
@@ -58,23 +58,28 @@ def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vect
 
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:
     """Accept a node of this subtree, or None if all of it is rejected; `weight` is that of its top node."""
-    left, law, q, flipped = Remaining(node.target, weight), None, None, None
-    tokens = list(dict.fromkeys(node.children))
-    for place, token in enumerate(tokens):
-        own = node.laws[node.children.index(token)]
-        if own is law:
-            q = without(q, tokens[place - 1])
-        else:
-            law, q = own, reduce(without, (other for other in tokens[:place] if own[other] > 0), own)
-        verdict = _visit(node.child(token), left.acceptance(q, token), coin)
+    left, flipped = Remaining(node.target, weight), None
+    drafts = list(zip(node.children, node.laws, strict=True))
+    while drafts:
+        token, laws = drafts[0][0], [law for _, law in drafts]
+        verdict = _visit(node.child(token), left.acceptance(laws, token), coin)
         if verdict is not None:
             return verdict
-        if token == tokens[-1] and not is_root:
+        drafts = [draft for draft in drafts if draft[0] != token]
+        if not drafts and not is_root:
             flipped = left.weight  # is at least the weight after the rejection, which takes a pass over the row
             if not coin.flip(flipped):
                 return None
-        if not left.reject(q):
+        if not left.reject(laws):
             return Verdict(node.context, left.draw(coin)) if is_root else None
+        drafts = _given_not(token, drafts)
     if is_root or coin.flip(left.weight if flipped is None else capped(left.weight, flipped)):
         return Verdict(node.context, left.draw(coin))
     return None
+
+
+def _given_not(token: int, drafts: list[tuple[int, Vector]]) -> list[tuple[int, Vector]]:
+    """Drafts with the laws that they have, given that they are not this token."""
+    laws = {id(law): law for _, law in drafts}
+    laws = {key: without(law, token) if law[token] > 0 else law for key, law in laws.items()}
+    return [(draft, laws[id(law)]) for draft, law in drafts]

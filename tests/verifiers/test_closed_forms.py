@@ -183,7 +183,7 @@ def test_acceptance_rate_on_its_own_scheme_equals_enumeration(name, kind):
 
 def test_sets_whose_probability_is_tiny_are_kept_in_float64():
     """Inclusion and exclusion would cancel here: q = 1 - 2e-9, 1e-9, 1e-9."""
-    masses = set_masses([1 - 2e-9, 1e-9, 1e-9], 3)
+    masses = set_masses([[1 - 2e-9, 1e-9, 1e-9]] * 3)
     assert masses[0, 1, 2] == pytest.approx(6 * (1 - 2e-9) * 1e-18, rel=1e-12)  # rounding of a product
     assert sum(masses.values()) == pytest.approx(1, abs=1e-12)
 

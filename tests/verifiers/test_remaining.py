@@ -6,18 +6,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.simulator import check, few
+from draftproof.simulator import check, few, vectors
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Stratified, _parts
 from draftproof.simulator.verdicts.cases import case_instances
-from draftproof.verifiers import _remaining, make
+from draftproof.verifiers import make
 from draftproof.verifiers._remaining import Remaining
 
 
 @pytest.fixture
 def told(monkeypatch):
-    """Short rows tell their tokens, too; every law that reads them is counted."""
+    """Short rows tell their tokens, too; every law that is subtracted is counted."""
     asked = []
 
     def counted(row):
@@ -27,7 +27,7 @@ def told(monkeypatch):
 
     monkeypatch.setattr(few, "LONG", 0)
     monkeypatch.setattr(_parts, "MANY", 1)
-    monkeypatch.setattr(_remaining, "few_tokens", counted)
+    monkeypatch.setattr(vectors, "few_tokens", counted)
     return asked
 
 
@@ -40,24 +40,34 @@ def some_law(generator, size):
 def left_of(p, weight, laws):
     """Acceptances of all tokens, the weight and the law of a token that is drawn, after each rejection."""
     left, seen = Remaining(p, weight), []
-    for law in laws:
-        drawn = {token: as_python(mass) for token, mass in outcomes(Remaining(p, weight).draw, RATIONAL)}
-        accepted = [as_python(left.acceptance(other, token)) for other in laws for token in range(len(p))]
-        seen.append((accepted, as_python(left.weight), drawn, left.reject(law)))
+    for last in range(len(laws), 0, -1):
+        accepted = [as_python(left.acceptance(laws[:last], token)) for token in range(len(p))]
+        seen.append((accepted, left.reject(laws[:last]), as_python(left.weight)))
     return [*seen, {token: as_python(mass) for token, mass in outcomes(left.draw, RATIONAL)}]
 
 
-@pytest.mark.parametrize("cancels", [0, 2, 64])
-def test_laws_that_tell_their_tokens_leave_the_same(told, monkeypatch, cancels):
-    monkeypatch.setattr(_remaining, "CANCELS", cancels)
+def test_drafts_of_several_laws_are_drafts_of_their_mean():
     for seed in range(20):
         generator = np.random.default_rng(seed)
         p, laws = some_law(generator, 5), [some_law(generator, 5) for _ in range(3)]
         weight = RATIONAL.number(Fraction(int(generator.integers(1, 7)), 6))
-        dense = left_of(p, weight, laws)
+        several, one = Remaining(p, weight), Remaining(p, weight)
+        mean = sum(laws[1:], start=laws[0]) / RATIONAL.number(Fraction(3))
+        assert [several.acceptance(laws, y) for y in range(5)] == [one.acceptance([mean], y) for y in range(5)]
+        assert several.reject(laws) == one.reject([mean])
+        assert several.weight == one.weight
+        assert dict(outcomes(several.draw, RATIONAL)) == dict(outcomes(one.draw, RATIONAL))
+
+
+def test_laws_that_tell_their_tokens_leave_the_same(told):
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        p, laws = some_law(generator, 5), [some_law(generator, 5) for _ in range(3)]
+        weight = RATIONAL.number(Fraction(int(generator.integers(1, 7)), 6))
+        whole = left_of(p, weight, laws)
         for law in laws[:: 1 + seed % 2]:
             few.tell_tokens(law, np.flatnonzero(law > 0))
-        assert left_of(p, weight, laws) == dense
+        assert left_of(p, weight, laws) == whole
     assert any(told)
 
 

@@ -46,7 +46,7 @@ def test_the_witness_says_which_token_has_the_wrong_mass(draftproof, tmp_path, n
 
 
 @pytest.mark.parametrize(
-    ("name", "scheme"), [("specinfer", "stratified"), ("layer_transport", "stratified"), ("block", "systematic")]
+    ("name", "scheme"), [("traversal", "stratified"), ("optimal_transport", "stratified"), ("block", "systematic")]
 )
 def test_what_reads_the_law_of_each_branch_or_one_path_only_is_lossless(draftproof, name, scheme):
     assert scheme in lossless_for(make(name).card)

@@ -78,7 +78,7 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
     "ddd": (DynamicDepth(2, 3, Fraction(2, 5)), "nss"),
     "spechub": (SpecHub(2), "spechub"),
     "dyspec_pruned": (DySpecPruned(2), "nss"),
-    "stratified": (Stratified(2, 1, 2), "block"),
+    "stratified": (Stratified(2, 1, 2), "traversal"),
     "systematic": (Systematic(3, 0, 2), "hsd"),
     "rsd_s": (StochasticBeam(2, 2), "rejection_without_replacement"),
     "twins": (UserScheme(Twins()), "specinfer"),

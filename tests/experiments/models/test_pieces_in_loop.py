@@ -68,7 +68,7 @@ def test_texts_of_block_verification_have_the_law_of_the_target(random_pair: Cal
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])
-@pytest.mark.parametrize("name", ["layer_transport", "traversal", "specinfer", "block_tree"])
+@pytest.mark.parametrize("name", ["layer_transport", "optimal_transport", "traversal", "specinfer", "block_tree"])
 def test_texts_of_verifiers_that_read_the_laws_have_the_law_of_the_target(
     random_pair: Callable[..., Any], name: str, vectors: str
 ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from math import prod
 from typing import Any
 
@@ -10,11 +10,13 @@ import pytest
 
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import SCHEMES
+from draftproof.simulator.drafts import SCHEMES, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftNode, Draws
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
+from tests.verifiers.stratified import Powers
 
 #: Whether a fact holds for the law of the trees of one draft.
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
@@ -147,12 +149,27 @@ def independent_branches(trees: dict[Any, Fraction], instance: Instance) -> bool
     )
 
 
-def from_laws(trees: dict[Any, Fraction], most: int) -> bool:
-    """Each of the first drafts of a node has its told law, or what is left of it, given those before."""
+def from_laws(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """Each draft of a node has its told law, or what is left of it, given those before; the laws are in random order.
+
+    All orders are equally likely given what is outside of the node's subtree and how often each law is there.
+    """
+    orders: dict[Any, dict[Any, Fraction]] = {}
+    for tree, mass in trees.items():
+        for context, drafts in tree:
+            rest = tuple(entry for entry in tree if entry[0][: len(context)] != context)
+            told = tuple(law for _, law in drafts)
+            order = orders.setdefault((context, rest, tuple(sorted(told))), {})
+            order[told] = order.get(told, Fraction(0)) + mass
+    if any(
+        [masses.get(order) for order in set(permutations(laws))] != [sum(masses.values()) / len(masses)] * len(masses)
+        for (_, _, laws), masses in orders.items()
+    ):
+        return False
     found: dict[Any, dict[int, Fraction]] = {}
     for tree, mass in trees.items():
         for context, drafts in tree:
-            for place, (token, law) in enumerate(drafts[:most]):
+            for place, (token, law) in enumerate(drafts):
                 here = found.setdefault((context, drafts[:place], law), {})
                 here[token] = here.get(token, Fraction(0)) + mass
     return all(
@@ -202,8 +219,7 @@ def fixed_lengths(trees: dict[Any, Fraction], instance: Instance) -> bool:
 FACTS: dict[Draws, Holds] = {
     Draws.FIRST_PATH_FROM_Q: first_path_from_q,
     Draws.FIRST_CHILD_FROM_Q: first_child_from_q,
-    Draws.FIRST_CHILD_FROM_LAWS: lambda trees, instance: from_laws(trees, 1),
-    Draws.SIBLINGS_FROM_LAWS: lambda trees, instance: from_laws(trees, len(trees)),
+    Draws.SIBLINGS_FROM_LAWS: from_laws,
     Draws.SIBLINGS_IN_TURN: lambda trees, instance: in_turn(trees, instance, or_uniform),
     Draws.SIBLINGS_FROM_Q: lambda trees, instance: in_turn(trees, instance, from_q),
     Draws.INDEPENDENT_BRANCHES: independent_branches,
@@ -218,7 +234,7 @@ FACTS: dict[Draws, Holds] = {
 
 
 #: Facts about trees with the laws that they tell.
-TOLD = {Draws.FIRST_CHILD_FROM_LAWS, Draws.SIBLINGS_FROM_LAWS, Draws.INDEPENDENT_BRANCHES}
+TOLD = {Draws.SIBLINGS_FROM_LAWS, Draws.INDEPENDENT_BRANCHES}
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -229,6 +245,14 @@ def test_what_a_scheme_declares_holds_on_its_cases(name: str) -> None:
             for fact, holds in FACTS.items():
                 if fact in SCHEMES[name].draws:
                     assert holds(trees[fact in TOLD], instance), f"{case[1]} declares {fact}"
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_laws_that_siblings_have_in_a_known_order_are_noticed(shuffled: bool) -> None:
+    instances = case_instances((2, Stratified(2, 0, 2)), 2)
+    each = [(law((2, UserScheme(Powers(2, 0, 2, shuffled))), instance, told=True), instance) for instance in instances]
+    assert all(independent_branches(*case) for case in each)
+    assert all(from_laws(*case) for case in each) is shuffled
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=str)
