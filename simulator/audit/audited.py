@@ -110,7 +110,7 @@ class Log:
 
     reuse: places where one coin decides twice. notes: what the law assumes. left_out: the largest probability of a
     branch that counts as rounding and is left out (see `NumberKind`). raced: places in races of numbers that were coins
-    before. replayed: by target row, trees and answers of the
+    before. raced_twice: lines of two races with one number. replayed: by target row, trees and answers of the
     runs that were repeated at several points of real numbers. events: coins with boundary values in the last run.
     """
 
@@ -118,6 +118,7 @@ class Log:
     notes: dict[str, None] = field(default_factory=dict)
     left_out: float = 0.0
     raced: dict[int, None] = field(default_factory=dict)
+    raced_twice: dict[tuple[str, str], None] = field(default_factory=dict)
     replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
 
@@ -126,6 +127,7 @@ class Log:
         return {
             "reuse": list(self.reuse), "notes": list(self.notes), "left_out": self.left_out,
             "events": list(self.events), "raced": list(self.raced),
+            "raced_twice": list(self.raced_twice),
         }  # fmt: skip
 
     def add(self, fields: Mapping[str, Any]) -> None:
@@ -133,6 +135,7 @@ class Log:
         self.reuse.update(dict.fromkeys(fields.get("reuse", ())))
         self.notes.update(dict.fromkeys(fields.get("notes", ())))
         self.raced.update(dict.fromkeys(fields.get("raced", ())))
+        self.raced_twice.update(dict.fromkeys(map(tuple, fields.get("raced_twice", ()))))
         self.left_out = max(self.left_out, fields.get("left_out", 0.0))
         self.events = tuple(fields.get("events", ()))
 
@@ -246,6 +249,7 @@ class Audited(OtherProcessVerifier):
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.raced.update({item.place: None for item in session.reuse if item.place is not None})
+                self.log.raced_twice.update(dict.fromkeys(session.region.raced_twice))
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or self.fill is not None or broken_off):

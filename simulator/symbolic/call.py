@@ -40,7 +40,8 @@ def intercepted(
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
-    its seed, "fetches" every fetch of a coin that is an argument, "races" a coin that is also a number of a race.
+    its seed, "fetches" every fetch of a coin that is an argument, "races" a coin that is also a number of a race,
+    "second races" a number of a race that was in another one before.
     wide: "float32" or "all", the lower precisions that are float64 where the code names them; with "guards" before it,
     or alone, tiny constants are as good as 0, see `symbolic.guards`. fill: see `Session`. boundary_coin: is asked about
     boundary values in place of the coin. replay: a session that gives real numbers.

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from draftproof.simulator.audit.boundary import Corner
 from draftproof.simulator.audit.diagnosis import masked, signs, suspects
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
-from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, processed_target, told_otherwise
+from draftproof.simulator.audit.diagnosis.processed import (
+    bonus_unprocessed,
+    judged_otherwise,
+    processed_target,
+    told_otherwise,
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ CATALOGUE: Sequence[Entry] = (
     Entry("single precision", "the function computes in float32 by itself", signs.single),
     Entry("coin in the race", "a coin that accepts is a number of the race for the next token, too", signs.raced),
     Entry("coin reuse", "one coin decides twice", signs.reused),
+    Entry("race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice),
     _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
     _behaves("p and q swapped", "a draft is accepted with min(1, q/p) instead of min(1, p/q)", suspects.swapped()),
     Entry(
@@ -118,6 +124,21 @@ CATALOGUE: Sequence[Entry] = (
         "correction from p",
         "the correction after a rejection is drawn from p instead of the residual (p - q)+",
         suspects.from_target(),
+    ),
+    _behaves(
+        "softmax of the residual",
+        "the correction is drawn from a softmax of the residual, whose entries are weights already",
+        suspects.softmax(),
+    ),
+    _behaves(
+        "sampled again",
+        "a token drawn from p is compared with the draft, and where they differ another one is drawn in its place",
+        suspects.sampled_again(),
+    ),
+    _behaves(
+        "greedy bonus",
+        "the token after the last accepted draft is the likeliest one, not a sample",
+        suspects.greedy_bonus(),
     ),
     _behaves(
         "bonus row",
@@ -155,6 +176,12 @@ CATALOGUE: Sequence[Entry] = (
         "processed target",
         "the block has the law of p processed, where p itself is to be met",
         processed_target,
+        whole=True,
+    ),
+    Entry(
+        "bonus row not processed",
+        "the token after the last draft is drawn from a row that was not processed",
+        bonus_unprocessed,
         whole=True,
     ),
     Entry("different processing", "p and q are not processed alike", judged_otherwise, whole=True),

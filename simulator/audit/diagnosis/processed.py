@@ -202,6 +202,23 @@ def judged_otherwise(evidence: Evidence) -> str | None:
     return None
 
 
+def bonus_unprocessed(evidence: Evidence) -> str | None:
+    """The token after the last draft is drawn from `p` as it is given, all else from processed rows."""
+    if evidence.audit.processing.is_identity or evidence.audit.batch > 1:
+        return None
+
+    def rows(finding: Finding) -> Instance:
+        raw = evidence.given_rows(finding)
+        processed = evidence.audit.processing.instance(raw)
+        tables = [*processed.target.tables[:-1], raw.target.tables[-1]]
+        return replace(processed, target=TableProcess(tables, "target"))
+
+    for name, verifier in _VERIFIERS:
+        if evidence.behaves_like(_shown(verifier, ("target",), rows)):
+            return law_is_that_of(f"{name} that draws the token after the last draft from p without the processing")
+    return None
+
+
 def _shown(
     verifier: Verifier, names: tuple[str, ...], rows: Callable[[Finding], Instance]
 ) -> Callable[[Finding], Verifier]:

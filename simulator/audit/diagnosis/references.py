@@ -7,6 +7,8 @@ They repeat steps of `draftproof.verifiers`, which `simulator` does not import. 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from draftproof.simulator.audit.interfaces import paths_of
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
@@ -22,8 +24,9 @@ def card_of(name: str, single_path: bool) -> Card:
 class Corrections:
     """How a correction is drawn after a rejection: the residual, or what one bug makes of it.
 
-    kind: "residual"; "target" (from `p`); "last", "first" (from `(p - q)+` without dividing by its sum: an inverse
-    cumulative sum gives what is missing to the last token, or to the first).
+    kind: "residual"; "target" (from `p`); "softmax", "softmax of weights" (from the exponentials of the normalised
+    residual, or of `(p - q)+`); "last", "first" (from `(p - q)+` without dividing by its sum: an inverse cumulative sum
+    gives what is missing to the last token, or to the first).
     """
 
     kind: str = "residual"
@@ -35,6 +38,9 @@ class Corrections:
         excess = positive_part(p - q)
         if self.kind == "residual":
             return residual(p, q)
+        if self.kind.startswith("softmax"):
+            weights = np.exp((residual(p, q) if self.kind == "softmax" else excess).astype(float))
+            return weights / weights.sum()
         place = len(p) - 1 if self.kind == "last" else 0
         excess[place] = excess[place] + 1 - excess.sum()
         return excess
@@ -52,7 +58,8 @@ class TokenWise:
     a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether the row before the first
     is the last one, as with Python's index -1; otherwise positions are clipped. relaxed: `w` of the acceptance
     `1 - w + w p/q`, 1 for the exact one. randomised: whether a coin decides; otherwise a token is accepted where
-    `p >= q`. swapped: whether a token is accepted with `q / p`.
+    `p >= q`. swapped: whether a token is accepted with `q / p`. greedy_bonus: whether the token after the last draft is
+    the likeliest one.
     """
 
     corrections: Corrections = RESIDUAL
@@ -65,6 +72,7 @@ class TokenWise:
     relaxed: Any = 1
     randomised: bool = True
     swapped: bool = False
+    greedy_bonus: bool = False
 
     card: ClassVar[Card] = card_of("token-by-token verification", single_path=True)
 
@@ -88,7 +96,21 @@ class TokenWise:
             if not accepted:
                 weights = self.corrections.weights(p(place + self.correct_p), q(place + self.correct_q))
                 return Verdict(node.context, coin.choose(weights))
-        return Verdict(path[-1].context, coin.choose(p(last + self.bonus)))
+        row = p(last + self.bonus)
+        return Verdict(path[-1].context, int(np.argmax(row)) if self.greedy_bonus else coin.choose(row))
+
+
+@dataclass(frozen=True)
+class SampledAgain:
+    """A token drawn from `p` is compared with the draft; if it is another one, a new one is drawn from `p`."""
+
+    card: ClassVar[Card] = card_of("a comparison with a sample", single_path=True)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        node = root
+        while node.children and coin.choose(node.target) == node.children[0]:
+            node = node.child(node.children[0])
+        return Verdict(node.context, coin.choose(node.target))
 
 
 @dataclass(frozen=True)

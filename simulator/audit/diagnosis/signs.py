@@ -150,6 +150,18 @@ def raced(evidence: Evidence) -> str | None:
     return f"the acceptance coin equals the race {number}; it becomes lossless when the race has numbers of its own"
 
 
+def raced_twice(evidence: Evidence) -> str | None:
+    """It is lossless when every race has numbers of its own."""
+    places = list(evidence.audit.audited.log.raced_twice)
+    if not places or not evidence.mended(partial(evidence.fresh, "second races")):
+        return None
+    first, second = places[0]
+    again = "again" if first == second else f"again at {second}"
+    return (
+        f"the numbers of the race at {first} race {again}; it becomes lossless when every race has numbers of its own"
+    )
+
+
 def leaves(evidence: Evidence) -> str | None:
     """It is lossless with paths of a common prefix side by side."""
     if not evidence.audit.audited.interface.multi_path or not evidence.mended(evidence.grouped):

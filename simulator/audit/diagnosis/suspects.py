@@ -5,7 +5,14 @@ from itertools import product
 from typing import Any
 
 from draftproof.simulator.audit.diagnosis.evidence import Suspect
-from draftproof.simulator.audit.diagnosis.references import Blockwise, Corrections, Longest, Recursive, TokenWise
+from draftproof.simulator.audit.diagnosis.references import (
+    Blockwise,
+    Corrections,
+    Longest,
+    Recursive,
+    SampledAgain,
+    TokenWise,
+)
 
 #: Row shifts: by how much, and whether a row before the first is the last one.
 _STEPS = ((-1, False), (-1, True), (1, False))
@@ -25,6 +32,27 @@ def bonus() -> Iterator[Suspect]:
     for places in (-1, -2):
         text = f"token-by-token verification with the bonus row {-places} position{'s' * (places < -1)} too early"
         yield Suspect("bonus row", text, TokenWise(bonus=places))
+
+
+def softmax() -> Iterator[Suspect]:
+    """Corrections from exponentials of what is weights already."""
+    name = "softmax of the residual"
+    for kind, words in (("softmax", "the normalised residual"), ("softmax of weights", "(p - q)+")):
+        text = f"that corrects from a softmax of {words}"
+        yield Suspect(name, f"token-by-token verification {text}", TokenWise(Corrections(kind)))
+        yield Suspect(name, f"block verification {text}", Blockwise(Corrections(kind)))
+
+
+def sampled_again() -> Iterator[Suspect]:
+    """A second sample where the first one is the answer."""
+    yield Suspect("sampled again", "a comparison with a sample of p, and another sample after it", SampledAgain())
+
+
+def greedy_bonus() -> Iterator[Suspect]:
+    """The likeliest bonus token."""
+    yield Suspect(
+        "greedy bonus", "token-by-token verification with the likeliest bonus token", TokenWise(greedy_bonus=True)
+    )
 
 
 def late_draft() -> Iterator[Suspect]:

@@ -181,6 +181,9 @@ class Region:
         self.beside_numpy: set[int] = set()  # those that were ever fetched from one, or computed with a number of numpy
         self.narrowed = False  # whether an array of random numbers may be of another type than float64
         self.races_apart = False  # whether a coin that is also a number of a race is another number there
+        self.second_races_apart = False  # whether a number that was in a race before is another number there
+        self.raced_twice: list[tuple[str, str]] = []  # the lines of two races with one number
+        self._raced: dict[int, str] = {}
         self._known: list[_VariableState] = []
         self._fetches = 0
 
@@ -334,6 +337,8 @@ class Region:
         """A number at a place of a race; one that was a coin before is a `Reuse`, and another one if `races_apart`."""
         variables = value.variables()
         index = variables[0].index
+        if index in self._raced and self.second_races_apart:
+            return value.fetched(self.next_fetch(), True)
         known = self._known[index]
         narrowed = known.group is None and known.point is None and (known.low > 0 or known.high < 1)
         if known.decided is None or not narrowed or any(v.index != index for v in variables):
@@ -344,6 +349,13 @@ class Region:
         if reuse not in self.reuse:
             self.reuse.append(reuse)
         return value
+
+    def race_of(self, variables: Sequence[Variable]) -> None:
+        """Note that these numbers are in the race that is running."""
+        line = caller()
+        twice = {(self._raced[v.index], line) for v in variables if v.index in self._raced}
+        self.raced_twice += sorted(twice - set(self.raced_twice))
+        self._raced |= {v.index: line for v in variables if v.index not in self._raced}
 
     # Helpers.
     def _without_points(self, level: int, terms: Any, const: fmpq, strict: bool) -> bool:

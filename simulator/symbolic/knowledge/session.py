@@ -25,7 +25,7 @@ LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24, 52, 23)}
 #: More equally likely outcomes than this are refused as too many to enumerate.
 MAX_OUTCOMES = 4096
 #: What `fresh` may be.
-FRESH = (None, "seeds", "fetches", "races")
+FRESH = (None, "seeds", "fetches", "races", "second races")
 
 
 class Draw(NamedTuple):
@@ -67,12 +67,13 @@ class Session:
         self, coin: Coin, boundary: bool = False, fresh: str | None = None, boundary_coin: Coin | None = None
     ) -> None:
         if fresh not in FRESH:
-            raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches', 'races' or None")
+            raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches', 'races', 'second races' or None")
         self.coin = coin
         self.region = Region(coin, boundary, boundary_coin)
         self.fresh = fresh
         self.fill: float | None = None
         self.region.races_apart = fresh == "races"
+        self.region.second_races_apart = fresh == "second races"
         self.tensors: Any = None
         self.keys: Any = None
         self.failure: InvalidVerifier | None = None

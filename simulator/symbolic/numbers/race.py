@@ -71,10 +71,13 @@ def _told_apart(values: Sequence[Any]) -> Sequence[Any]:
     random = [isinstance(value, (Linear, Product, Chain, Extreme)) for value in values]
     if sum(random) < 2:
         return values
-    return [
+    told = [
         value.variable.region.raced(place, value) if known else value
         for place, (value, known) in enumerate(zip(values, random, strict=True))
     ]
+    variables = [v for value, known in zip(told, random, strict=True) if known for v in value.variables()]
+    variables[0].region.race_of(variables)
+    return told
 
 
 def _race(values: Sequence[Any], largest: bool) -> int | None:
