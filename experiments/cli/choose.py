@@ -71,6 +71,7 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         "tokens/s: tokens a block (both) by seconds a block, in turn with generate; ?: may be as fast as the first",
         soft_wrap=True,
     )
+    console.print(passes_line(result), soft_wrap=True)
     more = len(result["rows"]) - SHOWN
     if more > 0:
         console.print(f"{more} more were measured; --json and --csv have them")
@@ -79,7 +80,10 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     elif result["roots"] < FEWEST:
         console.print(few_text("roots"))
     for plain in result["plain"]:
-        beside = "the baseline" if plain["way"] == "generate" else f"{_interval(plain, 'speedup')} times generate"
+        beside = "the baseline"
+        if plain["way"] != "generate":
+            first = f"the first is {_interval(plain, 'first')} times as fast"
+            beside = f"{_interval(plain, 'speedup')} times generate; {first}"
         console.print(f"{plain['way']}: {plain['tokens_per_second']:.0f} tokens/s, {beside}", soft_wrap=True)
     if result["left_out"]:
         console.print(left_out_line(result["left_out"]), soft_wrap=True)
@@ -91,6 +95,16 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     )
     console.print(f"use {result['recommendation']}", soft_wrap=True)
     console.print(result["paste"], soft_wrap=True)
+
+
+def passes_line(result: Mapping[str, Any]) -> str:
+    """How long passes of the target take, and from how many tokens a block on the first candidate pays."""
+    (_, one), *more = result["target_passes"].items()
+    longer = "".join(f", {seconds / one:.2f} times as long over {size}" for size, seconds in more)
+    return (
+        f"a pass of the target takes {1e3 * one:.1f} ms over one token{longer}; a block of the first takes as long as "
+        f"{result['rows'][0]['break_even']:.2f} tokens of generate"
+    )
 
 
 def with_stratified(schemes: Sequence[DraftScheme]) -> tuple[DraftScheme, ...]:

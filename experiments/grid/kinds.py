@@ -152,7 +152,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     "share": {"shares": names(number)},
     "pilots": {
         "schemes": many(count, 1), "candidates": many(many(number, 7), 1), "plain": number,
-        "plain_seconds": names(number), "notes": many(text),
+        "plain_seconds": names(number), "target_passes": many(many(number, 2), 1), "notes": many(text),
     },
     "expected": {"expected": many(optional(_EXPECTED), 1), "worth": many(count, 1), "notes": many(text)},
     "round": {"texts": many(many(many(number, 4), 1), 1)},

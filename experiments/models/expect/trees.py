@@ -1,18 +1,22 @@
-"""Draft trees after one root, drawn from rows of plain passes, each over its whole context.
+"""Draft trees after one root, drawn from rows of plain passes, each over a whole path from the first token on.
 
 No cache and no tree attention is used, so these trees are an independent reference for the loop. A row is computed
-once. All delayed trees are parts of one larger tree with branches at every depth of its trunk, so that one drawing
-serves all shapes. Each part has the law of its own shape; parts of one drawing are not independent. The trees of other
-schemes are drawn separately and share the rows.
+once, and one pass gives the rows of all nodes of a path that are asked for together. All delayed trees are parts of one
+larger tree with branches at every depth of its trunk, so that one drawing serves all shapes. Each part has the law of
+its own shape; parts of one drawing are not independent. The trees of other schemes are drawn separately and share the
+rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TypeAlias
+
+import torch
 
 from draftproof.experiments.models.loop.drafting import advance, drawing, nodes_of
 from draftproof.experiments.models.loop.vectors import TreeRows
+from draftproof.experiments.models.pair.hidden import depends_on_root
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
@@ -58,13 +62,27 @@ class RootTrees:
         return [tree.root(self.target, self.told) for tree in trees]
 
     def _add(self, which: str, contexts: Iterable[Context]) -> None:
-        """Compute the missing rows after these contexts, in one batch for each length."""
+        """Compute the missing rows after these contexts."""
         known = {"target": self.target, "draft": self.draft, "told": self.told}[which].known
-        missing = set(contexts) - known.keys()
-        for length in sorted({len(context) for context in missing}):
-            some = sorted(context for context in missing if len(context) == length)
-            rows = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp, len(self._root))
+        missing, begins = set(contexts) - known.keys(), len(self._root)
+        along = {} if depends_on_root(self._pair.model(which)) else self._logits_along(which, missing)
+        for some in _by_length(missing):
+            texts = torch.tensor([[*self._root, *context] for context in some], device=self._pair.device)
+            logits = (
+                torch.stack([along[context] for context in some]) if along else self._pair.logits(which, texts, begins)
+            )
+            rows = self._pair.sampled(which, logits, texts, self._warp, begins)
             known.update(zip(some, rows.cpu().numpy(), strict=True))
+
+    def _logits_along(self, which: str, contexts: Set[Context]) -> dict[Context, torch.Tensor]:
+        """The logits after these contexts, from passes over those that no other one continues."""
+        inner = {context[:length] for context in contexts for length in range(len(context))}
+        found: dict[Context, torch.Tensor] = {}
+        for some in _by_length(contexts - inner):
+            logits = self._pair.path_logits(which, [[*self._root, *context] for context in some], len(self._root))
+            for context, rows in zip(some, logits, strict=True):
+                found |= {context[:length]: row for length, row in enumerate(rows) if context[:length] in contexts}
+        return found
 
     def _grown(self, shapes: Sequence[Delayed], coin: Coin) -> Grown:
         """Draw the larger tree, level by level: a long trunk, at each trunk length with all branches that shapes need.
@@ -89,6 +107,14 @@ class RootTrees:
 
     def _longer(self, path: Context, coin: Coin) -> Context:
         return (*path, coin.choose(self.draft.row(path)))
+
+
+def _by_length(contexts: Iterable[Context]) -> list[list[Context]]:
+    """The contexts in order, those of one length together."""
+    made: dict[int, list[Context]] = {}
+    for context in sorted(contexts, key=lambda context: (len(context), context)):
+        made.setdefault(len(context), []).append(context)
+    return list(made.values())
 
 
 def _part(grown: Grown, scheme: Delayed) -> DraftTree:

@@ -47,6 +47,7 @@ from draftproof.experiments.models.measure.halving import (
     sizes_of,
     successive_halving,
 )
+from draftproof.experiments.models.measure.passes import measure_passes
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
     GENERATE,
@@ -458,6 +459,7 @@ def choose(
         "from call to return",
         "plain_tokens_per_second": rounds.rate(GENERATE),
         "plain": [_plain_fields(rounds, name) for name in plain_writers(settings) if name in rounds.texts],
+        "target_passes": {str(size): seconds for size, seconds in search.target_passes},
         "rows": rows,
         "left_out": left_out,
         "groups": by_group(rounds, confirmed, chosen.measured, shared.root_set.groups),
@@ -504,10 +506,11 @@ class Search:
                 f"left out: {names}, which take over a second a block at V = {setting.pair.vocab_size} by their cards"
             )
         self.plain: dict[str, float] = {}
+        self.target_passes: list[list[float]] = []
 
     def chosen(self) -> Chosen:
         pilots = self._stored("pilots", self._search_fields, self._pilots)
-        self.plain = pilots["plain_seconds"]
+        self.plain, self.target_passes = pilots["plain_seconds"], pilots["target_passes"]
         self._tried = [self.drawn[each] for each in pilots["schemes"]]
         candidates = [
             Candidate(self.named[verifier], scheme, cap, None, *times, draft=draft)
@@ -599,9 +602,17 @@ class Search:
             ],
             "plain": plain.rate,
             "plain_seconds": self.plain,
+            "target_passes": self._target_passes(),
             "notes": notes,
             "short": notes != why,
         }
+
+    def _target_passes(self) -> list[list[float]]:
+        """Numbers of tokens that trees have with their root, at most `SIZES` of them and 1, and seconds of passes."""
+        sizes = sorted({scheme.nodes + 1 for _, scheme in self.drawn})
+        asked = {1, *(sizes[round(place * (len(sizes) - 1) / (SIZES - 1))] for place in range(SIZES))}
+        pair, context = self.setting.pair, len(self.setting.roots[0])
+        return [[each.read, each.seconds] for each in measure_passes(pair, pair.target, [context], sorted(asked), 3)]
 
     def _expected(self, candidates: Sequence[Candidate]) -> dict[str, Any]:
         """Expected tokens of the candidates that could be the fastest, and which candidates are measured."""
@@ -730,6 +741,8 @@ def recommendation(rounds: Rounds, confirmed: Rounds, measured: Sequence[Candida
     return f"{said[first]}: {interval}{sure}{also}"
 
 
+#: So many sizes of passes of the target are told.
+SIZES = 4
 #: A measured block efficiency this many standard errors from the estimate is reported.
 MISFIT_ERRORS = 5.0
 
@@ -802,6 +815,7 @@ def _plain_fields(rounds: Rounds, way: str) -> dict[str, Any]:
         "way": way,
         "tokens_per_second": rounds.rate(way),
         **_interval_fields("speedup", found),
+        **_interval_fields("first", rounds.ratio(rounds.order[0], way)),
     }
 
 
@@ -851,6 +865,7 @@ def _rows(rounds: Rounds, measured: Sequence[Candidate], plain: float) -> list[d
                 "measured_tokens_per_second": rounds.measured(number),
                 "all_rounds": number in order,
                 **_interval_fields("speedup", rounds.ratio(number)),
+                "break_even": tokens.mean / rounds.ratio(number).mean,
                 **_interval_fields("of_first", rounds.ratio(number, order[0])),
                 "distinguishable": rounds.ratio(number, order[0]).high < 1,
                 "same_law_as": [str(measured[other]) for other in rounds.law_of(number) if other != number],
