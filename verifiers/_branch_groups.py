@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from draftproof.simulator.few import few_tokens
 from draftproof.simulator.protocol import DraftNode, Vector
 from draftproof.verifiers._race import Race
+from draftproof.verifiers._ratio_classes import WHOLE
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,12 @@ class Group:
 
     law: Vector
     drafted: tuple[int, ...]
+
+    @property
+    def tokens(self) -> Any:
+        """An index of the tokens that the law may have: the few that it tells, or all."""
+        few = few_tokens(self.law)
+        return WHOLE if few is None else few.tokens
 
 
 def groups_of(node: DraftNode) -> list[Group]:
@@ -34,15 +42,23 @@ def groups_of(node: DraftNode) -> list[Group]:
 
 def mean_drafts(groups: Sequence[Group]) -> Vector:
     """For each token, how many branches of one node draw it on average."""
-    return added([len(group.drafted) * group.law for group in groups])
+    first, *others = sorted(groups, key=lambda group: group.tokens is not WHOLE)
+    drafts = len(first.drafted) * first.law
+    for group in others:
+        drafts[group.tokens] += len(group.drafted) * group.law[group.tokens]
+    return drafts
+
+
+def per_draft(target_mass: Vector, drafts: Vector) -> Vector:
+    """The target mass of a token for each of the branches that draw it on average; see `mean_drafts`."""
+    return target_mass / (drafts + (drafts <= 0))
 
 
 def divided(target_mass: Vector, groups: Sequence[Group]) -> list[Vector]:
     """The target mass of each group of one node."""
     if len(groups) == 1:
         return [target_mass]
-    drafts = mean_drafts(groups)
-    each = target_mass / (drafts + (drafts <= 0))
+    each = per_draft(target_mass, mean_drafts(groups))
     return [each * (len(group.drafted) * group.law) for group in groups]
 
 

@@ -22,11 +22,11 @@ import numpy as np
 
 from draftproof.simulator.protocol import Context, DraftNode, Vector
 from draftproof.simulator.vectors import is_tensor, minimum
-from draftproof.verifiers._branch_groups import Group, added, divided, mean_drafts, selectable
+from draftproof.verifiers._branch_groups import Group, added, mean_drafts, per_draft, selectable
 from draftproof.verifiers._layer_outcomes import Child, race_outcomes
 from draftproof.verifiers._layers import Scored, Step, portion
 from draftproof.verifiers._race import Race
-from draftproof.verifiers._ratio_classes import CLASSES, ClassLaw, Sorted, by_classes, masses_of, number
+from draftproof.verifiers._ratio_classes import CLASSES, ClassLaw, Sorted, by_classes, masses_of, number, places
 
 #: From target masses, draft masses and branches the race of `(n, J)` classes, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
@@ -54,11 +54,14 @@ def _sorted(node: DraftNode, groups: Sequence[Group], scratch: Any) -> list[Sort
     if len(groups) == 1:
         return [by_classes(node.target, groups[0].law, scratch)]
     drafts = mean_drafts(groups)
-    place = by_classes(node.target, drafts / len(node.children), scratch).place
-    return [
-        Sorted(place, *masses_of(place, part, group.law))
-        for part, group in zip(divided(node.target, groups), groups, strict=True)
-    ]
+    each, place = per_draft(node.target, drafts), places(node.target, drafts / len(node.children), scratch)
+    parts = []
+    for group in groups:
+        law = group.law[group.tokens]
+        parts.append(
+            Sorted(place, *masses_of(place[group.tokens], each[group.tokens] * (len(group.drafted) * law), law))
+        )
+    return parts
 
 
 def class_outcomes(

@@ -40,7 +40,15 @@ class Sorted:
 def by_classes(
     target: Vector, draft: Vector, scratch: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
 ) -> Sorted:
-    """The classes of one node, the smallest `p/q` first. an_octave: a power of two.
+    """One node by classes; see `places`."""
+    place = places(target, draft, scratch, classes, an_octave)
+    return Sorted(place, *masses_of(place, target, draft, classes=classes))
+
+
+def places(
+    target: Vector, draft: Vector, scratch: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
+) -> Any:
+    """The class of each token, `(V,)`, the smallest `p/q` first. an_octave: a power of two.
 
     scratch: `V` numbers of float64 that may be overwritten.
     """
@@ -49,16 +57,14 @@ def by_classes(
     lowest = (_ONE << behind) - classes // 2
     if is_tensor(target):
         ratio = target.double() / draft.double()
-        place = ((ratio.view(torch.int64) >> shift) - lowest).clamp(0, classes - 1)
-        return Sorted(place, *masses_of(place, target, draft, classes=classes))
+        return ((ratio.view(torch.int64) >> shift) - lowest).clamp(0, classes - 1)
     with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
         ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=scratch)
     place = ratio.view(np.int64)
     place >>= shift
     place -= lowest
     np.minimum(np.maximum(place, 0, out=place), classes - 1, out=place)
-    short = place.astype(np.int8 if classes <= 2**7 else np.int16)  # is kept, and quick to compare
-    return Sorted(short, *masses_of(short, target, draft, classes=classes))
+    return place.astype(np.int8 if classes <= 2**7 else np.int16)  # is kept, and quick to compare
 
 
 def masses_of(place: Any, *rows: Vector, classes: int = CLASSES) -> list[Any]:

@@ -1,12 +1,14 @@
 """A largest exact flow from sets of independent drafts to tokens, by augmenting paths, without rounding.
 
-laws: of the drafts, one after the other, shape `(n V,)`. counts: how many drafts have each of them.
+counts: how many drafts have each of `n` laws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import comb, prod
+from operator import or_
 from typing import Any
 
 from draftproof.simulator.protocol import Vector
@@ -22,16 +24,16 @@ NUMBERS_A_SET = 100
 MOST_LISTED_SETS = sum(comb(12, n) for n in range(1, 5))
 
 
-def can_list_sets(laws: Vector, counts: tuple[int, ...]) -> bool:
+def can_list_sets(laws: Sequence[Vector], counts: tuple[int, ...]) -> bool:
     """Whether the sets of drafts are few enough to be listed; a row that carries gradients needs the list."""
-    return getattr(laws, "requires_grad", False) or _sets(laws, counts) <= MOST_LISTED_SETS
+    return getattr(laws[0], "requires_grad", False) or _sets(laws, counts) <= MOST_LISTED_SETS
 
 
-def _sets(laws: Vector, counts: tuple[int, ...]) -> int:
+def _sets(laws: Sequence[Vector], counts: tuple[int, ...]) -> int:
     """How many different sets the drafts may make, at most."""
-    drafted = laws.reshape(len(counts), -1) > 0
-    by_law = [_up_to(tokens, k) for tokens, k in zip(drafted.sum(1).tolist(), counts, strict=True)]
-    return min(prod(by_law), _up_to(int(drafted.any(0).sum()), sum(counts)))
+    drafted = [law > 0 for law in laws]
+    by_law = prod(_up_to(int(tokens.sum()), k) for tokens, k in zip(drafted, counts, strict=True))
+    return by_law if len(laws) == 1 else min(by_law, _up_to(int(reduce(or_, drafted).sum()), sum(counts)))
 
 
 def _up_to(tokens: int, k: int) -> int:
@@ -43,10 +45,12 @@ def _up_to(tokens: int, k: int) -> int:
 def transport(
     p: Vector, laws: Vector, counts: tuple[int, ...]
 ) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
-    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`."""
-    size = float(_sets(laws, counts)) * NUMBERS_A_SET
-    check_numbers(f"the flow from sets of {sum(counts)} drafts", size, laws)
-    rest, rows = entries(p), laws.reshape(len(counts), -1)
+    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`.
+
+    laws: one after the other, shape `(n V,)`.
+    """
+    rest, rows = entries(p), list(laws.reshape(len(counts), -1))
+    check_numbers(f"the flow from sets of {sum(counts)} drafts", float(_sets(rows, counts)) * NUMBERS_A_SET, laws)
     masses = set_masses([entries(row) for row, k in zip(rows, counts, strict=True) for _ in range(k)])
     left = dict(masses)
     flow: dict[Set, dict[int, Any]] = {drafts: {} for drafts in masses}

@@ -177,7 +177,7 @@ def _khisti(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returne
 
 @memoised
 def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    if not can_list_sets(q, (len(drafted),)):
+    if not can_list_sets([q], (len(drafted),)):
         scores = one_step(target_mass, q, len(drafted))
         return Returned(accepted(scores, target_mass, q, drafted), partial(mean_accepted, scores, target_mass, q))
     masses, flow, _ = transport(target_mass, q, (len(drafted),))

@@ -96,10 +96,10 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
 
 def _next_token(p: Vector, node: DraftNode, drafted: tuple[int, ...], coin: Coin) -> int:
     groups = groups_of(node)
-    laws, counts = joined([group.law for group in groups]), tuple(len(group.drafted) for group in groups)
+    laws, counts = [group.law for group in groups], tuple(len(group.drafted) for group in groups)
     if not can_list_sets(laws, counts):
-        return _solve_layer(node, coin) if len(groups) > 1 else _solve_scored(p, laws, drafted, coin)
-    masses, flow, rest = transport(p, laws, counts)
+        return _solve_layer(node, coin) if len(groups) > 1 else _solve_scored(p, laws[0], drafted, coin)
+    masses, flow, rest = transport(p, joined(laws), counts)
     drafts = tuple(sorted(set(drafted)))
     sent = flow[drafts]
     missing = masses[drafts] - sum(sent.values())
@@ -137,7 +137,7 @@ def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[An
 
 
 def _rate(p: Vector, q: Vector, k: int) -> Any:
-    return _optimum(p, q, k) if can_list_sets(q, (k,)) else _child_law(p, q, k)[1:].sum()
+    return _optimum(p, q, k) if can_list_sets([q], (k,)) else _child_law(p, q, k)[1:].sum()
 
 
 def _optimum(p: Vector, q: Vector, k: int) -> Any:
@@ -151,7 +151,7 @@ def _optimum(p: Vector, q: Vector, k: int) -> Any:
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
-    if not can_list_sets(q, (k,)):
+    if not can_list_sets([q], (k,)):
         return joint_law(one_step(p, q, k), p, q, k)
     masses, flow, rest = transport(p, q, (k,))
     fewer = [set_masses([entries(q)] * drafts) for drafts in range(k)]
@@ -175,7 +175,7 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    if not can_list_sets(q, (len(drafted),)):
+    if not can_list_sets([q], (len(drafted),)):
         return _branch_scored(p, q, drafted)
     masses, flow, rest = transport(p, q, (len(drafted),))
     drafts = tuple(sorted(set(drafted)))

@@ -123,7 +123,7 @@ def test_a_block_beside_reading_its_rows(timed, full, name, size, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["layer_transport", "traversal", "specinfer", "block_tree"])
+@pytest.mark.parametrize("name", ["layer_transport", "optimal_transport", "traversal", "specinfer", "block_tree"])
 def test_a_block_of_stratified_branches_beside_one_of_iid_branches(timed, full, name, size, kind):
     """Means over many trees, as they are rejected at other depths."""
     shape = (4, 0, 4) if full else (2, 0, 2)

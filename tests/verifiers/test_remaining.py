@@ -11,8 +11,9 @@ from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Stratified, _parts
 from draftproof.simulator.verdicts.cases import case_instances
-from draftproof.verifiers import make
+from draftproof.verifiers import _branch_groups, make
 from draftproof.verifiers._remaining import Remaining
+from draftproof.verifiers.layer_transport import LayerTransport
 
 
 @pytest.fixture
@@ -27,7 +28,8 @@ def told(monkeypatch):
 
     monkeypatch.setattr(few, "LONG", 0)
     monkeypatch.setattr(_parts, "MANY", 1)
-    monkeypatch.setattr(vectors, "few_tokens", counted)
+    for module in vectors, _branch_groups:
+        monkeypatch.setattr(module, "few_tokens", counted)
     return asked
 
 
@@ -71,8 +73,9 @@ def test_laws_that_tell_their_tokens_leave_the_same(told):
     assert any(told)
 
 
-@pytest.mark.parametrize("name", ["specinfer", "traversal"])
-def test_verifiers_are_lossless_on_branches_that_tell_their_tokens(told, name):
+@pytest.mark.parametrize("name", ["specinfer", "traversal", pytest.param("layer_transport", marks=pytest.mark.heavy)])
+def test_verifiers_are_lossless_on_branches_that_tell_their_tokens(told, monkeypatch, name):
+    monkeypatch.setattr(LayerTransport, "most_tokens", 0)  # a real vocabulary goes by classes
     for shape in ((3, 0, 1), (2, 0, 2)):
         for instance in case_instances((3, Stratified(*shape)), 3):
             result = check(make(name), instance.target, instance.draft, Stratified(*shape), engine="enumerate")

@@ -83,9 +83,11 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
         ("layer_transport", Delayed(2, 0, 2), "numpy", {"temperature": 1.3}, Sampling(1.3)),
         ("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Sampling(0.8, 2)),
         ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Sampling(top_p=0.8)),
-        pytest.param(
-            *("layer_transport", Stratified(3, 0, 2), "torch", {"temperature": 1.3}, Sampling(1.3)),
-            marks=pytest.mark.heavy,
+        *(
+            pytest.param(
+                name, Stratified(3, 0, 2), vectors, {"temperature": 1.3}, Sampling(1.3), marks=pytest.mark.heavy
+            )
+            for name, vectors in (("layer_transport", "torch"), ("optimal_transport", "torch"), ("traversal", "numpy"))
         ),
     ],
     ids=str,
