@@ -14,8 +14,6 @@ from draftproof.experiments.cli.gallery.adapters import (
     distill_spec,
     installed,
     sequoia,
-    sglang,
-    vllm,
     vllm_ascend,
 )
 from draftproof.simulator.audit.interfaces import SelfDrafted
@@ -88,8 +86,12 @@ _EVEN = (
 _ROWS = {"library": "torch"}
 
 
-def _posterior(checkout: Path, path: str) -> Any:
-    return locate_function(checkout / path, "evaluate_posterior").function
+def _function(name: str) -> Callable[[Path, str], Any]:
+    """The function itself, where an interface is made for it."""
+    return lambda checkout, path: locate_function(checkout / path, name).function
+
+
+_posterior = _function("evaluate_posterior")
 
 
 ENTRIES = (
@@ -111,8 +113,9 @@ ENTRIES = (
           sequoia.spec_tree, "paths", WithoutReplacement(2, 0, 2), None, _ROWS),
     Entry("sequoia-specinfer", *_SEQUOIA, "Tree/SpecInferTree.py", "SpecInferTree.accept_step, independent drafts",
           sequoia.specinfer_tree, "paths", None, None, _ROWS),
-    Entry("vllm-kernels", *_VLLM, "rejection_sample: its Triton kernels", vllm.of_kernels, "chain", None, None, _ROWS),
-    Entry("sglang-chain", *_SGLANG, "chain_speculative_sampling_triton", sglang.chain, "chain", None, None, _ROWS),
+    Entry("vllm-kernels", *_VLLM, "rejection_sample: its Triton kernels", _function("rejection_sample"), "vllm"),
+    Entry("sglang-chain", *_SGLANG, "chain_speculative_sampling_triton",
+          _function("chain_speculative_sampling_triton"), "sglang-chain"),
     Entry("vllm-ascend-tokens", *_ASCEND, "rejection_random_sample_pytorch", vllm_ascend.token_wise, "chain",
           None, None, _ROWS),
     Entry(

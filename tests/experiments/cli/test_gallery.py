@@ -142,11 +142,11 @@ def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
 def test_an_interrupted_entry_has_no_verdict(tmp_path, monkeypatch, after):
     judged: list[object] = []
 
-    def judge(audit, instance, scheme, progress=None):
+    def judge(audit, instance, *given):
         if len(judged) == after:
             raise KeyboardInterrupt
         judged.append(instance)
-        return one_by_one(audit, instance, scheme, progress)
+        return one_by_one(audit, instance, *given)
 
     def take(root):
         return (), 0
