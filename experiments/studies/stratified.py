@@ -150,6 +150,26 @@ def sections(made: Sequence[Drawing], folders: Mapping[str, str | None]) -> Iter
     by_shape = _grouped(made, lambda drawing: "V = {}; {}, {}, {}".format(size_of(drawing.iid), *drawing.shape))
     yield Section("sources", "Gain of stratified branches by source", ("source", *HEADINGS), _rows(by_source), note)
     yield Section("shapes", "Gain by size and shape", ("V; K, L1, L2", *HEADINGS), _rows(by_shape))
+    yield Section(
+        "verifiers",
+        "Gain by verifier",
+        ("verifier", "drawings", "mean", "least", "largest", "below"),
+        [
+            [text(name), count(len(gains)), *map(percent, (fmean(gains), min(gains), max(gains))), count(losing)]
+            for name, gains in _by_verifier(made).items()
+            for losing in [sum(gain < -GAP for gain in gains)]
+        ],
+    )
+
+
+def _by_verifier(made: Iterable[Drawing]) -> dict[str, list[float]]:
+    """The gains of each verifier, on the drawings that have it on both schemes."""
+    gains: dict[str, list[float]] = defaultdict(list)
+    for drawing in made:
+        for name in drawing.iid.values:
+            if (gain := drawing.gain_of(name)) is not None:
+                gains[name].append(gain)
+    return gains
 
 
 HEADINGS = (

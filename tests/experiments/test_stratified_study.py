@@ -73,6 +73,8 @@ def test_the_tables_have_the_gains_of_the_rows(small):
     assert text in printed.out
     assert "| perturbed:s=1, temperature 0.5 | 2 |" in text
     assert "| V = 3; 2, 0, 1 | 1 |" in text
+    gains = [d["stratified"]["specinfer"] / d["iid"]["specinfer"] - 1 for d in fields["drawings"]]
+    assert f"| specinfer | 3 | {sum(gains) / 3:.2%} | {min(gains):.2%} | {max(gains):.2%} | " in text
     assert small("--store", "s.db", "--json", "t.json")[0] == 0
     assert json.loads(Path("t.json").read_text()) == fields
 
