@@ -155,7 +155,7 @@ def test_a_module_imported_in_a_call_may_draw_for_itself(law, tmp_path, monkeypa
 
 def test_unknown_kind_of_freshness():
     with (
-        pytest.raises(InvalidInput, match="'seeds', 'fetches', 'races' or None"),
+        pytest.raises(InvalidInput, match="'seeds', 'fetches', 'races', 'second races' or None"),
         intercepted(EnumeratingCoin(RATIONAL), fresh="x"),
     ):
         pass
