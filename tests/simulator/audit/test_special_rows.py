@@ -14,7 +14,9 @@ def judged(planted, name, also, cases=("short",), **options):
     assert_lossless(planted("special_rows", name), interface="chain", cases=cases, also=also, **options)
 
 
-@pytest.mark.parametrize(("name", "options"), [("masked", {}), ("logits", {"logits": True})])
+@pytest.mark.parametrize(
+    ("name", "options"), [("masked", {}), pytest.param("logits", {"logits": True}, marks=pytest.mark.heavy)]
+)
 def test_a_masked_token_that_comes_out_refutes(planted, name, options):
     judged(planted, f"right_{name}", ["masked"], **options)
     with pytest.raises(AssertionError, match=r"tokens of probability zero .* must have mass 0") as error:
