@@ -287,8 +287,13 @@ def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
     """The `count` most probable tokens, the most probable first, ties to the smaller number."""
     if not 0 < count < len(q) // 16 or q.dtype == object:
         return tuple((-q).argsort(stable=True)[:count].tolist())
-    least = q.topk(count).values[-1] if is_tensor(q) else np.partition(q, -count)[-count]
-    near = (q >= least).nonzero()[0] if not is_tensor(q) else (q >= least).nonzero()[:, 0]
+    if on_host(q):
+        return top_tokens(q.numpy(), count)
+    if is_tensor(q):
+        near = (q >= q.topk(count).values[-1]).nonzero()[:, 0]
+    else:
+        parts = np.maximum.reduceat(q, np.arange(0, len(q), min(len(q) // count, 256)))
+        near = np.flatnonzero(q >= np.partition(parts, -count)[-count])  # so many parts have a token that large
     return tuple(near[(-q[near]).argsort(stable=True)[:count]].tolist())
 
 

@@ -94,7 +94,7 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
     check_numbers("the child law of a tournament", float((2 * k + 4) * FINE * len(q)), q)
     rounds = class_rounds(p, q, k)
     own = (rounds.node.place[:, None] == table(np.arange(len(rounds.rho)), rounds.node.place)) * 1
-    own = own.to(q.dtype) if is_tensor(q) else own.astype(q.dtype)
+    own = q.new_tensor(own) if is_tensor(q) else own.astype(q.dtype)
     others = table(rounds.node.q, q) - own * q[:, None]
     states = [(q * 0, others), (q, others * 0)]
     for units in rounds.units:

@@ -26,14 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from draftproof.verifiers._limits import MOST_NUMBERS, check_numbers
-from draftproof.verifiers._race import SPAN, Race, gathered, over_segments, race_integral, segments
+from draftproof.verifiers._race import COARSE, SPAN, Race, gathered, over_segments, race_integral, segments
 
 #: The bits that a weight keeps.
 BITS = 10
 #: Step 4: the most rounds, the exponent (with 2 it would oscillate), and the change of log2 weights at which it ends.
 ROUNDS, POWER, CONVERGED = 48, 1.5, 2.0**-11
-#: The arguments step and tail of `race_integral` in those rounds: coarser than for the final law.
-STEP_AND_TAIL = (1.0, 9.0)
 #: Step 3: a block with `r/t` above the first number counts as `r > t`. The null option then lowers its `r/t` to at most
 #: the second number, not to 1, so that with rounded weights `r >= t` still holds.
 EXCESS, MOST_EXCESS = 1 + 2.0**-20, 1 + 2.0**-9
@@ -81,8 +79,8 @@ def equalised(target_mass: Any, draft: Any, branches: tuple[int, ...], solve: So
     mantissas, exponents = np.frexp((solve or by_rounds)(chain, branches))
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64) * chain.valid
     blocks, weights = np.empty((2, batch, n * J), dtype=np.int64)
-    np.put_along_axis(blocks, chain.order[:, :-1], chain.blocks[:, :-1], axis=1)
-    np.put_along_axis(weights, chain.order[:, :-1], whole[:, :-1], axis=1)
+    at = np.arange(batch)[:, None], chain.order[:, :-1]
+    blocks[at], weights[at] = chain.blocks[:, :-1], whole[:, :-1]
     return Race(
         blocks.reshape(target_mass.shape), weights.reshape(target_mass.shape), chain.blocks[:, -1], whole[:, -1]
     )
@@ -95,14 +93,15 @@ def equal_blocks(target_mass: Any, draft: Any, branches: tuple[int, ...]) -> Cha
     valid = (target_mass > 0) & (draft > 0)
     ratio = np.where(valid, target_mass / np.where(valid, draft, 1), -1.0)
     inner = np.argsort(-ratio, axis=2, kind="stable")
-    t, q, ok = (np.take_along_axis(part, inner, axis=2) for part in (target_mass * valid, draft * valid, valid))
+    rows = np.arange(batch * n).reshape(batch, n, 1) * J
+    t, q, ok = ((part * valid).reshape(-1)[rows + inner] for part in (target_mass, draft, valid))
     left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # its logarithm is taken: not 0 where the prefix has all of q
     slopes = np.where(ok, _hull_slopes(t, -k[:, None] * np.log(left)), np.inf).reshape(batch, -1)
     outer = np.argsort(slopes, axis=1, kind="stable")
     order = gathered((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer)
     t, q, ok = (gathered(part.reshape(batch, -1), outer) for part in (t, q, ok))
     node = order // J
-    inside = np.stack([(q * (node == c)).cumsum(axis=1) for c in range(n)], axis=2)
+    inside = (q[:, :, None] * (node[:, :, None] == np.arange(n))).cumsum(axis=1)
     capacity = 1 - (np.maximum(1 - inside, 0) ** k).prod(axis=2)
     levels = np.where(ok, _hull_slopes(t, capacity), np.inf)
     rises = levels[:, 1:] > levels[:, :-1] * (1 + _SAME)
@@ -140,11 +139,14 @@ def _with_null_option(chain: Chain, nodes: int) -> Chain:
     left = np.maximum(chain.capacity[:, -1] - before - np.where(excess, target_mass, 0).sum(axis=1), 0)
     ends = (-1, nodes, first[:, 0], np.inf, chain.capacity[:, -1], left > 0, left, left > 0)
     fields = chain._replace(blocks=np.where(excess, first, chain.blocks), target_mass=target_mass)
-    extended = Chain(
-        *(np.column_stack([part, np.full(len(left), end)]) for part, end in zip(fields, ends, strict=True))
-    )
-    order = np.argsort(extended.blocks * (nodes + 1) + extended.node, axis=1, kind="stable")
-    return Chain(*(gathered(part, order) for part in extended))
+    every = np.empty((len(ends), len(left), excess.shape[1] + 1))
+    for numbers, part, end in zip(every, fields, ends, strict=True):
+        numbers[:, :-1], numbers[:, -1] = part, end
+    _, node, blocks, *_ = every
+    sorted_pairs = np.arange(len(left))[:, None], np.argsort(blocks * (nodes + 1) + node, axis=1, kind="stable")
+    order, node, blocks, levels, capacity, draft, target_mass, valid = every[:, *sorted_pairs]
+    order, node, blocks = (part.astype(np.int64) for part in (order, node, blocks))
+    return Chain(order, node, blocks, levels, capacity, draft, target_mass, valid > 0)
 
 
 def first_weights(chain: Chain, first: Any, last: Any) -> Any:
@@ -168,7 +170,7 @@ def by_rounds(chain: Chain, branches: tuple[int, ...], rounds: int = ROUNDS) -> 
             break
         every = (chain.node, first, last, chain.draft, weights, without_others, chain.target_mass)
         node, begin, end, draft, now, alone, target_mass = (part[unsettled] for part in every)
-        law = race_integral(node, begin, end, draft, now, alone, (*branches, 1), *STEP_AND_TAIL)
+        law = race_integral(node, begin, end, draft, now, alone, (*branches, 1), COARSE)
         short = np.where(law > 0, target_mass / np.where(law > 0, law, 1), 1.0)
         after = _scaled(now * short**POWER, begin, end)
         weights[unsettled] = after

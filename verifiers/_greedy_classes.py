@@ -20,9 +20,11 @@ import numpy as np
 
 from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.vectors import minimum, top_tokens
+from draftproof.verifiers._branch_groups import Group
 from draftproof.verifiers._layer_sets import Sets, raced
 from draftproof.verifiers._layers import Scored, Step, portion
-from draftproof.verifiers._ratio_classes import Sorted, by_classes, classes_of, number, numbers, spread
+from draftproof.verifiers._race_classes import race_classes
+from draftproof.verifiers._ratio_classes import Sorted, classes_of, number, numbers, spread
 
 #: Classes of a node, and how many there are in an octave (a factor of two) of `p/q'`.
 CLASSES, AN_OCTAVE = 16, 1
@@ -58,11 +60,11 @@ def greedy_node(scored: Scored) -> Greedy:
     """Step 1."""
     p, q, k = scored.node.target, scored.node.draft, len(scored.node.children)
     top = top_tokens(q, k - 1)
-    rest, others = q * 1, p * 1
+    rest = q * 1
     for token in top:
-        rest[token], others[token] = rest[token] * 0, others[token] * 0
+        rest[token] = rest[token] * 0
     rest = rest / rest.sum()
-    return Greedy(scored, top, rest, by_classes(others, rest, classes=CLASSES, an_octave=AN_OCTAVE))
+    return Greedy(scored, top, rest, *race_classes(p, [Group(rest, (0,))], CLASSES, AN_OCTAVE))
 
 
 def class_sets(row: Vector, k: int) -> Sets:
@@ -93,7 +95,7 @@ def _raced(group: Sequence[Greedy], share: Any, scores: dict[Context, Any]) -> l
     target_mass, draft = [], []
     for node in group:
         score, alone = number(node.scored.score), numbers(node.scored.node.target, node.top)
-        target_mass.append(node.row(node.node.p * score / share, [mass * score / share for mass in alone], most))
+        target_mass.append(node.row(node.node.p * float(score / share), [mass * score / share for mass in alone], most))
         draft.append(node.row(node.node.q, [], most))
     branches = [len(node.scored.node.children) for node in group]
     weights, law = raced(np.concatenate(target_mass), np.concatenate(draft), (class_sets, *branches))

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.protocol import Context, DraftNode, Vector
+from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.vectors import is_tensor, minimum
-from draftproof.verifiers._branch_groups import Group, added, mean_drafts, per_draft, selectable
+from draftproof.verifiers._branch_groups import Group, added, selectable
 from draftproof.verifiers._layer_outcomes import Child, race_outcomes
 from draftproof.verifiers._layers import Scored, Step, portion
 from draftproof.verifiers._race import Race
-from draftproof.verifiers._ratio_classes import CLASSES, ClassLaw, Sorted, by_classes, masses_of, number, places
+from draftproof.verifiers._race_classes import race_classes
+from draftproof.verifiers._ratio_classes import AN_OCTAVE, CLASSES, ClassLaw, Sorted, classes_of, number
 
 #: From target masses, draft masses and branches the race of `(n, J)` classes, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
@@ -36,7 +37,10 @@ def class_step(forks: Sequence[Scored], groups: Sequence[Sequence[Group]], racin
     """Steps 1 to 3 for the nodes of a layer that have children. groups: of their branches, by node."""
     rows = forks[0].node.target
     scratch = None if is_tensor(rows) else np.empty(len(rows))
-    nodes = [_sorted(scored.node, here, scratch) for scored, here in zip(forks, groups, strict=True)]
+    nodes = [
+        race_classes(scored.node.target, here, CLASSES, AN_OCTAVE, scratch)
+        for scored, here in zip(forks, groups, strict=True)
+    ]
     scores = [number(scored.score) for scored, here in zip(forks, groups, strict=True) for _ in here]
     branches = tuple(len(group.drafted) for here in groups for group in here)
     race, rho = _raced(scores, [node for here in nodes for node in here], branches, racing)
@@ -49,28 +53,13 @@ def class_step(forks: Sequence[Scored], groups: Sequence[Sequence[Group]], racin
     return Step(_scores(forks, groups, race, laws), means)
 
 
-def _sorted(node: DraftNode, groups: Sequence[Group], scratch: Any) -> list[Sorted]:
-    """The branches of each group by classes of `p` over their mean law."""
-    if len(groups) == 1:
-        return [by_classes(node.target, groups[0].law, scratch)]
-    drafts = mean_drafts(groups)
-    each, place = per_draft(node.target, drafts), places(node.target, drafts / len(node.children), scratch)
-    parts = []
-    for group in groups:
-        law = group.law[group.tokens]
-        parts.append(
-            Sorted(place, *masses_of(place[group.tokens], each[group.tokens] * (len(group.drafted) * law), law))
-        )
-    return parts
-
-
 def class_outcomes(
     scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...], racing: Racing
 ) -> tuple[Vector, Iterator[list[tuple[Any, list[Child]]]]]:
     """`class_step` for `B` layers, with the shapes of `draftproof.simulator.structures.Layered`."""
     means, parts = [], []
     for factors, p, q in zip(scores[..., 0], target, draft, strict=True):
-        nodes = [by_classes(*rows) for rows in zip(p, q, strict=True)]
+        nodes = [race_classes(a, [Group(b, (0,))], CLASSES, AN_OCTAVE)[0] for a, b in zip(p, q, strict=True)]
         race, rho = _raced(factors, nodes, branches, racing)
         places = np.stack([node.place for node in nodes])
         laws = q * np.take_along_axis(rho, places, axis=1)
@@ -86,7 +75,7 @@ def _raced(
     scores: Sequence[Any], nodes: Sequence[Sorted], branches: tuple[int, ...], racing: Racing
 ) -> tuple[Race, Any]:
     """The race of nodes with these scores, and its law over draft masses by class, shape `(n, J)`."""
-    target_mass = np.concatenate([score * node.p for score, node in zip(scores, nodes, strict=True)])
+    target_mass = np.concatenate([float(score) * node.p for score, node in zip(scores, nodes, strict=True)])
     draft = np.concatenate([node.q for node in nodes])
     race, law = racing(target_mass, draft, branches)
     return race, (law / (draft + (draft <= 0))).reshape(len(nodes), CLASSES)
@@ -100,7 +89,7 @@ def _scores(
 ) -> dict[Context, Any]:
     """Of the drafted tokens those of the best block, with their scores."""
     scores = {}
-    pairs, total = selectable(race, groups, lambda place, token: int(laws[place][0][1].node.place[token]))
+    pairs, total = selectable(race, groups, lambda place, token: classes_of(laws[place][0][1].node, [token])[0])
     for (place, token), weight in pairs.items():
         node = forks[place].node
         law = sum(q[token] * part.rates([token])[0] for q, part in laws[place])

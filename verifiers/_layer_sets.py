@@ -39,6 +39,8 @@ Solver: TypeAlias = Callable[[Vector, Vector, tuple[Any, ...]], Any]
 DECIMALS = 10
 #: The bits that a weight keeps; enough that on a layer of deterministic drafts rounding costs next to nothing.
 BITS = 20
+#: Rounds end where none changes a weight by more than this share, less than the bits that it keeps.
+SETTLED = 2.0**-24
 #: Nodes with more combinations of sets than this are raced one by one.
 MOST_TOGETHER = 4096
 
@@ -159,8 +161,11 @@ def _weights(target_mass: Any, sets: Sequence[Sets], n: int) -> Any:
         raced = drafted * weights
         total = raced.sum(axis=1, keepdims=True)
         law = chances @ (raced / np.where(total > 0, total, 1))
-        weights = np.where(possible, weights * (target_mass / np.where(law > 0, law, 1)) ** POWER, 0.0)
+        before, short = weights, target_mass / np.where(law > 0, law, 1)
+        weights = np.where(possible, weights * short**POWER, 0.0)
         weights = np.where(possible, np.maximum(weights / max(weights.max(), 1e-300), 2.0**-SPAN), 0.0)
+        if (abs(weights - before) <= SETTLED * weights).all():
+            break
     mantissas, exponents = np.frexp(weights)
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)
     return whole.reshape(n, size)

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.verifiers._equalised import POWER, STEP_AND_TAIL, Chain, by_rounds, first_weights
-from draftproof.verifiers._race import SPAN, points, segments
+from draftproof.verifiers._equalised import POWER, Chain, by_rounds, first_weights
+from draftproof.verifiers._race import COARSE, SPAN, segments
 
-#: Steps end when `sum abs(t - r)` is less than this share of `sum t`. Where it stays above the second, or where there
-#: are more pairs than the third, rounds take their place, which are slower but come closer on every layer.
-ACCURATE, FAILED, MOST = 2.0**-11, 2.0**-7, 160
+#: From an error `sum abs(t - r)` of this share of `sum t` the next step is the last, as it about squares the error.
+#: Where none comes so near, or where there are more pairs than this, rounds take their place, which are slower.
+NEAR, MOST = 2.0**-7, 160
 #: So many steps at most, the first ones `x <- x + 1.5 log(t/r)` while the error is above the third number, and the most
 #: that one changes a logarithm.
 STEPS, FIRST, ROUGH, LONGEST = 12, 2, 0.04, 3.0
@@ -31,6 +31,8 @@ STEPS, FIRST, ROUGH, LONGEST = 12, 2, 0.04, 3.0
 RIDGE, LARGE_RIDGE = 1e-7, 0.1
 #: Smaller parts of the integrals are left out: numbers below what a float64 holds in full are slow.
 TINY = 1e-100
+#: Points of the integrals: times, and the widths in `log s` that they stand for.
+TIMES, WIDTHS = COARSE[0], COARSE[1] / COARSE[0]
 #: The logarithm of the least weight.
 LEAST = -SPAN * np.log(2.0)
 
@@ -43,8 +45,8 @@ def newton_weights(chain: Chain, branches: tuple[int, ...]) -> Any:
     if not pairs.size:
         return weights
     if pairs.size <= MOST:
-        logs, error = _Equations(chain, (*branches, 1), pairs, last[0, pairs]).solved(np.log(weights[0, pairs]))
-        if error <= FAILED:
+        logs = _Equations(chain, (*branches, 1), pairs, last[0, pairs]).solved(np.log(weights[0, pairs]))
+        if logs is not None:
             weights[0, pairs] = np.exp(logs)
             return weights
     return by_rounds(chain, branches)
@@ -68,40 +70,37 @@ class _Equations:
         own = self.block[self.runs], node[self.runs]
         self.behind = behind[own][:, None]
         behind[own] = 1.0  # left are the nodes that have no pair in the block
-        step, tail = STEP_AND_TAIL
-        self.times = points(step, tail)
-        self.elsewhere = step * (behind**k).prod(axis=1)[:, None]
+        self.elsewhere = (behind**k).prod(axis=1)[:, None] * WIDTHS
         self.exponents, self.drawn = k[node[self.runs]][:, None], k[node][:, None] * self.mass
-        self.alone = step * np.where(
-            node == len(k) - 1, 1 - chain.capacity[0, -1], 0.0
-        )  # the null option is drafted alone
+        self.alone = np.where(node == len(k) - 1, 1 - chain.capacity[0, -1], 0.0)  # drafted is the null option alone
+        self.diagonal = np.diag_indices(len(pairs))
         self.factor = np.where(node[:, None] == node, ((k - 1) / k)[node], 1.0) * (self.block[:, None] == self.block)
 
-    def solved(self, logs: Any) -> tuple[Any, float]:
-        """The logarithms of the weights, and the error of their law. logs: where to begin."""
+    def solved(self, logs: Any) -> Any:
+        """The logarithms of the weights, None where no steps lead there. logs: where to begin."""
         best, least, ridge = logs, np.inf, RIDGE
         for number in range(STEPS):
-            law, matrix = self.law(logs)
+            law, slopes = self.law(logs)
             due = self.target_mass * (self._by_block(law) / self._by_block(self.target_mass))[self.block]
-            error = float(abs(due - law).sum() / due.sum())
+            error = abs(due - law).sum() / due.sum()
             if error < least or number < FIRST:
-                best, least, ridge, lacks, slopes = logs, error, max(ridge / 10, RIDGE), due - law, matrix
-                if error <= ACCURATE:
-                    break
+                best, least, ridge, lacks, matrix = logs, error, max(ridge / 10, RIDGE), due - law, slopes
             else:
                 ridge = max(10 * ridge, LARGE_RIDGE)
             if error > ROUGH and number < FIRST:
                 change = POWER * np.log(due / np.maximum(law, TINY))
             else:
-                change = np.linalg.solve(slopes() + ridge * np.diag(due), lacks)
+                change = np.linalg.solve(matrix(ridge * due), lacks)
                 change -= (self._by_block(due * change) / self._by_block(due))[self.block]
             logs = best + change.clip(-LONGEST, LONGEST)
             logs = np.maximum(logs - np.maximum.reduceat(logs, self.blocks)[self.block], LEAST)
-        return best, least
+            if least <= NEAR:
+                return logs
+        return None
 
-    def law(self, logs: Any) -> tuple[Any, Callable[[], Any]]:
-        """`r`, and what computes `dr/dx`."""
-        times = np.exp(logs)[:, None] * self.times
+    def law(self, logs: Any) -> tuple[Any, Callable[..., Any]]:
+        """`r`, and what computes `dr/dx`, with a ridge added to its diagonal."""
+        times = np.exp(logs)[:, None] * TIMES
         survival = np.exp(-times)
         undecided = np.add.reduceat(self.mass * survival, self.runs, axis=0) + self.behind
         every = np.multiply.reduceat(undecided**self.exponents, self.first_runs, axis=0) * self.elsewhere
@@ -111,10 +110,12 @@ class _Equations:
         won = density * every[self.block]
         total = won.sum(axis=1)
 
-        def slopes() -> Any:
-            return np.diag(total - (times * won).sum(axis=1)) - (won @ density.T) * self.factor
+        def slopes(ridge: Any = 0.0) -> Any:
+            matrix = (won @ density.T) * -self.factor
+            matrix[self.diagonal] += total - (times * won).sum(axis=1) + ridge
+            return matrix
 
-        return total - self.alone * arriving.sum(axis=1), slopes
+        return total - self.alone * (arriving @ WIDTHS), slopes
 
     def _by_block(self, numbers: Any) -> Any:
         return np.add.reduceat(numbers, self.blocks)

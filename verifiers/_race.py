@@ -16,8 +16,18 @@ import numpy as np
 
 #: Largest quotient of two weights of a block, as a power of two.
 SPAN = 20
-#: Step and tail of the integral for an error of 1e-13.
-FINE = (0.3, 30.0)
+
+
+def _points(step: float, tail: float, bend: float) -> tuple[Any, Any]:
+    """Times `s = e^u` of the integral and the lengths that they stand for, with `u = x - e^(-x - bend)`."""
+    x = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)
+    bent = np.exp(-x - bend)
+    s = np.exp(x - bent)
+    return s, step * (1 + bent) * s
+
+
+#: Points for an error of 1e-13, and for weights that keep a few bits. On the left the first are far apart in `u`.
+FINE, COARSE = _points(0.3, 5.4, 2.0), _points(1.0, 9.0, np.inf)
 
 #: The law of a sum of weights.
 Sums = dict[Any, Any]
@@ -110,8 +120,8 @@ def race_law(race: Race, draft: Any, branches: tuple[int, ...]) -> Any:
     blocks, mass, weights = (gathered(part, order) for part in (blocks, mass, weights))
     scaled = weights / np.maximum(weights.max(axis=1, keepdims=True), 1)
     law = np.empty(blocks.shape)
-    ours = race_integral(order // J, *segments(blocks), mass, scaled, 0.0, (*branches, 1), *FINE)
-    np.put_along_axis(law, order, ours, axis=1)
+    ours = race_integral(order // J, *segments(blocks), mass, scaled, 0.0, (*branches, 1), FINE)
+    law[np.arange(batch)[:, None], order] = ours
     return law[:, :-1].reshape(draft.shape)
 
 
@@ -135,19 +145,18 @@ def race_integral(
     weights: Any,
     without_others: Any,
     branches: Sequence[int],
-    step: float,
-    tail: float,
+    points: tuple[Any, Any],
 ) -> Any:
     """`r` of pairs sorted by block and there by node, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
 
     A branch of weight `v` finishes at time `s` with density `v e^(-s v)`; another branch is later with probability
     `sum_z q(z) e^(-s v(z))` over its block and all worse ones. So `r = k_c q` times the integral over `s` of the
     density times these probabilities for all other branches. With `s = e^u` the trapezoidal rule in `u` has an
-    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. without_others: the
-    probability that no other branch is in the block or a better one; it is subtracted inside the integral, to
-    avoid cancellation.
+    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. points: `FINE` or
+    `COARSE`, the same for every layer, also within a batch. without_others: the probability that no other branch is in
+    the block or a better one; it is subtracted inside the integral, to avoid cancellation.
     """
-    s = points(step, tail)
+    s, lengths = points
     survival = np.exp(-weights[:, :, None] * s)  # (B, N, S)
     k = np.array(branches)
     runs = _runs(node, first)
@@ -165,13 +174,8 @@ def race_integral(
     product = others[runs.place].reshape(survival.shape)
     product -= np.asarray(without_others)[..., None]
     product *= survival
-    won = product @ (s * step) * weights
+    won = product @ lengths * weights
     return k[node] * mass * won
-
-
-def points(step: float, tail: float) -> Any:
-    """The times `s` of the integral; the same for every layer, also within a batch."""
-    return np.exp(np.arange(-tail, 4.0 + SPAN * np.log(2.0), step))
 
 
 class _Runs(NamedTuple):

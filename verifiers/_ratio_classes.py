@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Vector
-from draftproof.simulator.vectors import is_tensor
+from draftproof.simulator.vectors import is_tensor, on_host
 
 #: Classes, and how many there are in an octave (a factor of two) of `p/q`, for a program whose cost grows quickly.
 CLASSES, AN_OCTAVE = 32, 2
@@ -30,41 +31,52 @@ WHOLE = slice(None)
 
 @dataclass(frozen=True)
 class Sorted:
-    """One node by classes. place: the class of each token, `(V,)`; p, q: masses by class, `(J,)`."""
+    """One node by classes. p, q: masses by class, `(J,)`.
 
-    place: Any
+    numbers: the class of each token, `(V,)`, or, where there is one, the place in `fold` that has its class.
+    """
+
+    numbers: Any
     p: Any
     q: Any
+    fold: Any = None
+
+    @cached_property
+    def place(self) -> Any:
+        """The class of each token, `(V,)`."""
+        if self.fold is None:
+            return self.numbers
+        return self._fold[self.numbers] if is_tensor(self.numbers) else self.fold.take(self.numbers)
+
+    @property
+    def _fold(self) -> Any:
+        return torch.as_tensor(self.fold, dtype=torch.int64, device=self.numbers.device)
 
 
 def by_classes(
     target: Vector, draft: Vector, scratch: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
 ) -> Sorted:
-    """One node by classes; see `places`."""
-    place = places(target, draft, scratch, classes, an_octave)
-    return Sorted(place, *masses_of(place, target, draft, classes=classes))
-
-
-def places(
-    target: Vector, draft: Vector, scratch: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
-) -> Any:
-    """The class of each token, `(V,)`, the smallest `p/q` first. an_octave: a power of two.
+    """The classes of one node, the smallest `p/q` first. an_octave: a power of two.
 
     scratch: `V` numbers of float64 that may be overwritten.
     """
+    if on_host(target) and on_host(draft):
+        return by_classes(target.numpy(), draft.numpy(), scratch, classes, an_octave)
     behind = an_octave.bit_length() - 1
     shift = _DIGITS - behind
     lowest = (_ONE << behind) - classes // 2
     if is_tensor(target):
         ratio = target.double() / draft.double()
-        return ((ratio.view(torch.int64) >> shift) - lowest).clamp(0, classes - 1)
+        place = ((ratio.view(torch.int64) >> shift) - lowest).clamp(0, classes - 1)
+        return Sorted(place, *masses_of(place, target, draft, classes=classes))
     with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
         ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=scratch)
     place = ratio.view(np.int64)
     place >>= shift
     place -= lowest
     np.minimum(np.maximum(place, 0, out=place), classes - 1, out=place)
-    return place.astype(np.int8 if classes <= 2**7 else np.int16)  # is kept, and quick to compare
+    masses = masses_of(place, target, draft, classes=classes)
+    return Sorted(place.astype(np.int8 if classes <= 2**7 else np.int16), *masses)  # is kept, and quick to compare
 
 
 def masses_of(place: Any, *rows: Vector, classes: int = CLASSES) -> list[Any]:
@@ -101,13 +113,18 @@ def table(values: Any, like: Vector) -> Any:
 
 def spread(values: Any, node: Sorted, like: Vector, part: slice = WHOLE) -> Vector:
     """For each token of a part of the row the value of its class, on the device of the row."""
-    entries, place = table(values, like), node.place[part]
-    return entries[place] if is_tensor(like) else entries.take(place)
+    place = node.place[part]
+    if is_tensor(place):
+        return table(values, like)[place]
+    if is_tensor(like):
+        return torch.from_numpy(table(values, like).numpy().take(place))
+    return table(values, like).take(place)
 
 
 def classes_of(node: Sorted, tokens: Sequence[int]) -> list[int]:
     """The classes of a few tokens."""
-    return [int(place) for place in node.place[list(tokens)].tolist()]
+    places = node.numbers[list(tokens)].tolist()
+    return [int(place) for place in (places if node.fold is None else node.fold[places])]
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,11 @@ def _class_race(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -
     blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
     blocks[:, used], weights[:, used] = small.blocks[0], small.weights[0]
     race = Race(blocks, weights, int(small.null_block[0]), int(small.null_weight[0]))
-    return race, law_of(race, draft, branches)
+    if draft.dtype == object:
+        return race, law_of(race, draft, branches)
+    law = np.zeros(masses.shape)
+    law[:, used] = race_law(small, draft.reshape(masses.shape)[None][:, :, used], branches)[0]
+    return race, law.reshape(-1)
 
 
 @memoised

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from draftproof.simulator.structures import OnePath, Selection
-from draftproof.simulator.vectors import layers, stacked_layers
+from draftproof.simulator.vectors import is_tensor, layers, stacked_layers
 from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._node_orders import DENOMINATOR, Mixture, node_mixtures, rounded
 from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
@@ -142,6 +142,7 @@ def _scored_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Draw
     scores = _scores(node.target, node.draft, state)
     token = node.children[coin.choose(scores.chances(node.children)) if len(node.children) > 1 else 0]
     mass = node.draft[token : token + 1]
+    mass = mass.double().cpu().numpy() if is_tensor(mass) else mass  # few numbers are quicker to compute with here
     shares = winning_shares(scores, [token], mass)
     law = mass[0] * scores.rates([token])[0]
     return token, Drawn(law, partial(scores.law, node.draft)), [share[0] for share in shares]

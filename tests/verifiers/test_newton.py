@@ -59,7 +59,7 @@ def test_rounds_take_over_where_it_fails_and_where_there_are_too_many_pairs(monk
     chain = _with_null_option(equal_blocks(*layer(branches, 8, 1), branches), 2)
     ours, rounds = newton_weights(chain, branches), by_rounds(chain, branches)
     assert not (ours == rounds).all()
-    for name in ("MOST", "FAILED"):
+    for name in ("MOST", "NEAR"):
         with monkeypatch.context() as patch:
             patch.setattr(_newton, name, 0)
             assert (newton_weights(chain, branches) == rounds).all()
