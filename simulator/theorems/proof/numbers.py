@@ -28,7 +28,7 @@ from draftproof.simulator.theorems.algebra.regions import Question, Region
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
 _CALLER = "simulator/laws/enumeration.py"
-_MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
+MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
 
 
 class OutsideHypothesis(DraftproofError):
@@ -84,7 +84,7 @@ class Run:
     def holds(self, number: Number, mask: int) -> bool:
         """Whether the sign of a number is in `mask`; what decides it is noted."""
         if self._over:
-            self.fail(HasState(_MEMORY))
+            self.fail(HasState(MEMORY))
         ratio = number.as_ratio
         answer = self.region.ask((ratio.num, ratio.den), mask)
         if isinstance(answer, Question):
@@ -126,7 +126,7 @@ def _comparison(mask: int, operate: Callable[[float, float], bool]) -> Callable[
             try:
                 value = comparable(other)
             except TypeError:
-                _refuse(f"a number was compared with a {type(other).__name__}")(self)
+                refusal(f"a number was compared with a {type(other).__name__}")(self)
             if value is None:
                 return NotImplemented
             if isinstance(value, float):  # infinite or NaN
@@ -137,7 +137,9 @@ def _comparison(mask: int, operate: Callable[[float, float], bool]) -> Callable[
     return compare
 
 
-def _refuse(what: str) -> Callable[..., NoReturn]:
+def refusal(what: str) -> Callable[..., NoReturn]:
+    """A method of numbers that ends their run, with the line of code that called it."""
+
     def refuse(self: Number, *_: Any) -> NoReturn:
         watching = sys.getprofile()
         sys.setprofile(None)  # reading lines of files is not what is watched
@@ -174,13 +176,13 @@ class Number:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         if not is_trusted(sys._getframe(1).f_code.co_filename):
-            _refuse("the type of a number was asked for")(self)
+            refusal("the type of a number was asked for")(self)
         return fmpq
 
     def __getattr__(self, name: str) -> Any:
         by_user = not is_trusted(sys._getframe(1).f_code.co_filename)
         if hasattr(fmpq, name) or (by_user and not name.startswith("__")):
-            _refuse(f"a number was asked for {name!r}")(self)
+            refusal(f"a number was asked for {name!r}")(self)
         raise AttributeError(f"{fmpq.__name__!r} object has no attribute {name!r}")
 
     def __copy__(self) -> Number:
@@ -192,7 +194,7 @@ class Number:
     def _other(self, other: Any) -> Number | None:
         if isinstance(other, Number):
             if other.of_run is not self.of_run:
-                other.of_run._failure = self.of_run._failure = HasState(_MEMORY)
+                other.of_run._failure = self.of_run._failure = HasState(MEMORY)
                 raise self.of_run._failure
             return other
         exact = _exact(other)
@@ -215,7 +217,7 @@ class Number:
         """The same for arithmetic: what has no exact value there is refused, also if the code catches it."""
         number = self._other(other)
         if number is None and isinstance(other, (float, complex, Decimal, np.inexact)):
-            _refuse(f"a number met a {type(other).__name__} in arithmetic")(self)
+            refusal(f"a number met a {type(other).__name__} in arithmetic")(self)
         return number
 
     def __add__(self, other: Any) -> Any:
@@ -252,7 +254,7 @@ class Number:
 
     def __pow__(self, exponent: Any) -> Any:
         if not isinstance(exponent, (int, np.integer, fmpz)):
-            return NotImplemented if self._operand(exponent) is None else _refuse("a number became an exponent")(self)
+            return NotImplemented if self._operand(exponent) is None else refusal("a number became an exponent")(self)
         if exponent < 0:
             return (1 / self) ** -int(exponent)
         power = self.of_run.number(1)
@@ -270,12 +272,12 @@ class Number:
     def __bool__(self) -> bool:
         return self.of_run.holds(self, NEGATIVE | POSITIVE)
 
-    __float__ = _refuse("a float was made of a number")
-    __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = _refuse("a whole number was made of a number")
-    __str__ = __repr__ = __format__ = _refuse("text was made of a number")
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _refuse("a number was divided with remainder")
-    __rpow__ = _refuse("a number became an exponent")
-    __rdivmod__ = __invert__ = _refuse("a number was used as a whole number")
-    __hash__ = _refuse("a number became a key of a dictionary, a set or a memory, or was hashed")
-    __reduce__ = __reduce_ex__ = __getstate__ = __sizeof__ = __dir__ = _refuse("the inside of a number was looked at")
-    __complex__ = _refuse("a complex number was made of a number")
+    __float__ = refusal("a float was made of a number")
+    __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = refusal("a whole number was made of a number")
+    __str__ = __repr__ = __format__ = refusal("text was made of a number")
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = refusal("a number was divided with remainder")
+    __rpow__ = refusal("a number became an exponent")
+    __rdivmod__ = __invert__ = refusal("a number was used as a whole number")
+    __hash__ = refusal("a number became a key of a dictionary, a set or a memory, or was hashed")
+    __reduce__ = __reduce_ex__ = __getstate__ = __sizeof__ = __dir__ = refusal("the inside of a number was looked at")
+    __complex__ = refusal("a complex number was made of a number")

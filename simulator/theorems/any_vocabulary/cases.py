@@ -1,0 +1,354 @@
+"""One case of a proof for every vocabulary size: what is known of named tokens, of classes of tokens, and of signs.
+
+The tokens of a row are cut into classes. All tokens of a class give the same answer to every question that was asked
+about a form `a p(y) + b q(y)`, where `a` and `b` do not depend on `y`. A class has two sums, `P` of the target and `Q`
+of the draft, over all its tokens, the named ones among them; none is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import Context
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.polynomials import (
+    ANY,
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Polynomial,
+    Ring,
+    mirrored,
+    sign_of,
+)
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Question, Region, vanishes
+from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The sign of `p(y) - ratio q(y)` is in `mask` for all tokens of a class."""
+
+    ratio: Ratio
+    mask: int
+
+
+@dataclass(frozen=True)
+class TokenClass:
+    """Tokens of a row. target, draft: their sums `P` and `Q`. thresholds: by the key of their ratio."""
+
+    row: Context
+    target: Ratio
+    draft: Ratio
+    thresholds: Mapping[str, Threshold]
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """`p/q` of all its tokens, where that is known."""
+        return next((each.ratio for each in self.thresholds.values() if each.mask == ZERO), None)
+
+    def allowed(self, ratio: Ratio) -> int:
+        """The signs of `p - ratio q` that are left."""
+        known = self.thresholds.get(ratio.key)
+        return ANY if known is None else known.mask
+
+    def answered(self, ratio: Ratio, mask: int) -> TokenClass:
+        """The tokens of which the sign of `p - ratio q` is in a mask."""
+        return replace(self, thresholds={**self.thresholds, ratio.key: Threshold(ratio, mask)})
+
+
+@dataclass(frozen=True)
+class Named:
+    """A named token: its row, the number of its class, and the position of its `p` among the variables, before `q`."""
+
+    row: Context
+    of_class: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question that a case leaves open. scope: how many tokens are drafted before it can be asked."""
+
+    scope: int
+
+
+@dataclass(frozen=True)
+class AskSign(Ask):
+    """Whether the sign of an atom is in a mask."""
+
+    atom: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class AskClass(Ask):
+    """Of which tokens of a class the sign of `p - ratio q` is in a mask."""
+
+    of_class: int
+    ratio: Ratio
+    mask: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known. rows: the numbers of a row's classes. classes: by number. names: by token.
+
+    scopes, homes: for every variable in use, how many tokens had been drafted when it came up, and its row.
+    """
+
+    region: Region
+    oracle: Oracle
+    rows: Mapping[Context, tuple[int, ...]]
+    classes: Mapping[int, TokenClass]
+    names: Mapping[Token, Named]
+    scopes: tuple[int, ...] = ()
+    homes: tuple[Context, ...] = ()
+    next_class: int = 0
+
+    @classmethod
+    def start(cls, ring: Ring, oracle: Oracle) -> Case:
+        """Nothing is known but the row of the root."""
+        return cls(Region(ring, {}), oracle, {}, {}, {}).with_row(())
+
+    @property
+    def ring(self) -> Ring:
+        """The ring of its variables."""
+        return self.region.ring
+
+    def variable(self, position: int) -> Ratio:
+        """One of its variables."""
+        return Ratio(self.ring, self.ring.variables[position])
+
+    def with_row(self, row: Context) -> Case:
+        """A further row: one class with sums 1."""
+        one = Ratio(self.ring, self.ring.one)
+        number = self.next_class
+        return replace(
+            self,
+            rows={**self.rows, row: (number,)},
+            classes={**self.classes, number: TokenClass(row, one, one, {})},
+            next_class=number + 1,
+        )
+
+    def _with_pair(self, scope: int, row: Context) -> tuple[Case, int]:
+        """Two more variables."""
+        first = len(self.scopes)
+        if first + 2 > len(self.ring.variables):
+            raise TooLarge(
+                f"this proof needs more than {first} variables; take a shape with fewer drafted tokens (--K, --L2)"
+            )
+        return replace(self, scopes=(*self.scopes, scope, scope), homes=(*self.homes, row, row)), first
+
+    def with_name(self, row: Context, of_class: int, scope: int) -> tuple[Case, Token]:
+        """Name a further token of a class; the row after it comes with it."""
+        case, first = self._with_pair(scope, row)
+        token = Token(len(case.names))
+        region = case.region
+        for variable in case.ring.variables[first : first + 2]:
+            region = region.with_signs(case.ring.atom(variable), POSITIVE)
+            region = region.with_signs(case.ring.atom(variable - 1), NEGATIVE)
+        case = replace(case, region=region, names={**case.names, token: Named(row, of_class, first)})
+        case = case._with_rest(of_class)
+        for threshold in case.classes[of_class].thresholds.values():
+            case = case._with_threshold(token, threshold)
+        return case.with_row((*row, token)), token
+
+    def named_in(self, of_class: int) -> list[Token]:
+        """The named tokens of a class."""
+        return [token for token, named in self.names.items() if named.of_class == of_class]
+
+    def variables(self, token: Token) -> tuple[Ratio, Ratio]:
+        """The variables of a named token."""
+        first = self.names[token].first
+        return self.variable(first), self.variable(first + 1)
+
+    def masses(self, token: Token) -> tuple[Ratio, Ratio]:
+        """`p` and `q` of a named token; where its class says `p = ratio q`, without the variable of `p`."""
+        p, q = self.variables(token)
+        ratio = self.classes[self.names[token].of_class].ratio
+        return (p if ratio is None else ratio * q), q
+
+    def rest(self, of_class: int) -> tuple[Ratio, Ratio]:
+        """The sums of the tokens of a class without the named ones."""
+        target, draft = self.classes[of_class].target, self.classes[of_class].draft
+        for token in self.named_in(of_class):
+            p, q = self.masses(token)
+            target, draft = target - p, draft - q
+        return target, draft
+
+    def _with_rest(self, of_class: int) -> Case:
+        """The tokens without a name have sums that are not negative, and the signs of their class, or there are none."""
+        case, (target, draft) = self, self.rest(of_class)
+        for rest in (target, draft):
+            case = case.assuming(rest, POSITIVE | ZERO)
+        for threshold in case.classes[of_class].thresholds.values():
+            case = case.assuming(target - threshold.ratio * draft, threshold.mask | ZERO)
+        return case
+
+    def _with_threshold(self, token: Token, threshold: Threshold) -> Case:
+        p, q = self.variables(token)
+        return self.assuming(p - threshold.ratio * q, threshold.mask)
+
+    def assuming(self, ratio: Ratio, mask: int) -> Case:
+        """The points where the sign of a function is in a mask; all points if the sign of its denominator is open."""
+        if ratio.constant is not None:
+            return self
+        if self.has_sign(ratio.den, NEGATIVE):
+            mask = mirrored(mask)
+        elif not self.has_sign(ratio.den, POSITIVE):
+            return self
+        if ratio.num.leading_coefficient() < 0:
+            mask = mirrored(mask)
+        return replace(self, region=self.region.with_signs(self.ring.atom(ratio.num), mask))
+
+    def has_sign(self, polynomial: Polynomial, mask: int) -> bool:
+        """Whether the sign of a polynomial is known to be in a mask."""
+        answer = self.region.ask((polynomial,), mask)
+        if isinstance(answer, Question):
+            return self.oracle.is_empty(self.region.with_signs(answer.atom, ANY & ~answer.mask), answer.atom)
+        return answer
+
+    def form_of(self, polynomial: Polynomial) -> tuple[Token, Polynomial, Polynomial] | None:
+        """A named token and `(a, b)` where a polynomial is `a p + b q` of that token: one of the longest row.
+
+        Neither `a` nor `b` may depend on rows after that token.
+        """
+        support = self.ring.support(self.ring.atom(polynomial))
+        found = []
+        for token, named in self.names.items():
+            if named.first in support or named.first + 1 in support:
+                p, q = self.ring.variables[named.first], self.ring.variables[named.first + 1]
+                a, b = polynomial.derivative(named.first), polynomial.derivative(named.first + 1)
+                below = any(token in self.homes[position] for position in support)
+                if a * p + b * q == polynomial and not (a.is_zero() or b.is_zero() or below):
+                    found.append((len(named.row), named.first, token, a, b))
+        return max(found, key=lambda each: each[:2])[2:] if found else None
+
+    def scope_of(self, ratio: Ratio) -> int:
+        """How many tokens had been drafted when the last of its variables came up."""
+        used = [
+            self.scopes[position]
+            for part in (ratio.num, ratio.den)
+            for position, degree in enumerate(part.degrees()[: len(self.scopes)])
+            if degree > 0
+        ]
+        return max(used, default=0)
+
+    def scope_of_class(self, of_class: int) -> int:
+        """The same for a class."""
+        found = self.classes[of_class]
+        of_row = max((self.scopes[self.names[token].first] for token in found.row), default=0)
+        return max(of_row, self.scope_of(found.target), self.scope_of(found.draft))
+
+    def answers(self, ask: Ask) -> Iterator[Case]:
+        """The cases into which a question divides this one, without those that are shown to be impossible."""
+        if isinstance(ask, AskSign):
+            for side in (ask.mask, ANY & ~ask.mask):
+                regions = {sign: self.region.with_signs(ask.atom, side & sign) for sign in (NEGATIVE, ZERO, POSITIVE)}
+                mask = sum(sign for sign, region in regions.items() if not self.oracle.is_empty(region, ask.atom))
+                if mask:
+                    yield replace(self, region=self.region.with_signs(ask.atom, mask))
+        elif isinstance(ask, AskClass):
+            yield from self._divided(ask)
+
+    def _divided(self, ask: AskClass) -> Iterator[Case]:
+        """All tokens of the class give one answer, or some the one and some the other."""
+        old, named = self.classes[ask.of_class], self.named_in(ask.of_class)
+        allowed = old.allowed(ask.ratio)
+        masks = allowed & ask.mask, allowed & ~ask.mask
+        for mask in masks:
+            yield from self._with_classes(ask, {ask.of_class: old.answered(ask.ratio, mask)}, {})
+        case, first = self._with_pair(ask.scope, old.row)
+        part = case.variable(first), case.variable(first + 1)
+        if ZERO in masks:
+            part = ask.ratio * part[1], part[1]
+        sums = [part, (old.target - part[0], old.draft - part[1])]
+        if masks[1] == ZERO:
+            sums.reverse()
+        numbers = case.next_class, case.next_class + 1
+        parts = {
+            number: replace(old.answered(ask.ratio, mask), target=target, draft=draft)
+            for number, mask, (target, draft) in zip(numbers, masks, sums, strict=True)
+        }
+        case = replace(case, next_class=numbers[1] + 1)
+        for sides in product(numbers, repeat=len(named)):
+            yield from case._with_classes(ask, parts, dict(zip(named, sides, strict=True)))
+
+    def _with_classes(
+        self, ask: AskClass, parts: Mapping[int, TokenClass], moved: Mapping[Token, int]
+    ) -> Iterator[Case]:
+        """The case in which these classes stand for the one that was asked about, unless it is impossible."""
+        row = self.classes[ask.of_class].row
+        classes = {number: each for number, each in self.classes.items() if number != ask.of_class} | dict(parts)
+        places = [number for each in self.rows[row] for number in (parts if each == ask.of_class else (each,))]
+        names = {
+            token: replace(named, of_class=moved[token]) if token in moved else named
+            for token, named in self.names.items()
+        }
+        case = replace(self, names=names, classes=classes, rows={**self.rows, row: tuple(places)})
+        new: list[int] = []
+        for number, part in parts.items():
+            threshold = part.thresholds[ask.ratio.key]
+            signs = (part.target, POSITIVE), (part.draft, POSITIVE)
+            for ratio, mask in (*signs, (part.target - ask.ratio * part.draft, threshold.mask)):
+                if ratio.constant is None:
+                    case = case.assuming(ratio, mask)
+                    new.append(case.ring.atom(ratio.num))
+                elif not sign_of(ratio.constant) & mask:
+                    return
+            for token in case.named_in(number):
+                case = case._with_threshold(token, threshold)
+                new += [case.ring.atom((case.variables(token)[0] - ask.ratio * case.variables(token)[1]).num)]
+            case = case._with_rest(number)
+        asked = [atom for atom in new if atom in case.region.masks]
+        if 0 not in case.region.masks.values() and not any(self.oracle.is_empty(case.region, atom) for atom in asked):
+            yield case
+
+    def equal(self, one: Ratio, other: Ratio) -> bool:
+        """Whether two functions are shown to be equal in this case, or the case to be impossible."""
+        if one.key == other.key:
+            return True
+        rest = self.reduced(one - other)
+        if rest.is_zero or vanishes(rest.num, self.region):
+            return True
+        atom = self.ring.atom(rest.num)
+        return self.oracle.is_empty(self.region.with_signs(atom, NEGATIVE | POSITIVE), atom)
+
+    def reduced(self, value: Ratio) -> Ratio:
+        """The same function where the equations of the case hold, with fewer variables: the last ones are replaced."""
+        equations = [self.ring.atoms[atom] for atom, mask in self.region if mask == ZERO]
+        while equations:
+            solved = self._solved(equations.pop())
+            if solved is not None:
+                value = replaced(value, *solved)
+                rest = [replaced(Ratio(self.ring, each), *solved) for each in equations]
+                equations = [each.num for each in rest if not each.is_zero]
+        return value
+
+    def _solved(self, equation: Polynomial) -> tuple[int, Ratio] | None:
+        """The last variable of an equation, and what it equals."""
+        for position in range(len(self.scopes) - 1, -1, -1):
+            slope = equation.derivative(position)
+            if not slope.is_zero() and slope.degrees()[position] <= 0:
+                if not any(self.has_sign(slope, mask) for mask in (POSITIVE, NEGATIVE)):
+                    return None
+                return position, Ratio.quotient(self.ring, slope * self.ring.variables[position] - equation, slope)
+        return None
+
+
+def replaced(value: Ratio, position: int, root: Ratio) -> Ratio:
+    """A function with another one in the place of a variable."""
+    ring, parts = value.ring, []
+    for rest in (value.num, value.den):
+        total, power = Ratio(ring, ring.zero), Ratio(ring, ring.one)
+        while not rest.is_zero():
+            constant = rest.compose(*(ring.zero if n == position else each for n, each in enumerate(ring.variables)))
+            total, power = total + power * Ratio(ring, constant), power * root
+            rest = (rest - constant) / ring.variables[position]
+        parts.append(total)
+    return parts[0] / parts[1]

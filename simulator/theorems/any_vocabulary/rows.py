@@ -1,0 +1,189 @@
+"""Rows of a run for every vocabulary size: one pair of coefficients for each class, not one number for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Context
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.any_vocabulary.tokens import OTHER, Token
+from draftproof.simulator.theorems.proof.numbers import Number
+
+if TYPE_CHECKING:
+    from draftproof.simulator.theorems.any_vocabulary.runs import ClassRun
+
+
+class ClassRow:
+    """A row `a p + b q` with its own `(a, b)` for every class, and other values at some named tokens.
+
+    It takes part in what is linear in `p` and `q` and treats all tokens of a class alike: sums, differences, multiples,
+    `max(row, 0)`, `min(row, row)`, the sum of its entries, the entry of a named token. All else is refused with its
+    line: its length, an order of its entries, products of rows.
+    """
+
+    __slots__ = ("context", "run", "terms", "values")
+    dtype = np.dtype(object)
+
+    def __init__(
+        self,
+        run: ClassRun,
+        context: Context,
+        terms: Mapping[int, tuple[Number, Number]],
+        values: Mapping[Token, Number],
+    ) -> None:
+        self.run, self.context, self.terms, self.values = run, context, terms, dict(values)
+
+    @classmethod
+    def of(cls, run: ClassRun, context: Context, side: str) -> ClassRow:
+        """The row of the target, "p", or of the draft, "q"."""
+        one, zero = run.number(1), run.number(0)
+        pair = (one, zero) if side == "p" else (zero, one)
+        return cls(run, context, dict.fromkeys(run.case.rows[context], pair), {})
+
+    def named(self) -> list[Token]:
+        """The named tokens of this row."""
+        return [token for token, named in self.run.case.names.items() if named.row == self.context]
+
+    def _form(self, number: int, masses: tuple[Ratio, Ratio]) -> Number:
+        """`a p + b q` of a class at these masses."""
+        a, b = self.terms[number]
+        value: Number = a * self.run.evaluated(masses[0]) + b * self.run.evaluated(masses[1])
+        return value
+
+    def _named(self, token: Token) -> Number:
+        return self._form(self.run.case.names[token].of_class, self.run.case.masses(token))
+
+    def _token(self, index: Any) -> Token:
+        if isinstance(index, tuple) and len(index) == 2 and index[0] is Ellipsis:
+            index = index[1]
+        if type(index) is not Token or index not in self.run.case.names:
+            self._refuse(f"a row was indexed by {index!r}, not by a drafted token,")
+        if self.run.case.names[index].row != self.context:
+            self._refuse("a row was indexed by a token drafted elsewhere")
+        return index
+
+    def __getitem__(self, index: Any) -> Number:
+        token = self._token(index)
+        return self.values[token] if token in self.values else self._named(token)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.values[self._token(index)] = value if type(value) is Number else self.run.number(value)
+
+    def sum(self, *_: Any, **__: Any) -> Number:
+        """The sum of all entries."""
+        case, total = self.run.case, self.run.number(0)
+        for number in self.terms:
+            total = total + self._form(number, (case.classes[number].target, case.classes[number].draft))
+        for token, value in self.values.items():
+            total = total + value - self._named(token)
+        return total
+
+    def listed(self) -> tuple[list[Token], list[Number]]:
+        """For a choice: the named tokens and `OTHER`, with their weights."""
+        for number, (a, b) in self.terms.items():
+            if self.run.form_in(number, a, b, NEGATIVE):
+                self.run.fail(InvalidVerifier("the coin was asked to choose with a negative weight"))
+        total = self.run.number(0)
+        for number in self.terms:
+            total = total + self._form(number, self.run.case.rest(number))
+        named = self.named()
+        return [*named, OTHER], [*(self[token] for token in named), total]
+
+    def clamp(self, min: Any = None, max: Any = None) -> ClassRow:  # noqa: A002 - torch's names
+        """`max(row, 0)`."""
+        if max is not None or type(min) not in (int, float) or min != 0:
+            self._refuse("a row was clamped at something that is not 0")
+        zero = self.run.number(0)
+        terms = {n: (zero, zero) if self._is_cut(n) else pair for n, pair in self.terms.items()}
+        values = {token: zero if value < 0 else value for token, value in self.values.items()}
+        return ClassRow(self.run, self.context, terms, values)
+
+    clamp_ = clip = clamp
+
+    def _is_cut(self, number: int) -> bool:
+        """Whether `max(row, 0)` is 0 in a class; entries that are 0 anyway may count as either."""
+        a, b = self.terms[number]
+        known = self.run.case.classes[number]
+        if not (a.as_ratio.is_zero or b.as_ratio.is_zero) and known.ratio is None:
+            allowed = known.allowed(-b.as_ratio / a.as_ratio)
+            if not allowed & NEGATIVE or not allowed & POSITIVE:
+                rises = self.run.holds(a, POSITIVE)
+                return bool(allowed & (NEGATIVE if rises else POSITIVE))
+        return self.run.form_in(number, a, b, NEGATIVE)
+
+    def minimum(self, other: Any) -> ClassRow:
+        """The smaller of two rows, token by token."""
+        if not isinstance(other, ClassRow):
+            self._refuse("the minimum of a row and a number was asked for")
+        return self - (self - other).clamp(min=0)
+
+    def __add__(self, other: Any) -> ClassRow:
+        if isinstance(other, int) and other == 0:  # where Python's sum begins
+            return self * 1
+        if not isinstance(other, ClassRow) or other.context != self.context:
+            self._refuse("what is no row of the same node was added to a row")
+        terms = {n: (a + other.terms[n][0], b + other.terms[n][1]) for n, (a, b) in self.terms.items()}
+        values = {token: self[token] + other[token] for token in {**self.values, **other.values}}
+        return ClassRow(self.run, self.context, terms, values)
+
+    def __mul__(self, factor: Any) -> ClassRow:
+        if isinstance(factor, ClassRow):
+            self._refuse("two rows were multiplied")
+        terms = {n: (a * factor, b * factor) for n, (a, b) in self.terms.items()}
+        return ClassRow(self.run, self.context, terms, {token: value * factor for token, value in self.values.items()})
+
+    def __truediv__(self, factor: Any) -> ClassRow:
+        if isinstance(factor, ClassRow):
+            self._refuse("a row was divided by a row")
+        return self * (self.run.number(1) / factor)
+
+    def __neg__(self) -> ClassRow:
+        return self * -1
+
+    def __sub__(self, other: Any) -> ClassRow:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> ClassRow:
+        return -self + other
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """numpy's functions of two rows, or of a row and a number."""
+        if method == "__call__" and not keywords and len(inputs) == 2:
+            one, other = inputs
+            if function in (np.maximum, np.fmax) and not (isinstance(one, ClassRow) and isinstance(other, ClassRow)):
+                return one.clamp(min=other) if isinstance(one, ClassRow) else other.clamp(min=one)
+            if function is np.minimum and isinstance(one, ClassRow):
+                return one.minimum(other)
+            operators = {np.add: "__add__", np.subtract: "__sub__", np.multiply: "__mul__", np.divide: "__truediv__"}
+            if function in operators and isinstance(one, ClassRow):
+                return getattr(one, operators[function])(other)
+        return self._refuse(f"numpy's {function.__name__} was applied to a row")
+
+    def _refuse(self, what: str) -> Any:
+        self.run.refuse(what)
+
+    def __len__(self) -> int:
+        return int(self._refuse("the length of a row was asked for"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._refuse("the entries of a row were visited one by one"))
+
+    def _compared(self, _: object) -> Any:
+        return self._refuse("the entries of a row were compared one by one")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name) and not name.startswith("__"):
+            self._refuse(f"a row was asked for {name!r}")
+        raise AttributeError(name)
+
+

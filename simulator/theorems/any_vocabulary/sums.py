@@ -1,0 +1,226 @@
+"""Sums over all draft trees, one drafted token after the other, the last one first.
+
+A token is drafted as one of the named tokens of its row, or as a new one of some class. What follows a new token `z`
+of a class must come out as `a p(z) + b q(z)`, where `a` and `b` do not depend on `z`, on its row, or on what is drafted
+later; then the sum over all `z` of the class is `a P + b Q`, without what its named tokens would add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.laws.enumeration import guarded
+from draftproof.simulator.protocol import Context, DraftScheme, Verifier
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.any_vocabulary import tokens
+from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
+from draftproof.simulator.theorems.any_vocabulary.runs import ClassCoin, ClassNode, ClassRows, ClassRun, Undetermined
+from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.proof.watch import Watched
+
+#: The drafted tokens by context.
+Drafted: TypeAlias = Mapping[Context, tuple[Token, ...]]
+#: The probability of every verdict on one draft tree.
+Masses: TypeAlias = dict[tuple[Context, Token], Ratio]
+
+
+class NotShown(DraftproofError):
+    """A sum is not of the kind that this proof can compute."""
+
+
+@dataclass
+class Leaf:
+    """One draft tree. masses: empty where the share is 0 without a run."""
+
+    drafted: Drafted
+    masses: tuple[Masses, ...]
+    value: Ratio
+
+
+@dataclass
+class New:
+    """All tokens of a class that have no name yet: `a` and `b` as above, in the form `(a, b)`, and `(P, Q)` of the rest.
+
+    chance: the probability of drafting the token. cases: the sum after it, in every case.
+    """
+
+    token: Token
+    chance: Ratio
+    cases: list[tuple[Case, Draft]]
+    common: Ratio
+    linear: tuple[Ratio, Ratio]
+    rest: tuple[Ratio, Ratio]
+    value: Ratio
+
+
+@dataclass
+class Draft:
+    """The sum over all continuations. named: with the probability of drafting each; new: a class each."""
+
+    named: list[tuple[Ratio, Draft]] = field(default_factory=list)
+    new: list[New] = field(default_factory=list)
+    leaf: Leaf | None = None
+    value: Any = None
+
+
+class _Next(DraftproofError):
+    """The drafting needs its next token.
+
+    named: the weights of named tokens; terms: `(a, b)` for each class; both divided by the sum of all weights.
+    """
+
+    def __init__(self, weights: ClassRow) -> None:
+        super().__init__("a token is drafted")
+        total = weights.sum()
+        self.context = weights.context
+        self.named = [(token, (weights[token] / total).as_ratio) for token in weights.named()]
+        self.terms = {n: ((a / total).as_ratio, (b / total).as_ratio) for n, (a, b) in weights.terms.items()}
+
+
+class _Drafting:
+    """A coin that drafts given tokens, then asks for the next."""
+
+    def __init__(self, run: ClassRun, drafted: Sequence[Token]) -> None:
+        self._run, self._tokens = run, iter(drafted)
+
+    def choose(self, weights: Any) -> Any:
+        token = next(self._tokens, None)
+        if token is None:
+            if not isinstance(weights, ClassRow):
+                self._run.fail(NotShown("the scheme draws from something that is not a row of the draft"))
+            self._run.fail(_Next(weights))
+        return token
+
+    def flip(self, probability: Any) -> bool:
+        self._run.fail(NotShown("the scheme flips a coin while it drafts"))
+
+
+@dataclass
+class Account:
+    """Counts. runs: of the verifiers. cases: of all sums, inner ones included. equations: functions shown to be equal."""
+
+    runs: int = 0
+    cases: int = 0
+    equations: int = 0
+
+
+@dataclass
+class Sum:
+    """The sum of a share over all draft trees of a scheme. progress: is called now and then with the account."""
+
+    scheme: DraftScheme
+    verifiers: Sequence[Verifier]
+    share: Callable[[Case, Sequence[Masses]], Ratio | None]
+    touches: Callable[[Drafted], bool] = lambda drafted: True
+    progress: Callable[[Account], None] | None = None
+    account: Account = field(default_factory=Account)
+
+    def cases(self, case: Case) -> list[tuple[Case, Draft]]:
+        """The sum in every case into which questions that come before all drafts divide this one."""
+        return self._resolved(case, 0, lambda each: self._from(each, (), 0))
+
+    def _resolved(self, case: Case, scope: int, compute: Callable[[Case], Draft]) -> list[tuple[Case, Draft]]:
+        waiting, results = [case], []
+        while waiting:
+            case = waiting.pop()
+            try:
+                results.append((case, compute(case)))
+                self.account.cases += 1
+            except Undetermined as open_question:
+                if open_question.ask.scope < scope:
+                    raise
+                waiting += case.answers(open_question.ask)
+        return results
+
+    def _from(self, case: Case, drafted: tuple[Token, ...], scope: int) -> Draft:
+        """The sum over all trees whose first tokens, in the order of drafting, are these."""
+        run = ClassRun(case)
+        try:
+            with run.following():
+                tree: Any = self.scheme.draw(ClassRows(run, "q"), _Drafting(run, drafted))
+        except _Next as wanted:
+            result = Draft(value=Ratio(case.ring, case.ring.zero))
+            for token, chance in wanted.named:
+                if not chance.is_zero:
+                    after = self._from(case, (*drafted, token), scope)
+                    result.named.append((chance, after))
+                    result.value = result.value + chance * after.value
+            for number, (a, b) in wanted.terms.items():
+                if not (a.is_zero and b.is_zero):
+                    new = self._new(case, drafted, scope, wanted.context, number, (a, b))
+                    result.new.append(new)
+                    result.value = result.value + new.value
+            return result
+        return self._leaf(case, tree.children)
+
+    def _new(
+        self,
+        case: Case,
+        drafted: tuple[Token, ...],
+        scope: int,
+        context: Context,
+        of_class: int,
+        weight: tuple[Ratio, Ratio],
+    ) -> New:
+        """The sum over all tokens of a class that have no name yet."""
+        inside, token = case.with_name(context, of_class, scope + 1)
+        p, q = inside.masses(token)
+        chance = weight[0] * p + weight[1] * q
+        found = self._resolved(inside, scope + 1, lambda each: self._from(each, (*drafted, token), scope + 1))
+        first = inside.names[token].first
+        common = self._common(found, first)
+        value, ring = chance * common, case.ring
+        a, b = value.num.derivative(first), value.num.derivative(first + 1)
+        if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or any(
+            degree > 0 for part in (a, b, value.den) for degree in part.degrees()[first:]
+        ):
+            raise NotShown(f"what follows a drafted token is not linear in its own probabilities: {value.key}")
+        linear = Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
+        rest = case.rest(of_class)
+        return New(token, chance, found, common, linear, rest, linear[0] * rest[0] + linear[1] * rest[1])
+
+    def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
+        """The one function that a sum is in all cases. first: the position of the first variable of the new token."""
+        for case, draft in found:
+            candidate = case.reduced(draft.value)
+            if any(degree > 0 for part in (candidate.num, candidate.den) for degree in part.degrees()[first + 2 :]):
+                continue
+            self.account.equations += len(found)
+            if all(other.equal(candidate, each.value) for other, each in found):
+                return candidate
+        raise NotShown(
+            "what follows a drafted token depends on how it compares, or on its own row: "
+            + "; ".join(dict.fromkeys(draft.value.key for _, draft in found))
+        )
+
+    def _leaf(self, case: Case, drafted: Drafted) -> Draft:
+        masses: tuple[Masses, ...] = ()
+        value = None
+        if self.touches(drafted):
+            masses = tuple(self._masses(case, drafted, verifier) for verifier in self.verifiers)
+            value = self.share(case, masses)
+        value = Ratio(case.ring, case.ring.zero) if value is None else value
+        return Draft(leaf=Leaf(drafted, masses, value), value=value)
+
+    def _masses(self, case: Case, drafted: Drafted, verifier: Verifier) -> Masses:
+        run = ClassRun(case)
+        self.account.runs += 1
+        if self.progress and self.account.runs % 50 == 0:
+            self.progress(self.account)
+        found: Masses = {}
+        try:
+            with run.following():
+                verify = guarded(Watched(verifier), ClassNode(run, drafted), library=True)
+                for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
+                    block = (tuple(verdict.accepted), verdict.correction)
+                    found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
+        finally:
+            if tokens.refused:
+                raise tokens.refused[0]
+        return found

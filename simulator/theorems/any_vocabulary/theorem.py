@@ -1,0 +1,175 @@
+"""Theorems for every vocabulary size: lossless, of the same law, never shorter.
+
+A context of named tokens and a named token after it stand for any context and token. Everything else is summed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from draftproof.simulator.protocol import Context, DraftScheme, Verifier
+from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
+from draftproof.simulator.theorems.algebra.polynomials import Point, Ring, rational
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.sums import Account, Draft, Drafted, Masses, NotShown, Sum
+from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.proof.judgements import judged_nonnegative
+
+#: Pairs of variables: one for each named token and for each class but one of a row.
+PAIRS = 32
+#: Seconds of the solver for one question.
+SECONDS = 1.0
+
+LOSSLESS, EQUALS, DOMINATES, LENGTH = "lossless", "equals", "dominates", "length"
+
+
+@dataclass
+class RememberingOracle(Oracle):
+    """An oracle that tries the points it has found before it asks the solver."""
+
+    def _answer(self, region: Region, atom: int, near: Point | None = None) -> dict[int, Any] | Empty:
+        before = self.asked
+        answer = super()._answer(region, atom, near)
+        if self.asked > before and not isinstance(answer, Empty):
+            places = range(len(self.ring.names))
+            self.points.append(tuple(answer.get(position, rational(1, 2)) for position in places))
+        return answer
+
+
+@dataclass
+class Step:
+    """One sum of a theorem. depth: the length of the named context. failed: the cases in which it is not as claimed.
+
+    reason: why the sum could not be computed, "" if it was.
+    """
+
+    depth: int
+    cases: list[tuple[Case, Draft]] = field(default_factory=list)
+    failed: list[tuple[Case, Ratio]] = field(default_factory=list)
+    account: Account = field(default_factory=Account)
+    asked: int = 0
+    reason: str = ""
+
+    @property
+    def proved(self) -> bool:
+        """Whether all cases are as claimed."""
+        return not self.reason and not self.failed
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A claim for every p and q with full support and every vocabulary size from 2 on, at one scheme.
+
+    kind: `LOSSLESS`; `EQUALS`, the law of the verdict is that of `other`; `DOMINATES`, the probability of keeping any
+    given drafted prefix is never below that of `other`.
+    """
+
+    kind: str
+    scheme: DraftScheme
+    verifier: Verifier
+    other: Verifier | None = None
+
+    @property
+    def depths(self) -> range:
+        """The lengths of the contexts that it is about."""
+        return range(1, self.scheme.depth + 1) if self.kind == DOMINATES else range(self.scheme.depth + 1)
+
+    def step(self, depth: int, progress: Callable[[Account], None] | None = None) -> Step:
+        """Try to prove it for contexts of one length."""
+        case, context, token = start(depth, after=self.kind != DOMINATES)
+        share, touches = _SHARES[self.kind], partial(_drafts, context=context)
+        verifiers = [self.verifier, *([] if self.other is None else [self.other])]
+        of = partial(share, context=context, token=token)
+        total = Sum(self.scheme, verifiers, of, touches, progress)
+        step = Step(depth, account=total.account)
+        try:
+            step.cases = total.cases(case)
+        except NotShown as error:
+            step.reason = str(error)
+        step.failed = [(each, draft.value) for each, draft in step.cases if not self._holds(each, draft.value)]
+        step.asked = case.oracle.asked
+        return step
+
+    def _holds(self, case: Case, value: Ratio) -> bool:
+        if self.kind == DOMINATES:
+            value = case.reduced(value)
+            return judged_nonnegative(value, case.region, case.oracle) is not None
+        return case.equal(value, Ratio(case.ring, case.ring.zero))
+
+
+def expected_length(verifier: Verifier, scheme: DraftScheme) -> Step:
+    """Block efficiency `E[tau + 1]` as a function of the sums of classes; it is the value of each case."""
+    case = Case.start(*_ring())
+    total = Sum(scheme, [verifier], _length)
+    step = Step(0, account=total.account)
+    try:
+        step.cases = total.cases(case)
+    except NotShown as error:
+        step.reason = str(error)
+    return step
+
+
+def _ring() -> tuple[Ring, Oracle]:
+    ring = Ring([name for number in range(PAIRS) for name in (f"p{number}", f"q{number}")])
+    return ring, RememberingOracle(ring, seconds=SECONDS)
+
+
+def start(depth: int, after: bool = True) -> tuple[Case, Context, Token | None]:
+    """A named context of this length and, unless `after` is False, a named token after it; nothing else is known."""
+    case = Case.start(*_ring())
+    context: Context = ()
+    for _ in range(depth):
+        case, token = case.with_name(context, case.rows[context][0], 0)
+        context = (*context, token)  # type: ignore[arg-type]
+    if not after:
+        return case, context, None
+    case, token = case.with_name(context, case.rows[context][0], 0)
+    return case, context, token
+
+
+def _drafts(drafted: Drafted, context: Context) -> bool:
+    """Whether a draft tree has a context: verdicts on others do not pass through it."""
+    return all(token in drafted.get(context[:depth], ()) for depth, token in enumerate(context))
+
+
+def _balance(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
+    """`D(c) p(y|c) - D(c,y) - e(c,y)`; at the root, where `D = 1`, every verdict adds its `p(y)`."""
+    depth, (wanted, _) = len(context), case.variables(token)
+    total = None
+    for (accepted, correction), mass in masses[0].items():
+        if accepted[:depth] == context:
+            hit = accepted[depth] == token if len(accepted) > depth else correction == token
+            term = mass * wanted - mass if hit else mass * wanted
+            total = term if total is None else total + term
+    return total
+
+
+def _difference(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
+    """The probability of one verdict, less that under the other verifier."""
+    zero = Ratio(case.ring, case.ring.zero)
+    return masses[0].get((context, token), zero) - masses[1].get((context, token), zero)
+
+
+def _gain(case: Case, masses: Sequence[Masses], context: Context, token: None) -> Ratio | None:
+    """The probability of keeping a prefix, less that under the other verifier."""
+    total = Ratio(case.ring, case.ring.zero)
+    for sign, found in zip((1, -1), masses, strict=True):
+        for (accepted, _), mass in found.items():
+            if accepted[: len(context)] == context:
+                total = total + mass if sign > 0 else total - mass
+    return total
+
+
+def _length(case: Case, masses: Sequence[Masses]) -> Ratio | None:
+    total = Ratio(case.ring, case.ring.zero)
+    for (accepted, _), mass in masses[0].items():
+        total = total + mass * Ratio(case.ring, case.ring.constant(len(accepted) + 1))
+    return total
+
+
+_SHARES: dict[str, Callable[..., Ratio | None]] = {LOSSLESS: _balance, EQUALS: _difference, DOMINATES: _gain}
