@@ -21,9 +21,10 @@ LARGER_VOCABULARY = 3
 _ABOUT = "What the theorem is about"
 
 Vocab = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        help="Vocabulary size V (default 2; random points at V = 3 are checked, too).", rich_help_panel=_ABOUT
+        help="Vocabulary size V (default 2; random points at V = 3 are checked, too), or `any` for every size at once.",
+        rich_help_panel=_ABOUT,
     ),
 ]
 Zeros = Annotated[
@@ -84,13 +85,20 @@ def prove(
 
     Open: neither proved nor refuted, as the solver left some cells undecided.
     """
-    from draftproof.experiments.cli.prove import relating, views, work
+    from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})
-    named, size = find_verifier(verifier), 2 if vocab is None else vocab
-    request = work.Request(named, size, shape.build(), zeros, tuple(free or ()), max_trees)
+    named, size = find_verifier(verifier), _size(vocab)
+    request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
+    if size is None:
+        if (equals and dominates) or zeros or free or latex or resume:
+            raise InvalidInput("--vocab any takes no --zeros, --free, --latex or --resume, and one relation at a time")
+        found = (EQUALS, equals) if equals else (DOMINATES, dominates)
+        relation = None if found[1] is None else (found[0], find_verifier(found[1]))
+        asked = any_vocabulary.Asked(request, relation, formula, certificate, verify, witness, json_target)
+        return any_vocabulary.answer(console, asked)
     if verify is not None:
         if (equals and dominates) or certificate or resume or formula or latex:
             raise InvalidInput(
@@ -119,3 +127,15 @@ def prove(
         request, kind, find_verifier(str(other)), certificate, jobs, Store(resume, work.KINDS)
     )
     return views.show_relation(console, related, witness, json_target)
+
+
+def _size(vocab: str | None) -> int | None:
+    """The vocabulary size, None for every size."""
+    if vocab is None:
+        return 2
+    if vocab == "any":
+        return None
+    try:
+        return int(vocab)
+    except ValueError:
+        raise InvalidInput(f"--vocab {vocab!r} is neither a whole number nor `any`") from None

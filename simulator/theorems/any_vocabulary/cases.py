@@ -182,7 +182,7 @@ class Case:
         return target, draft
 
     def _with_rest(self, of_class: int) -> Case:
-        """The tokens without a name have sums that are not negative, and the signs of their class, or there are none."""
+        """Tokens without a name have sums that are not negative, and the signs of their class, or there are none."""
         case, (target, draft) = self, self.rest(of_class)
         for rest in (target, draft):
             case = case.assuming(rest, POSITIVE | ZERO)
@@ -344,8 +344,8 @@ class Case:
 def replaced(value: Ratio, position: int, root: Ratio) -> Ratio:
     """A function with another one in the place of a variable."""
     ring, parts = value.ring, []
-    for rest in (value.num, value.den):
-        total, power = Ratio(ring, ring.zero), Ratio(ring, ring.one)
+    for polynomial in (value.num, value.den):
+        rest, total, power = polynomial, Ratio(ring, ring.zero), Ratio(ring, ring.one)
         while not rest.is_zero():
             constant = rest.compose(*(ring.zero if n == position else each for n, each in enumerate(ring.variables)))
             total, power = total + power * Ratio(ring, constant), power * root

@@ -94,7 +94,7 @@ class ClassRow:
         named = self.named()
         return [*named, OTHER], [*(self[token] for token in named), total]
 
-    def clamp(self, min: Any = None, max: Any = None) -> ClassRow:  # noqa: A002 - torch's names
+    def clamp(self, min: Any = None, max: Any = None) -> ClassRow:
         """`max(row, 0)`."""
         if max is not None or type(min) not in (int, float) or min != 0:
             self._refuse("a row was clamped at something that is not 0")
@@ -185,5 +185,3 @@ class ClassRow:
         if hasattr(np.ndarray, name) and not name.startswith("__"):
             self._refuse(f"a row was asked for {name!r}")
         raise AttributeError(name)
-
-

@@ -45,9 +45,10 @@ class Leaf:
 
 @dataclass
 class New:
-    """All tokens of a class that have no name yet: `a` and `b` as above, in the form `(a, b)`, and `(P, Q)` of the rest.
+    """All tokens of a class that have no name yet, each drafted with probability `chance`.
 
-    chance: the probability of drafting the token. cases: the sum after it, in every case.
+    cases: the sum after such a token, in every case; common: what all of them are. linear: `(a, b)`, see the module.
+    rest: `(P, Q)` of these tokens.
     """
 
     token: Token
@@ -103,7 +104,7 @@ class _Drafting:
 
 @dataclass
 class Account:
-    """Counts. runs: of the verifiers. cases: of all sums, inner ones included. equations: functions shown to be equal."""
+    """Counts. runs: of the verifiers. cases: of all sums, inner ones included. equations: pairs of equal functions."""
 
     runs: int = 0
     cases: int = 0

@@ -19,13 +19,14 @@ from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.sums import Account, Draft, Drafted, Masses, NotShown, Sum
 from draftproof.simulator.theorems.any_vocabulary.tokens import Token
 from draftproof.simulator.theorems.proof.judgements import judged_nonnegative
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 #: Pairs of variables: one for each named token and for each class but one of a row.
 PAIRS = 32
 #: Seconds of the solver for one question.
 SECONDS = 1.0
 
-LOSSLESS, EQUALS, DOMINATES, LENGTH = "lossless", "equals", "dominates", "length"
+LOSSLESS = "lossless"
 
 
 @dataclass
@@ -43,12 +44,14 @@ class RememberingOracle(Oracle):
 
 @dataclass
 class Step:
-    """One sum of a theorem. depth: the length of the named context. failed: the cases in which it is not as claimed.
+    """One sum of a theorem, for a named context and the token after it, with the variables of that token.
 
-    reason: why the sum could not be computed, "" if it was.
+    failed: the cases in which it is not as claimed. reason: why the sum could not be computed, "" if it was.
     """
 
-    depth: int
+    context: Context = ()
+    token: Token | None = None
+    variables: tuple[Ratio, ...] = ()
     cases: list[tuple[Case, Draft]] = field(default_factory=list)
     failed: list[tuple[Case, Ratio]] = field(default_factory=list)
     account: Account = field(default_factory=Account)
@@ -86,7 +89,7 @@ class Theorem:
         verifiers = [self.verifier, *([] if self.other is None else [self.other])]
         of = partial(share, context=context, token=token)
         total = Sum(self.scheme, verifiers, of, touches, progress)
-        step = Step(depth, account=total.account)
+        step = Step(context, token, () if token is None else case.variables(token), account=total.account)
         try:
             step.cases = total.cases(case)
         except NotShown as error:
@@ -106,7 +109,7 @@ def expected_length(verifier: Verifier, scheme: DraftScheme) -> Step:
     """Block efficiency `E[tau + 1]` as a function of the sums of classes; it is the value of each case."""
     case = Case.start(*_ring())
     total = Sum(scheme, [verifier], _length)
-    step = Step(0, account=total.account)
+    step = Step(account=total.account)
     try:
         step.cases = total.cases(case)
     except NotShown as error:
