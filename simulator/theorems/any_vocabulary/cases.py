@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.protocol import Context
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.polynomials import (
     ANY,
@@ -26,7 +25,7 @@ from draftproof.simulator.theorems.algebra.polynomials import (
 )
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question, Region, vanishes
-from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from draftproof.simulator.protocol import Context
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context
 from draftproof.simulator.theorems.certificate.formulas import condition_text
 
 FORMAT = "draftproof theorem for every vocabulary 1"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.protocol import Context
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.any_vocabulary.tokens import OTHER, Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import OTHER, Context, Token
 from draftproof.simulator.theorems.proof.numbers import Number
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class ClassRow:
     line: its length, an order of its entries, products of rows.
     """
 
-    __slots__ = ("context", "run", "terms", "values")
+    __slots__ = ("_fixed", "context", "run", "terms", "values")
     dtype = np.dtype(object)
 
     def __init__(
@@ -35,15 +34,18 @@ class ClassRow:
         context: Context,
         terms: Mapping[int, tuple[Number, Number]],
         values: Mapping[Token, Number],
+        fixed: bool = False,
     ) -> None:
+        """fixed: it is the row of a node, which may not be changed."""
         self.run, self.context, self.terms, self.values = run, context, terms, dict(values)
+        self._fixed = fixed
 
     @classmethod
     def of(cls, run: ClassRun, context: Context, side: str) -> ClassRow:
         """The row of the target, "p", or of the draft, "q"."""
         one, zero = run.number(1), run.number(0)
         pair = (one, zero) if side == "p" else (zero, one)
-        return cls(run, context, dict.fromkeys(run.case.rows[context], pair), {})
+        return cls(run, context, dict.fromkeys(run.case.rows[context], pair), {}, fixed=True)
 
     def named(self) -> list[Token]:
         """The named tokens of this row."""
@@ -72,6 +74,7 @@ class ClassRow:
         return self.values[token] if token in self.values else self._named(token)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        self._changed(self)
         self.values[self._token(index)] = value if type(value) is Number else self.run.number(value)
 
     def sum(self, *_: Any, **__: Any) -> Number:
@@ -103,7 +106,7 @@ class ClassRow:
         values = {token: zero if value < 0 else value for token, value in self.values.items()}
         return ClassRow(self.run, self.context, terms, values)
 
-    clamp_ = clip = clamp
+    clip = clamp
 
     def _is_cut(self, number: int) -> bool:
         """Whether `max(row, 0)` is 0 in a class; entries that are 0 anyway may count as either."""
@@ -124,7 +127,7 @@ class ClassRow:
 
     def __add__(self, other: Any) -> ClassRow:
         if isinstance(other, int) and other == 0:  # where Python's sum begins
-            return self * 1
+            return self.copy()
         if not isinstance(other, ClassRow) or other.context != self.context:
             self._refuse("what is no row of the same node was added to a row")
         terms = {n: (a + other.terms[n][0], b + other.terms[n][1]) for n, (a, b) in self.terms.items()}
@@ -140,18 +143,41 @@ class ClassRow:
     def __truediv__(self, factor: Any) -> ClassRow:
         if isinstance(factor, ClassRow):
             self._refuse("a row was divided by a row")
-        return self * (self.run.number(1) / factor)
+        return self.__mul__(self.run.number(1) / factor)
 
     def __neg__(self) -> ClassRow:
-        return self * -1
+        return self.__mul__(-1)
 
     def __sub__(self, other: Any) -> ClassRow:
-        return self + -other
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> ClassRow:
-        return -self + other
+        return self.__neg__().__add__(other)
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def copy(self) -> ClassRow:
+        """A row that may be changed."""
+        return self.__mul__(1)
+
+    def _changed(self, new: ClassRow) -> ClassRow:
+        """This row with the entries of another one in their place."""
+        if self._fixed:
+            self._refuse("a row of a node was changed in place")
+        self.terms, self.values = new.terms, dict(new.values)
+        return self
+
+    def __iadd__(self, other: Any) -> ClassRow:
+        return self._changed(self.__add__(other))
+
+    def __isub__(self, other: Any) -> ClassRow:
+        return self._changed(self.__sub__(other))
+
+    def __imul__(self, factor: Any) -> ClassRow:
+        return self._changed(self.__mul__(factor))
+
+    def __itruediv__(self, factor: Any) -> ClassRow:
+        return self._changed(self.__truediv__(factor))
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """numpy's functions of two rows, or of a row and a number."""
@@ -164,19 +190,19 @@ class ClassRow:
             operators = {np.add: "__add__", np.subtract: "__sub__", np.multiply: "__mul__", np.divide: "__truediv__"}
             if function in operators and isinstance(one, ClassRow):
                 return getattr(one, operators[function])(other)
-        return self._refuse(f"numpy's {function.__name__} was applied to a row")
+        self._refuse(f"numpy's {function.__name__} was applied to a row")
 
-    def _refuse(self, what: str) -> Any:
+    def _refuse(self, what: str) -> NoReturn:
         self.run.refuse(what)
 
     def __len__(self) -> int:
-        return int(self._refuse("the length of a row was asked for"))
+        self._refuse("the length of a row was asked for")
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._refuse("the entries of a row were visited one by one"))
+        self._refuse("the entries of a row were visited one by one")
 
     def _compared(self, _: object) -> Any:
-        return self._refuse("the entries of a row were compared one by one")
+        self._refuse("the entries of a row were compared one by one")
 
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
     __hash__ = object.__hash__

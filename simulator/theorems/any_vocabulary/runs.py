@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
-from draftproof.simulator.protocol import Context, DraftNode
+from draftproof.simulator.protocol import DraftNode
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, mirrored
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Ask, AskClass, AskSign, Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
-from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run, refusal
 from draftproof.simulator.theorems.proof.watch import HasState
@@ -144,7 +144,7 @@ class ClassRows:
     def vocab_size(self) -> int:
         self._run.refuse("the vocabulary size was asked for")
 
-    def row(self, context: Context) -> ClassRow:
+    def row(self, context: Any) -> ClassRow:
         return ClassRow.of(self._run, context, self._side)
 
 
@@ -152,7 +152,7 @@ class ClassNode:
     """A node of a draft tree; see `DraftNode`. drafted: the children by context."""
 
     def __init__(self, run: ClassRun, drafted: Any, context: Context = ()) -> None:
-        self.context = context
+        self.context: Any = context
         self.target = ClassRow.of(run, context, "p")
         self.children: tuple[Any, ...] = drafted.get(context, ())
         self.draft: Any = ClassRow.of(run, context, "q") if self.children else None

@@ -15,13 +15,13 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.laws.enumeration import guarded
-from draftproof.simulator.protocol import Context, DraftScheme, Verifier
+from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.runs import ClassCoin, ClassNode, ClassRows, ClassRun, Undetermined
-from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 from draftproof.simulator.theorems.proof.watch import Watched
 
 #: The drafted tokens by context.
@@ -219,7 +219,7 @@ class Sum:
             with run.following():
                 verify = guarded(Watched(verifier), ClassNode(run, drafted), library=True)
                 for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
-                    block = (tuple(verdict.accepted), verdict.correction)
+                    block: Any = (tuple(verdict.accepted), verdict.correction)
                     found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
         finally:
             if tokens.refused:

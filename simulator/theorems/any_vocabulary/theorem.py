@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from draftproof.simulator.protocol import Context, DraftScheme, Verifier
+from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
 from draftproof.simulator.theorems.algebra.polynomials import Point, Ring, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.sums import Account, Draft, Drafted, Masses, NotShown, Sum
-from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 from draftproof.simulator.theorems.proof.judgements import judged_nonnegative
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
@@ -128,7 +128,7 @@ def start(depth: int, after: bool = True) -> tuple[Case, Context, Token | None]:
     context: Context = ()
     for _ in range(depth):
         case, token = case.with_name(context, case.rows[context][0], 0)
-        context = (*context, token)  # type: ignore[arg-type]
+        context = (*context, token)
     if not after:
         return case, context, None
     case, token = case.with_name(context, case.rows[context][0], 0)

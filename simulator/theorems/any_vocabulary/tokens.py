@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
@@ -25,7 +25,7 @@ class Token:
     def __eq__(self, other: object) -> bool:
         if type(other) is not Token:
             _refuse(f"a token was compared with {other!r}")
-        return self._name == other._name  # type: ignore[attr-defined]
+        return bool(self._name == other._name)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash((self._name, "token"))
@@ -52,3 +52,5 @@ def _refuse(what: str) -> None:
 
 #: A correction that is none of the named tokens.
 OTHER = Token(-1)
+#: The tokens since the root.
+Context: TypeAlias = tuple[Token, ...]
