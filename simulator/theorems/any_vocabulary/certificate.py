@@ -50,7 +50,10 @@ class _Writer:
                 ],
             }
             return fields
-        fields["named"] = [{"chance": self.function(c), "after": self.sum(d, case)} for c, d in draft.named]
+        fields["named"] = [
+            {"token": repr(token), "chance": self.function(chance), "after": self.sum(after, case)}
+            for token, chance, after in draft.named
+        ]
         fields["new"] = [self.new(new, case) for new in draft.new]
         return fields
 

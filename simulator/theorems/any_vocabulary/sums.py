@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import RATIONAL
@@ -62,9 +63,9 @@ class New:
 
 @dataclass
 class Draft:
-    """The sum over all continuations. named: with the probability of drafting each; new: a class each."""
+    """The sum over all continuations. named: tokens, with the probability of drafting each; new: a class each."""
 
-    named: list[tuple[Ratio, Draft]] = field(default_factory=list)
+    named: list[tuple[Token, Ratio, Draft]] = field(default_factory=list)
     new: list[New] = field(default_factory=list)
     leaf: Leaf | None = None
     value: Any = None
@@ -113,12 +114,19 @@ class Account:
 
 @dataclass
 class Sum:
-    """The sum of a share over all draft trees of a scheme. progress: is called now and then with the account."""
+    """The sum over all draft trees of a scheme of a function of verdicts on them, None for 0.
+
+    verifiers: each runs on a part of the tree, as `parts` says. touches: False where the share is 0 without a run.
+    settled: once so many tokens are drafted, the sum over the others must be 0, whatever these are.
+    progress: is called now and then with the account.
+    """
 
     scheme: DraftScheme
     verifiers: Sequence[Verifier]
     share: Callable[[Case, Sequence[Masses]], Ratio | None]
     touches: Callable[[Drafted], bool] = lambda drafted: True
+    parts: Sequence[Callable[[Drafted], Drafted]] = ()
+    settled: int | None = None
     progress: Callable[[Account], None] | None = None
     account: Account = field(default_factory=Account)
 
@@ -150,13 +158,16 @@ class Sum:
             for token, chance in wanted.named:
                 if not chance.is_zero:
                     after = self._from(case, (*drafted, token), scope)
-                    result.named.append((chance, after))
+                    result.named.append((token, chance, after))
                     result.value = result.value + chance * after.value
             for number, (a, b) in wanted.terms.items():
                 if not (a.is_zero and b.is_zero):
                     new = self._new(case, drafted, scope, wanted.context, number, (a, b))
                     result.new.append(new)
                     result.value = result.value + new.value
+            zero = Ratio(case.ring, case.ring.zero)
+            if len(drafted) == self.settled and not case.equal(result.value, zero):
+                raise NotShown(f"the sum over what is drafted later is not 0: {result.value.key}") from None
             return result
         return self._leaf(case, tree.children)
 
@@ -204,7 +215,8 @@ class Sum:
         masses: tuple[Masses, ...] = ()
         value = None
         if self.touches(drafted):
-            masses = tuple(self._masses(case, drafted, verifier) for verifier in self.verifiers)
+            trees = [part(drafted) for part in self.parts] or [drafted] * len(self.verifiers)
+            masses = tuple(map(partial(self._masses, case), trees, self.verifiers))
             value = self.share(case, masses)
         value = Ratio(case.ring, case.ring.zero) if value is None else value
         return Draft(leaf=Leaf(drafted, masses, value), value=value)

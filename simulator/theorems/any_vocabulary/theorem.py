@@ -88,7 +88,7 @@ class Theorem:
         share, touches = _SHARES[self.kind], partial(_drafts, context=context)
         verifiers = [self.verifier, *([] if self.other is None else [self.other])]
         of = partial(share, context=context, token=token)
-        total = Sum(self.scheme, verifiers, of, touches, progress)
+        total = Sum(self.scheme, verifiers, of, touches, progress=progress)
         step = Step(context, token, () if token is None else case.variables(token), account=total.account)
         try:
             step.cases = total.cases(case)
@@ -160,11 +160,15 @@ def _difference(case: Case, masses: Sequence[Masses], context: Context, token: T
 
 def _gain(case: Case, masses: Sequence[Masses], context: Context, token: None) -> Ratio | None:
     """The probability of keeping a prefix, less that under the other verifier."""
+    return passes(case, masses[:1], context) - passes(case, masses[1:], context)
+
+
+def passes(case: Case, masses: Sequence[Masses], context: Context) -> Ratio:
+    """The probability of keeping a prefix."""
     total = Ratio(case.ring, case.ring.zero)
-    for sign, found in zip((1, -1), masses, strict=True):
-        for (accepted, _), mass in found.items():
-            if accepted[: len(context)] == context:
-                total = total + mass if sign > 0 else total - mass
+    for (accepted, _), mass in masses[0].items():
+        if accepted[: len(context)] == context:
+            total = total + mass
     return total
 
 
