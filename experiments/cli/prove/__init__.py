@@ -44,6 +44,14 @@ Dominates = Annotated[
     str | None,
     typer.Option(help="Prove that its block efficiency is never below this verifier's.", rich_help_panel=_ABOUT),
 ]
+EveryLength = Annotated[
+    bool,
+    typer.Option(
+        "--every-length",
+        help="With --vocab any: prove what an induction needs for trees of every depth, too.",
+        rich_help_panel=_ABOUT,
+    ),
+]
 Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
 Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
@@ -71,6 +79,7 @@ def prove(
     free: Free = None,
     equals: Equals = None,
     dominates: Dominates = None,
+    every_length: EveryLength = False,
     formula: Formula = False,
     latex: Latex = False,
     jobs: Jobs = _CORES,
@@ -97,8 +106,14 @@ def prove(
             raise InvalidInput("--vocab any takes no --zeros, --free, --latex or --resume, and one relation at a time")
         found = (EQUALS, equals) if equals else (DOMINATES, dominates)
         relation = None if found[1] is None else (found[0], find_verifier(found[1]))
-        asked = any_vocabulary.Asked(request, relation, formula, certificate, verify, witness, json_target)
+        if every_length and relation is not None:
+            raise InvalidInput("--every-length is about losslessness; leave --equals and --dominates out")
+        asked = any_vocabulary.Asked(
+            request, relation, every_length, formula, certificate, verify, witness, json_target
+        )
         return any_vocabulary.answer(console, asked)
+    if every_length:
+        raise InvalidInput("--every-length goes with --vocab any")
     if verify is not None:
         if (equals and dominates) or certificate or resume or formula or latex:
             raise InvalidInput(

@@ -14,10 +14,12 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
+from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
     LOSSLESS,
     Step,
@@ -40,6 +42,7 @@ class Report:
     other: NamedVerifier | None
     steps: list[Step] = field(default_factory=list)
     length: Step | None = None
+    hypotheses: list[tuple[str, int, Step]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -55,41 +58,39 @@ class Report:
     @property
     def proved(self) -> bool:
         """Whether every step is."""
-        return all(step.proved for step in self.steps)
+        return all(step.proved for step in [*self.steps, *(step for _, _, step in self.hypotheses)])
 
     def as_json(self) -> dict[str, Any]:
         """The fields that programs read."""
-        steps = [
-            {
-                "depth": len(step.context),
-                "proved": step.proved,
-                "cases": len(step.cases),
-                "failed": len(step.failed),
-                "runs": step.account.runs,
-                "inner_cases": step.account.cases,
-                "equations": step.account.equations,
-                "solver_questions": step.asked,
-                "reason": step.reason,
-            }
-            for step in self.steps
-        ]
         return {
             **self.about,
             "kind": self.theorem.kind,
             "verdict": "proved" if self.proved else "open",
-            "steps": steps,
+            "steps": [{"depth": len(step.context), **_fields(step)} for step in self.steps],
+            "hypotheses": [
+                {"hypothesis": name, "branches": branches, **_fields(step)} for name, branches, step in self.hypotheses
+            ],
             "block_efficiency": None if self.length is None else lengths(self.length),
             "seconds": round(self.seconds, 3),
             "versions": versions(),
         }
 
 
+def _fields(step: Step) -> dict[str, Any]:
+    return {
+        "proved": step.proved,
+        "cases": len(step.cases),
+        "failed": len(step.failed),
+        "runs": step.account.runs,
+        "inner_cases": step.account.cases,
+        "equations": step.account.equations,
+        "solver_questions": step.asked,
+        "reason": step.reason,
+    }
+
+
 def run(
-    request: work.Request,
-    kind: str,
-    other: NamedVerifier | None,
-    formula: bool,
-    certificate: str | None,
+    request: work.Request, kind: str, other: NamedVerifier | None, formula: bool = False, every_length: bool = False
 ) -> Report:
     """Try to prove a theorem. Raises `InvalidInput` for what it cannot be about, `NotFollowed` with a line of code."""
     for each in (request.named, *([] if other is None else [other])):
@@ -108,11 +109,17 @@ def run(
             tick(1)
         if formula:
             report.length = expected_length(request.named.verifier, request.scheme)
+        if every_length:
+            report.hypotheses = list(hypotheses(request.named.verifier, branches_of(request.scheme)))
     report.seconds = time.process_time() - start
-    if certificate is not None and report.proved:
-        fields = certificate_of(report.theorem, report.steps, report.about)
-        write_whole(certificate, json.dumps(fields, separators=(",", ":")) + "\n")
     return report
+
+
+def branches_of(scheme: DraftScheme) -> int:
+    """`K` of a delayed tree; raises `InvalidInput` for other schemes."""
+    if not isinstance(scheme, Delayed):
+        raise InvalidInput(f"--every-length is about delayed trees, not {scheme}")
+    return scheme.K
 
 
 def theorem_of(scheme: DraftScheme, kind: str, named: NamedVerifier, other: NamedVerifier | None) -> Theorem:
@@ -149,6 +156,7 @@ class Asked:
 
     request: work.Request
     relation: tuple[str, NamedVerifier] | None
+    every_length: bool
     formula: bool
     certificate: str | None
     verify: str | None
@@ -168,7 +176,10 @@ def answer(console: Console, asked: Asked) -> int:
                 console.print(f"at V = {size} it is not lossless:")
                 refuted = work.run_proof(replace(asked.request, vocab_size=size))
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
-    report = run(asked.request, kind, other, asked.formula, asked.certificate)
+    report = run(asked.request, kind, other, asked.formula, asked.every_length)
+    if asked.certificate is not None and report.proved:
+        fields = certificate_of(report.theorem, report.steps, report.about)
+        write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
     if other is not None and not report.proved:
         for size in TRIED[:2]:
             related = relating.relate_two(replace(asked.request, vocab_size=size), kind, other, None, 1, Store(None))
@@ -184,7 +195,7 @@ def _verify(console: Console, asked: Asked, kind: str, other: NamedVerifier | No
     """Prove a theorem again and compare every function with those of a certificate; returns the exit code."""
     about = Report(theorem_of(asked.request.scheme, kind, asked.request.named, other), asked.request.named, other).about
     fields = work.certificate_about(path, {**about, "kind": kind})
-    report = run(asked.request, kind, other, False, None)
+    report = run(asked.request, kind, other)
     valid = report.proved and certificate_of(report.theorem, report.steps, report.about) == fields
     reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
     console.print(
@@ -203,33 +214,32 @@ _CLAIM = {
 
 def _show(console: Console, report: Report) -> None:
     claim = _CLAIM[report.theorem.kind].format(other=report.other.label if report.other else "")
-    about = f"for every p and q with full support and every V, at {report.theorem.scheme}"
-    title = Text(f"{report.named.label}: ")
-    console.print(
-        title.append(
-            *((f"{claim} {about}", "bold green") if report.proved else (f"NOT PROVED: {claim} {about}", "bold yellow"))
-        )
-    )
+    claim = f"{claim} for every p and q with full support and every V, at {report.theorem.scheme}"
+    verdict = (claim, "bold green") if report.proved else (f"NOT PROVED: {claim}", "bold yellow")
+    console.print(Text(f"{report.named.label}: ").append(*verdict))
     for step in report.steps:
-        counts = (
-            f"{len(step.cases)} cases, {step.account.runs} runs of the code, {step.account.equations} functions "
-            f"compared, {step.asked} questions to the solver"
-        )
-        state = "" if step.proved else ", not shown" if step.reason else f", not zero in {len(step.failed)} of them"
-        console.print(f"  after {len(step.context)} token{'s' * (len(step.context) != 1)}: {counts}{state}")
-        if step.reason:
-            console.print(f"    {step.reason[:300]}", soft_wrap=True)
-    console.print(f"  {report.seconds:.1f} s")
+        _show_step(console, f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step)
+    if report.hypotheses:
+        console.print("  for every depth, if verify treats deeper nodes as those of two layers (read in its code):")
+    for name, branches, step in report.hypotheses:
+        _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}", step)
+    console.print(f"  {report.seconds:.1f} s of processor time")
     if report.length is not None:
         if report.length.reason:
-            console.print(
-                f"  block efficiency is no function of sums over tokens of one row: {report.length.reason[:200]}",
-                soft_wrap=True,
-            )
+            reason = report.length.reason[:200]
+            console.print(f"  block efficiency is no function of sums over one row: {reason}", soft_wrap=True)
         for each in lengths(report.length):
-            sums = "; ".join(
-                f"{c['p']} and {c['q']} are P and Q of tokens with {' and '.join(c['tokens'])}" for c in each["classes"]
-            )
-            console.print(
-                f"  block efficiency {each['formula']} where {sums or 'no token is compared'}", soft_wrap=True
-            )
+            sums = [f"{c['p']}, {c['q']} of tokens with {' and '.join(c['tokens'])}" for c in each["classes"]]
+            where = f"where P, Q are {'; '.join(sums)}" if sums else "where no token is compared"
+            console.print(f"  block efficiency {each['formula']}, {where}", soft_wrap=True)
+
+
+def _show_step(console: Console, title: str, step: Step) -> None:
+    counts = (
+        f"{len(step.cases)} cases, {step.account.runs} runs of the code, {step.account.equations} functions compared, "
+        f"{step.asked} questions to the solver"
+    )
+    state = "" if step.proved else ", not shown" if step.reason else f", not so in {len(step.failed)} of them"
+    console.print(f"  {title}: {counts}{state}", soft_wrap=True)
+    if step.reason:
+        console.print(f"    {step.reason[:300]}", soft_wrap=True)
