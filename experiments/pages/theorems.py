@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.cli.prove.any_vocabulary import run as run_every_size
 from draftproof.experiments.cli.prove.relating import Related, relate_two
 from draftproof.experiments.cli.prove.work import Report, Request, run_proof
 from draftproof.experiments.grid.rows import strong_id
@@ -23,6 +24,7 @@ from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement, scheme_from_dict
 from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.verdicts.lossless import check
 
@@ -31,6 +33,8 @@ PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
     "experiments/cli/prove/free",
 )
+#: The module that proves theorems for every vocabulary size.
+EVERY_SIZE = "simulator/theorems/any_vocabulary/depth"
 #: The most draft trees of a shape.
 MOST_TREES = 1_000
 
@@ -42,11 +46,11 @@ PAIR, DEEP, TRUNK, TRIPLE = Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(2, 1, 1)
 class Claim:
     """One theorem to be tried: `verifier` is lossless, or has the relation `kind` to `other`.
 
-    free: names of its free parameters. zeros: whether p and q may have zeros.
+    vocab_size: None for every size. free: names of its free parameters. zeros: whether p and q may have zeros.
     """
 
     verifier: str
-    vocab_size: int
+    vocab_size: int | None
     scheme: DraftScheme
     free: tuple[str, ...] = ()
     zeros: bool = False
@@ -67,12 +71,18 @@ class Claim:
 
     def request(self) -> Request:
         """The request of `draftproof prove` for it."""
-        return Request(find_verifier(self.verifier), self.vocab_size, self.scheme, self.zeros, self.free, MOST_TREES)
+        size = self.vocab_size or 2
+        return Request(find_verifier(self.verifier), size, self.scheme, self.zeros, self.free, MOST_TREES)
+
+    @property
+    def size(self) -> str:
+        """The vocabulary size as text."""
+        return "every" if self.vocab_size is None else str(self.vocab_size)
 
     @cached_property
     def code(self) -> str:
         """A digest of all code that the proof runs."""
-        prover = [*PROVER, *([FREE] if self.free else [])]
+        prover = [*PROVER, *([FREE] if self.free else [])] if self.vocab_size else [EVERY_SIZE]
         modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
         digests = (code_digest([*prover, module.replace(".", "/")]) for module in modules)
         return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
@@ -132,7 +142,30 @@ def claims() -> Iterator[Claim]:
     yield Claim("typical:epsilon=1,delta=3", 3, PAIR, ("solver",))
     for kind, one, other, scheme in RELATIONS:
         yield Claim(one, 2, scheme, kind=kind, other=other)
+    yield from every_size()
     yield from large_claims()
+
+
+def every_size() -> Iterator[Claim]:
+    """Claims for every vocabulary size."""
+    for scheme in (Delayed(1, 0, 1), PATH):
+        for name in ("naive", "naive_tree", "specinfer", "block", "hsd", "tree_monte_carlo", "traversal", "block_tree"):
+            yield Claim(name, None, scheme)
+    yield Claim("block", None, LONG)
+    names = ("nss", "naive", "block", "naive_tree", "block_tree", "specinfer")
+    for scheme in (PAIR, TRUNK, DEEP):
+        for name in names if scheme is not DEEP else names[:-1]:
+            yield Claim(name, None, scheme)
+    for name in ("rejection_without_replacement", "traversal"):
+        yield Claim(name, None, PAIR)
+    for kind, one, other in (
+        (EQUALS, "hsd", "block"),
+        (EQUALS, "tree_monte_carlo", "block"),
+        (EQUALS, "traversal", "block"),
+        (EQUALS, "specinfer", "naive"),
+        (DOMINATES, "block", "naive"),
+    ):
+        yield Claim(one, None, PATH, kind=kind, other=other)
 
 
 def small_claims() -> Iterator[Claim]:
@@ -212,6 +245,8 @@ PAGE = Path(__file__).parents[2] / "simulator" / "theorems" / "README.md"
 
 def row_of(claim: Claim) -> dict[str, Any]:
     """Prove a claim; returns its row."""
+    if claim.vocab_size is None:
+        return row_of_every_size(claim)
     request = claim.request()
     start = time.process_time()
     answer = relate_two(request, claim.kind, find_verifier(claim.other)) if claim.kind else run_proof(request)
@@ -225,6 +260,23 @@ def row_of(claim: Claim) -> dict[str, Any]:
         "confirmed": confirmed(request, answer),
         "code": claim.code,
         "cpu_seconds": round(time.process_time() - start, 1),
+        "strong_id": claim.strong_id,
+    }
+
+
+def row_of_every_size(claim: Claim) -> dict[str, Any]:
+    """The same for every vocabulary size."""
+    other = find_verifier(claim.other) if claim.other else None
+    proof = run_every_size(claim.request(), claim.kind or LOSSLESS, other)
+    return {
+        **claim.fields(),
+        "verdict": "proved" if proof.proved else "open",
+        "cases": sum(len(step.cases) for step in proof.steps),
+        "runs": sum(step.account.runs for step in proof.steps),
+        "equations": sum(step.account.equations for step in proof.steps),
+        "questions": sum(step.asked for step in proof.steps),
+        "code": claim.code,
+        "cpu_seconds": round(proof.seconds, 1),
         "strong_id": claim.strong_id,
     }
 
@@ -268,16 +320,23 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
         "against code written to break out of Python.\n"
     )
     yield from NOTES
-    yield "\n## Lossless\n"
-    yield "| verifier | V | scheme | free | zeros | verdict | cells of verdicts | of balances | degree | CPU s | code |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    every = [row for row in rows if row["vocab_size"] is None]
+    rows = [row for row in rows if row["vocab_size"] is not None]
+    anywhere = [(row["verifier"], row["scheme"]) for row in every if not row["kind"] and row["verdict"] == "proved"]
+    yield "\n## Lossless\n\nEvery V: the same is proved for every vocabulary size, with full support; see below.\n"
+    yield (
+        "| verifier | V | scheme | free | zeros | verdict | every V | cells of verdicts | of balances | degree | "
+        "CPU s | code |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+    )
     for row in rows:
         if not row["kind"] and row["verdict"] != "refuted":
+            everywhere = "proved" if (row["verifier"], row["scheme"]) in anywhere and not row["free"] else ""
             yield (
                 f"| {row['verifier']} | {row['vocab_size']} | {scheme_from_dict(row['scheme'])} | "
-                f"{', '.join(row['free'])} | {'yes' if row['zeros'] else ''} | {row['verdict']} | "
+                f"{', '.join(row['free'])} | {'yes' if row['zeros'] else ''} | {row['verdict']} | {everywhere} | "
                 f"{row['verdict_cells']} | {row['cells']} | {row['degree']} | {row['cpu_seconds']} | {row['code']} |"
             )
+    yield from lines_of_every_size(every)
     yield (
         "\n## Lossy\n\nEach is refuted at a point, and `check` finds there, in rationals, this probability of the next "
         "token for the one that is owed.\n"
@@ -316,7 +375,25 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     for claim in waiting:
         free = f", {', '.join(claim.free)} free" if claim.free else ""
         name = f"{claim.verifier} {claim.kind} {claim.other}".strip()
-        yield f"- {name}, V = {claim.vocab_size}, {claim.scheme}{free}{', with zeros' if claim.zeros else ''}"
+        yield f"- {name}, V = {claim.size}, {claim.scheme}{free}{', with zeros' if claim.zeros else ''}"
+
+
+def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The table of theorems for every vocabulary size."""
+    yield (
+        "\n## Every vocabulary size\n\n`draftproof prove VERIFIER --vocab any`: for every V >= 2 and every p and q with "
+        "full support; why one proof covers\nevery size stands in any_vocabulary/README.md. `equals`: the same law of "
+        "verdicts; `dominates`: every drafted prefix\nis kept at least as often. Cases: of the named context and token. "
+        "Runs of the verifier's code, pairs of functions\nshown to be equal, questions to the solver. Code: as above.\n"
+    )
+    yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        name = f"{row['verifier']} {row['kind']} {row['other']}".strip()
+        yield (
+            f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {row['cases']} | {row['runs']} | "
+            f"{row['equations']} | {row['questions']} | {row['cpu_seconds']} | {row['code']} |"
+        )
 
 
 def main(path: str) -> None:
@@ -344,9 +421,13 @@ def stale(page: str) -> list[Claim]:
     missing = []
     for claim in claims():
         name = f"{claim.verifier} {claim.kind} {claim.other}".strip()
-        start, end = f"| {name} | {claim.vocab_size} | {claim.scheme} | ", f" | {claim.code} |"
+        start, end = f"| {name} | {claim.size} | {claim.scheme} | ", f" | {claim.code} |"
         free = f"{start}{', '.join(claim.free)} | "
-        starts = (start,) if claim.kind else (f"{free}{'yes' if claim.zeros else ''} | ", f"{free}refuted | ")
+        starts = (
+            (start,)
+            if claim.kind or claim.vocab_size is None
+            else (f"{free}{'yes' if claim.zeros else ''} | ", f"{free}refuted | ")
+        )
         if not any(line.startswith(starts) and line.endswith(end) for line in page.splitlines()):
             missing.append(claim)
     return missing
