@@ -381,19 +381,18 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
 def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The table of theorems for every vocabulary size."""
     yield (
-        "\n## Every vocabulary size\n\n`draftproof prove VERIFIER --vocab any`: for every V >= 2 and every p and q with "
-        "full support; why one proof covers\nevery size stands in any_vocabulary/README.md. `equals`: the same law of "
-        "verdicts; `dominates`: every drafted prefix\nis kept at least as often. Cases: of the named context and token. "
-        "Runs of the verifier's code, pairs of functions\nshown to be equal, questions to the solver. Code: as above.\n"
+        "\n## Every vocabulary size\n\n"
+        "`draftproof prove VERIFIER --vocab any`: for every V >= 2 and every p and q with full support; why one proof\n"
+        "covers every size stands in any_vocabulary/README.md. `equals`: the same law of verdicts; `dominates`: every\n"
+        "drafted prefix is kept at least as often. Cases: of the named context and token. Runs of the code, pairs of\n"
+        "functions shown to be equal, questions to the solver. Code: as above.\n"
     )
     yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         name = f"{row['verifier']} {row['kind']} {row['other']}".strip()
-        yield (
-            f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {row['cases']} | {row['runs']} | "
-            f"{row['equations']} | {row['questions']} | {row['cpu_seconds']} | {row['code']} |"
-        )
+        counts = " | ".join(str(row[key]) for key in ("cases", "runs", "equations", "questions", "cpu_seconds", "code"))
+        yield f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
 
 
 def main(path: str) -> None:
