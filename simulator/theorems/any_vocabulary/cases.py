@@ -138,9 +138,7 @@ class Case:
         """Two more variables."""
         first = len(self.scopes)
         if first + 2 > len(self.ring.variables):
-            raise TooLarge(
-                f"this proof needs more than {first} variables; take a shape with fewer drafted tokens (--K, --L2)"
-            )
+            raise TooLarge(f"this proof needs more than {first} variables; take a shape with fewer drafted tokens")
         return replace(self, scopes=(*self.scopes, scope, scope), homes=(*self.homes, row, row)), first
 
     def with_name(self, row: Context, of_class: int, scope: int) -> tuple[Case, Token]:

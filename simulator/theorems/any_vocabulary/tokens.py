@@ -44,7 +44,7 @@ class Token:
 def _refuse(what: str) -> None:
     refused.append(
         NotFollowed(
-            f"{what}; a proof for every vocabulary size knows no numbers of tokens: prove it at one size (--vocab 3)"
+            f"{what}; a proof for every vocabulary size knows no numbers of tokens: prove it at one vocabulary size"
         )
     )
     raise refused[-1]
