@@ -30,8 +30,10 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     """Print the notes, the table, the candidates left out, and the recommendation."""
     about = f"V = {result['V']}, {result['sampling']}, {result['device']}, {result['clock']} clock"
     where = f"after {result['after']}"
-    table = Table(title=f"target {result['target']}, draft {result['draft']}, {about}\n{where}", title_justify="left")
-    several = _several(result["rows"])
+    drafts = result["drafts"]
+    several, names = len(drafts) > 1, ", ".join(f"{number} {name}" for number, name in enumerate(drafts, 1))
+    named = f"drafts {names}" if several else f"draft {drafts[0]}"
+    table = Table(title=f"target {result['target']}, {named}, {about}\n{where}", title_justify="left")
     for heading in (
         *(["draft"] if several else []),
         "verifier",
@@ -42,12 +44,12 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         "\nboth",
         "times generate\n95 %",
         "times the first\n95 %",
-        "verification\nof a block",
+        *([] if several else ["verification\nof a block"]),
     ):
         table.add_column(heading, justify="left" if heading in ("draft", "verifier") else "right", no_wrap=True)
     for row in result["rows"][:SHOWN]:
         table.add_row(
-            *([row["draft"]] if several else []),
+            *([str(drafts.index(row["draft"]) + 1)] if several else []),
             row["verifier"],
             _shape(row),
             f"{row['tokens_per_second']:.0f}",
@@ -56,7 +58,7 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
             f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
             _interval(row, "speedup"),
             "" if row is result["rows"][0] else _interval(row, "of_first") + ("" if row["distinguishable"] else " ?"),
-            f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
+            *([] if several else [f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %"]),
         )
     for line in result["notes"]:
         console.print(line, soft_wrap=True)
@@ -163,10 +165,6 @@ def _tree_heading(rows: Sequence[Mapping[str, Any]]) -> str:
     return "K, L1, L2" if all(row["scheme"]["name"] == "delayed" for row in rows) else "scheme"
 
 
-def _several(rows: Sequence[Mapping[str, Any]]) -> bool:
-    return len({row["draft"] for row in rows}) > 1
-
-
 def _shape(row: Mapping[str, Any]) -> str:
     return shape_name(scheme_from_dict(row["scheme"]))
 
@@ -198,13 +196,13 @@ def figure(result: Mapping[str, Any]) -> bytes:
     axes.axvline(
         result["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
     )
-    named = [f"{row['draft']}  " if _several(rows) else "" for row in rows]
+    named = [f"{row['draft']}  " if len(result["drafts"]) > 1 else "" for row in rows]
     names = [f"{draft}{row['verifier']}  {_shape(row)}" for draft, row in zip(named, rows, strict=True)]
     axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
     style_axes(axes)
     axes.grid(axis="y", visible=False)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     picture.tight_layout()
     return as_png(picture, 150)
 

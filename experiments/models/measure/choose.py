@@ -308,6 +308,8 @@ __all__ = ["Amount", "choose", "drafters", "open_pair"]
 FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
 #: The share of `--seconds` that computing the rows of exact sums may take.
 ROWS_SHARE = 0.1
+#: The pace is told from the first of so many parts of a stage on.
+FIRST_PARTS = 50
 #: A new forecast is printed where it differs from the last by at least this factor and this number of seconds.
 MIN_RATIO, MIN_SECONDS = 1.25, 2.0
 
@@ -355,7 +357,7 @@ class Forecast:
             tick(count)
             done += count
             spent = self.passed - began
-            if self.passed - last >= MIN_SECONDS and done < most:
+            if self.passed - last >= MIN_SECONDS and most / FIRST_PARTS <= done < most:
                 last = self.passed
                 left = max(spent / done * (most - done), expected - spent)
                 self.update(left + after, f"{done:.0f} of at most {most} {parts}")
@@ -442,7 +444,7 @@ def choose(
         row["draft"] = row["draft"] or pair.names[1]
     return {
         "target": pair.names[0],
-        "draft": ", ".join(pairs),
+        "drafts": list(pairs),
         "V": pair.vocab_size,
         "text": opened.corpus.name,
         **opened.root_source,

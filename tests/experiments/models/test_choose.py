@@ -222,7 +222,7 @@ def test_a_chain_is_a_candidate_beside_its_middle_model_with_the_same_expectatio
     assert ran.code == 0
     found = json.loads(Path("c.json").read_text())
     rows = [*found["rows"], *found["left_out"]]
-    assert found["draft"] == f"{chain}, {middle}, ngram:order=2"
+    assert found["drafts"] == [chain, middle, "ngram:order=2"]
     paths = {row["draft"]: row["most_block_efficiency"] for row in rows if row["scheme"] == Delayed(1, 0, 2).as_dict()}
     assert sorted(paths) == sorted([chain, middle, "ngram:order=2"])
     assert paths[chain] == paths[middle] != paths["ngram:order=2"]
