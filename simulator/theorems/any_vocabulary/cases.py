@@ -316,6 +316,10 @@ class Case:
         atom = self.ring.atom(rest.num)
         return self.oracle.is_empty(self.region.with_signs(atom, NEGATIVE | POSITIVE), atom)
 
+    def is_impossible(self) -> bool:
+        """Whether the solver shows that there is no p, q and V of this case."""
+        return any(self.oracle.is_empty(self.region, atom) for atom, _ in self.region)
+
     def reduced(self, value: Ratio) -> Ratio:
         """The same function where the equations of the case hold, with fewer variables: the last ones are replaced."""
         equations = [self.ring.atoms[atom] for atom, mask in self.region if mask == ZERO]

@@ -58,8 +58,7 @@ class _Writer:
         return fields
 
     def new(self, new: New, case: Case) -> dict[str, Any]:
-        inside = new.cases[0][0]
-        p, q = (ratio.key for ratio in inside.variables(new.token))
+        p, q = (ratio.key for ratio in new.variables)
         return {
             "token": repr(new.token),
             "p": p,

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.laws.enumeration import guarded
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -53,6 +53,7 @@ class New:
     """
 
     token: Token
+    variables: tuple[Ratio, Ratio]
     chance: Ratio
     cases: list[tuple[Case, Draft]]
     common: Ratio
@@ -69,6 +70,10 @@ class Draft:
     new: list[New] = field(default_factory=list)
     leaf: Leaf | None = None
     value: Any = None
+
+
+class _Impossible(DraftproofError):
+    """There are no p, q and V of this case."""
 
 
 class _Next(DraftproofError):
@@ -145,6 +150,8 @@ class Sum:
                 if open_question.ask.scope < scope:
                     raise
                 waiting += case.answers(open_question.ask)
+            except _Impossible:
+                continue
         return results
 
     def _from(self, case: Case, drafted: tuple[Token, ...], scope: int) -> Draft:
@@ -185,9 +192,9 @@ class Sum:
         p, q = inside.masses(token)
         chance = weight[0] * p + weight[1] * q
         found = self._resolved(inside, scope + 1, lambda each: self._from(each, (*drafted, token), scope + 1))
-        first = inside.names[token].first
-        common = self._common(found, first)
-        value, ring = chance * common, case.ring
+        first, ring = inside.names[token].first, case.ring
+        common = self._common(found, first) if found else Ratio(ring, ring.zero)  # without cases there is no such token
+        value = chance * common
         a, b = value.num.derivative(first), value.num.derivative(first + 1)
         if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or any(
             degree > 0 for part in (a, b, value.den) for degree in part.degrees()[first:]
@@ -195,7 +202,16 @@ class Sum:
             raise NotShown(f"what follows a drafted token is not linear in its own probabilities: {value.key}")
         linear = Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
         rest = case.rest(of_class)
-        return New(token, chance, found, common, linear, rest, linear[0] * rest[0] + linear[1] * rest[1])
+        return New(
+            token,
+            inside.variables(token),
+            chance,
+            found,
+            common,
+            linear,
+            rest,
+            linear[0] * rest[0] + linear[1] * rest[1],
+        )
 
     def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
         """The one function that a sum is in all cases. first: the position of the first variable of the new token."""
@@ -233,6 +249,11 @@ class Sum:
                 for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
                     block: Any = (tuple(verdict.accepted), verdict.correction)
                     found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
+        except InvalidVerifier as error:
+            if not tokens.refused:
+                if case.is_impossible():
+                    raise _Impossible("nothing is claimed about this case") from None
+                raise NotShown(f"in a case that is not shown to be impossible the code fails: {error}") from error
         finally:
             if tokens.refused:
                 raise tokens.refused[0]
