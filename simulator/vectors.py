@@ -27,6 +27,9 @@ LONG, _LEAST_KEY = 4096, (1023 - 8) << 20
 
 #: float64 quotients are ranked by their first 34 binary digits: two that are equal as rationals rarely share all 53.
 _FIRST_DIGITS = 2.0**19 + 1
+#: Quotients that differ by more than this share rank alike before and after they are rounded.
+CLOSE = 2.0**-30
+
 #: Larger quotients are ranked as equal, so that nothing overflows.
 _LARGEST_QUOTIENT = 2.0**900
 
@@ -309,8 +312,12 @@ def mass_below(p: Vector, q: Vector) -> Vector:
         ranked = q.gather(-1, order)
         return (q * 0).scatter(-1, order, ranked.cumsum(-1) - ranked)
     order = ascending(ratio)
-    ranked = np.take_along_axis(q, order, axis=-1)
     below = np.empty_like(q)
+    if q.ndim == 1:
+        ranked = q[order]
+        below[order] = ranked.cumsum() - ranked
+        return below
+    ranked = np.take_along_axis(q, order, axis=-1)
     np.put_along_axis(below, order, ranked.cumsum(axis=-1) - ranked, axis=-1)
     return below
 
@@ -324,7 +331,9 @@ def ascending(ratio: Any) -> Any:
 
 def _ascending_by_digits(ratio: Any) -> Any:
     """`ascending` of floats that are not negative: by 24 binary digits, and where those are equal by the floats."""
-    keys = ((ratio.astype(np.float64, copy=False).view(np.int64) >> 32) - _LEAST_KEY).clip(0, 2**24 - 1)
+    keys = (ratio.astype(np.float64, copy=False).view(np.int64) >> 32).astype(np.int32)
+    keys -= _LEAST_KEY
+    np.minimum(np.maximum(keys, 0, out=keys), 2**24 - 1, out=keys)
     order = keys.astype(np.uint8).argsort(kind="stable")
     order = order[(keys >> 8).astype(np.uint16)[order].argsort(kind="stable")]
     same = np.diff(keys[order]) == 0
@@ -338,9 +347,23 @@ def mass_before(p: Vector, q: Vector, token: int) -> Any:
     """`mass_below` of one token, without sorting; p, q: shape `(V,)`."""
     if on_host(p) and on_host(q):
         return q.new_tensor(mass_before(p.numpy(), q.numpy(), token))
+    if not is_tensor(q) and len(q) >= LONG and _is_float64(q):
+        return _mass_before_in_long(p, q, token)
     ratio = ranked_ratio(p, q)
     one = ratio[token]
     return (q * (ratio < one)).sum() + q[:token][ratio[:token] == one].sum()
+
+
+def _mass_before_in_long(p: Any, q: Any, token: int) -> Any:
+    """`mass_before` in float64, where only quotients close to that of the token are rounded to rank them."""
+    one = ranked_ratio(p[token : token + 1], q[token : token + 1])[0]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # tokens with q = 0 have no mass
+        ratio = p / q
+    below = ratio < one * (1 - CLOSE)
+    close = np.flatnonzero(below != (ratio <= one * (1 + CLOSE)))
+    ranked = ranked_ratio(p[close], q[close])
+    before = (ranked < one) | ((ranked == one) & (close < token))
+    return (q * below).sum() + q[close][before].sum()
 
 
 def _mass_below_in_pairs(ratio: Vector, q: Vector) -> Vector:

@@ -63,7 +63,7 @@ def greedy_node(scored: Scored) -> Greedy:
     rest = q * 1
     for token in top:
         rest[token] = rest[token] * 0
-    rest = rest / rest.sum()
+    rest /= rest.sum()
     return Greedy(scored, top, rest, *race_classes(p, [Group(rest, (0,))], CLASSES, AN_OCTAVE))
 
 

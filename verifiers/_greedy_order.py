@@ -82,7 +82,9 @@ def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Draw
 
 
 def _selected(state: State, p: Vector, q: Vector, paths: int) -> Vector:
-    return greedy_step(state, p, q, paths)[1]
+    trunk, prefix, below = state
+    step = prefix * q
+    return trunk * (step if paths == 1 else _power_gap(below + prefix * mass_below(p, q), step, paths))
 
 
 def greedy_laws(path: Sequence[DraftNode], paths: int) -> list[Drawn]:

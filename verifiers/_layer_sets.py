@@ -155,20 +155,26 @@ def _weights(target_mass: Any, sets: Sequence[Sets], n: int) -> Any:
         for place, part in enumerate(tokens):
             drafted[number, place, list(part)] = True
     drafted = drafted.reshape(len(chances), -1) & (target_mass > 0)
-    possible = drafted.any(axis=0)
+    possible, some = drafted.any(axis=0), drafted.any(axis=1)
     weights = np.where(possible, 1.0, 0.0)
-    for _ in range(ROUNDS):
-        raced = drafted * weights
-        total = raced.sum(axis=1, keepdims=True)
-        law = chances @ (raced / np.where(total > 0, total, 1))
-        before, short = weights, target_mass / np.where(law > 0, law, 1)
-        weights = np.where(possible, weights * short**POWER, 0.0)
-        weights = np.where(possible, np.maximum(weights / max(weights.max(), 1e-300), 2.0**-SPAN), 0.0)
-        if (abs(weights - before) <= SETTLED * weights).all():
-            break
+    if possible.any():
+        weights[possible] = _balanced(target_mass[possible], drafted[some][:, possible] * 1.0, chances[some])
     mantissas, exponents = np.frexp(weights)
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)
     return whole.reshape(n, size)
+
+
+def _balanced(target_mass: Any, drafted: Any, chances: Any) -> Any:
+    """The weights of pairs that may be drafted. drafted: 1 where a combination of sets has the pair, else 0."""
+    weights = np.ones(len(target_mass))
+    for number in range(ROUNDS):
+        before = weights
+        law = weights * ((chances / (drafted @ weights)) @ drafted)
+        weights = weights * (target_mass / law) ** POWER
+        weights = np.maximum(weights / weights.max(), 2.0**-SPAN)
+        if number % 4 == 3 and (abs(weights - before) <= SETTLED * weights).all():
+            break
+    return weights
 
 
 def _law(weights: Any, sets: Sequence[Sets], like: Vector) -> Vector:

@@ -67,7 +67,10 @@ class MixedOrder:
 
 def _mixed(greedy: int, drawn: Drawn, first_mass: Any, draft: Vector, whole: Any) -> Vector:
     """Step 2 for all tokens after a prefix."""
-    return (greedy * drawn.row() + first_mass * draft) / whole
+    law = greedy * drawn.row()
+    law += first_mass * draft
+    law /= whole
+    return law
 
 
 def _select_root(like: Vector) -> tuple[Any, ...]:

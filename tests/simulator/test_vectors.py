@@ -141,6 +141,16 @@ def test_a_long_row_sorted_by_digits_is_in_the_order_of_its_floats(kind: str) ->
     assert (ascending(row) == np.argsort(row, kind="stable")).all()
 
 
+def test_the_mass_before_a_token_of_a_long_row_is_that_of_all_that_rank_below() -> None:
+    generator = np.random.default_rng(3)
+    for units in (generator.integers(0, 5, (2, LONG)), generator.integers(1, 10**6, (2, LONG))):
+        units[:, 0] = 1
+        p, q = (row / row.sum() for row in units)
+        below = mass_below(p, q)
+        for token in (0, *generator.integers(0, LONG, 20)):
+            assert abs(mass_before(p, q, int(token)) - below[token]) <= 1e-12
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_masses_below_tokens_of_a_long_tensor_are_those_of_the_array(dtype: str) -> None:
     torch = pytest.importorskip("torch")
