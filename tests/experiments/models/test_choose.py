@@ -112,6 +112,10 @@ def test_what_was_measured_is_kept_and_not_measured_again(
     kept = ("--resume", "kept.db", "--json", "c.json")
     assert draftproof(*asked, *kept, "--rounds", 2).code == 0
     first = json.loads(Path("c.json").read_text())
+    assert list(first["target_passes"]) == ["1", "2", "3"]  # a root alone, and with one or two drafted tokens
+    for row in first["rows"]:
+        assert row["break_even"] == pytest.approx(row["block_efficiency"] / row["speedup"])
+    assert first["plain"][0]["first"] == first["rows"][0]["speedup"]
     again = draftproof(*asked, *kept, "--rounds", 2)
     found = json.loads(Path("c.json").read_text())
     assert {**found, "announced": 0, "estimated_seconds": 0, "seconds": 0} == {

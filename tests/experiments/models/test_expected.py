@@ -10,10 +10,13 @@ from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.expected import AlongText, Budget, SharedTrees, along, most_tokens, predict
 from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.expect.trees import RootTrees
+from draftproof.experiments.models.loop.drafting import nodes_of
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.lp_analysis import optimum
 from draftproof.simulator import Delayed
+from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Stratified
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
@@ -81,6 +84,20 @@ def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(ex
         assert abs(found.mean - law.mean) <= 4 * found.error
         assert 0 < found.error < 0.1
     assert sampled.of(combinations[3:5])[0] == estimates[3]
+
+
+def test_the_targets_rows_of_a_tree_come_from_one_pass_over_its_paths(exact_pair: Pair) -> None:
+    warp, root, read = Sampling(temperature=0.8), CONTEXTS[0], list[int]()
+    trees = RootTrees(exact_pair, warp, root)
+    drawn = trees.drawn(Delayed(2, 0, 3), 1, SamplingCoin(np.random.default_rng(0)))
+    hook = exact_pair.target.register_forward_hook(lambda *_: read.append(1))
+    trees.roots(drawn)
+    hook.remove()
+    assert len(read) == 1
+    assert len(trees.target.known) == 1 + len(nodes_of(drawn[0]))
+    for context, row in trees.target.known.items():
+        alone = exact_pair.rows("target", [[*root, *context]], warp)[0].numpy()
+        assert row == pytest.approx(alone, abs=1e-12)  # passes of other shapes sum in another order
 
 
 def test_errors_are_of_trees_and_spreads_of_contexts() -> None:
