@@ -111,8 +111,8 @@ class Draws(Flag):
     #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.
     _IN_TURN = auto()
     SIBLINGS_IN_TURN = _IN_TURN | FIRST_CHILD_FROM_Q
-    #: Given what trees tell of pieces, siblings are drawn one after the other, each from its entry of `DraftNode.laws`
-    #: or from what is left of that; all orders of these entries are equally likely.
+    #: Given what trees tell of pieces, siblings are independent, each from its entry of `DraftNode.laws`, or, where all
+    #: have one law, drawn one after the other from it or from what is left of it.
     SIBLINGS_FROM_LAWS = auto()
     #: Later siblings are drawn one after the other: from `q` or from what is left, never uniformly.
     _NEVER_UNIFORM = auto()

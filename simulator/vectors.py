@@ -15,7 +15,6 @@ import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.few import few_tokens
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Vector
 
@@ -65,18 +64,13 @@ def _zero_like(x: Vector) -> Any:
     return _ZERO if first is None or type(first) is fmpq else np.array(first * 0, dtype=object)
 
 
-def excess(p: Vector, *laws: Vector, weight: Any = 1) -> Vector:
-    """`(w p - the sum of laws)+`, an array of its own."""
+def excess(p: Vector, q: Vector, weight: Any = 1) -> Vector:
+    """`(w p - q)+`, an array of its own."""
     if isinstance(weight, int) and weight == 1:
-        rest, laws = p - laws[0], laws[1:]
+        rest = p - q
     else:
         rest = weight * p
-    for law in laws:
-        few = few_tokens(law)
-        if few is None:
-            rest -= law
-        else:
-            rest[few.tokens] -= few.masses
+        rest -= q
     if is_tensor(rest):
         return rest.clamp_(min=0)
     return positive_part(rest) if rest.dtype == object else np.maximum(rest, 0, out=rest)

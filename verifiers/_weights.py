@@ -42,7 +42,7 @@ def leftover(weight: Any, p: Vector, q: Vector) -> Vector:
 
 def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
     """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
-    total = excess(p, q, weight=weight).sum()
+    total = excess(p, q, weight).sum()
     return total / (total + (1 - weight)) if total > 0 else 0  # the brackets keep rounding from cancelling it
 
 

@@ -6,8 +6,8 @@
 3. When none is left draw from `p`.
 
 The token has law `p` when the drafts are independent: a round accepts the mass `min(p, q)` of its current target. Where
-drafts have laws of their own, as `DraftNode.laws` tells, the mean of those that are left stands for `q`: it is the law
-of the picked draft as long as nobody looks which of them that has. Once the draft is rejected, its law is known.
+drafts have laws of their own, as `DraftNode.laws` tells, that of the draft stands for `q`, and those of the flattest
+law are tried first, see `verifiers._remaining`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from draftproof.simulator.vectors import (
     times,
     token_by_token,
 )
-from draftproof.verifiers._remaining import Remaining
+from draftproof.verifiers._remaining import Remaining, flattest_first
 from draftproof.verifiers._top_down import acceptance_rate, laws_of, walk
 
 
@@ -114,11 +114,12 @@ def last_step(p: Vector, q: Vector, masses: Mapping[int, Any]) -> tuple[Vector, 
 
 
 def _next_token(p: Vector, laws: tuple[Vector, ...], drafted: tuple[int, ...], coin: Coin) -> int:
-    left, tokens, drawn_from = Remaining(p), list(drafted), list(laws)
-    while tokens:
-        place = coin.choose([1] * len(tokens))
-        if coin.flip(left.acceptance(drawn_from, tokens[place])):
-            return tokens[place]
-        left.reject(drawn_from)
-        del tokens[place], drawn_from[place]
+    left, drafts = Remaining(p), flattest_first(drafted, laws)
+    while drafts:
+        q = drafts[0][1]
+        alike = [place for place, (_, law) in enumerate(drafts) if law is q]
+        token, _ = drafts.pop(alike[coin.choose([1] * len(alike))])
+        if coin.flip(left.acceptance(q, token)):
+            return token
+        left.reject(q)
     return left.draw(coin)

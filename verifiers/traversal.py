@@ -8,10 +8,9 @@
 4. Recompute the weights below the parent; a parent without children has become a leaf.
 
 For one path this is block verification. The tree may hold i.i.d. paths or drafts without replacement. Where drafts
-have laws of their own in random order, as `DraftNode.laws` tells, the mean of the laws of the drafts that are not
-rejected, each without all rejected tokens, stands for `q`. Given the rejected drafts and their laws all orders of the
-other laws are still equally likely, so the first of the other drafts has this mean, and `p` after a rejection does not
-depend on the rejected token.
+have laws of their own, as `DraftNode.laws` tells, the law of the next child, without all rejected tokens, stands for
+`q`, and children drafted from the flattest law are visited first, see `verifiers._remaining`: given which children were
+rejected, the first of the other drafts has this law, and `p` after a rejection does not depend on the rejected token.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import LeafToRoot
 from draftproof.simulator.vectors import normalised, without
-from draftproof.verifiers._remaining import Remaining
+from draftproof.verifiers._remaining import Remaining, flattest_first
 from draftproof.verifiers._weights import at_rejection, capped, child_weights
 
 
@@ -59,10 +58,10 @@ def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vect
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:
     """Accept a node of this subtree, or None if all of it is rejected; `weight` is that of its top node."""
     left, flipped = Remaining(node.target, weight), None
-    drafts = list(zip(node.children, node.laws, strict=True))
+    drafts = flattest_first(node.children, node.laws)
     while drafts:
-        token, laws = drafts[0][0], [law for _, law in drafts]
-        verdict = _visit(node.child(token), left.acceptance(laws, token), coin)
+        token, q = drafts[0]
+        verdict = _visit(node.child(token), left.acceptance(q, token), coin)
         if verdict is not None:
             return verdict
         drafts = [draft for draft in drafts if draft[0] != token]
@@ -70,7 +69,7 @@ def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> V
             flipped = left.weight  # is at least the weight after the rejection, which takes a pass over the row
             if not coin.flip(flipped):
                 return None
-        if not left.reject(laws):
+        if not left.reject(q):
             return Verdict(node.context, left.draw(coin)) if is_root else None
         drafts = _given_not(token, drafts)
     if is_root or coin.flip(left.weight if flipped is None else capped(left.weight, flipped)):

@@ -18,15 +18,11 @@ class Power:
 
 @dataclass(frozen=True)
 class Powers:
-    """A trunk of `L1` tokens from `q`, then `K` branches of `L2`: at each node from its row to powers 3, 2, 1, 3..
-
-    shuffled: whether the powers of a node are in random order.
-    """
+    """A trunk of `L1` tokens from `q`, then `K` branches of `L2`: at each node from its row to powers 3, 2, 1, 3.."""
 
     K: int
     L1: int
     L2: int
-    shuffled: bool = False
 
     name = "powers"
 
@@ -40,17 +36,10 @@ class Powers:
         paths: list[Context] = [()]
         for depth in range(self.depth):
             paths = paths * self.K if depth == self.L1 else paths
-            left = {path: self._powers(paths.count(path), depth >= self.L1, coin) for path in dict.fromkeys(paths)}
             for place, path in enumerate(paths):
-                power = left[path].pop(0)
+                power = Power(3 - len(told.get(path, ())) % 3 if depth >= self.L1 else 1)
                 token = coin.choose(power.law(draft.row(path)))
                 children[path] = (*children.get(path, ()), token)
                 told[path] = (*told.get(path, ()), power)
                 paths[place] = (*path, token)
         return DraftTree(children, told)
-
-    def _powers(self, branches: int, below: bool, coin: Coin) -> list[Power]:
-        powers = [Power(3 - place % 3 if below else 1) for place in range(branches)]
-        if not self.shuffled:
-            return powers
-        return [powers.pop(coin.choose([1] * len(powers)) if powers[1:] else 0) for _ in range(branches)]

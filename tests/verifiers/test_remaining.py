@@ -6,19 +6,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.simulator import check, few, vectors
+from draftproof.simulator import check, few
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Stratified, _parts
 from draftproof.simulator.verdicts.cases import case_instances
-from draftproof.verifiers import _branch_groups, make
-from draftproof.verifiers._remaining import Remaining
+from draftproof.verifiers import _branch_groups, _remaining, make
+from draftproof.verifiers._remaining import Remaining, flattest_first
 from draftproof.verifiers.layer_transport import LayerTransport
 
 
 @pytest.fixture
 def told(monkeypatch):
-    """Short rows tell their tokens, too; every law that is subtracted is counted."""
+    """Short rows tell their tokens, too; every law that reads them is counted."""
     asked = []
 
     def counted(row):
@@ -28,7 +28,7 @@ def told(monkeypatch):
 
     monkeypatch.setattr(few, "LONG", 0)
     monkeypatch.setattr(_parts, "MANY", 1)
-    for module in vectors, _branch_groups:
+    for module in _remaining, _branch_groups:
         monkeypatch.setattr(module, "few_tokens", counted)
     return asked
 
@@ -42,35 +42,36 @@ def some_law(generator, size):
 def left_of(p, weight, laws):
     """Acceptances of all tokens, the weight and the law of a token that is drawn, after each rejection."""
     left, seen = Remaining(p, weight), []
-    for last in range(len(laws), 0, -1):
-        accepted = [as_python(left.acceptance(laws[:last], token)) for token in range(len(p))]
-        seen.append((accepted, left.reject(laws[:last]), as_python(left.weight)))
+    for law in laws:
+        drawn = {token: as_python(mass) for token, mass in outcomes(Remaining(p, weight).draw, RATIONAL)}
+        accepted = [as_python(left.acceptance(other, token)) for other in laws for token in range(len(p))]
+        seen.append((accepted, as_python(left.weight), drawn, left.reject(law)))
     return [*seen, {token: as_python(mass) for token, mass in outcomes(left.draw, RATIONAL)}]
 
 
-def test_drafts_of_several_laws_are_drafts_of_their_mean():
+@pytest.mark.parametrize("cancels", [0, 2, 64])
+def test_laws_that_tell_their_tokens_leave_the_same(told, monkeypatch, cancels):
+    monkeypatch.setattr(_remaining, "CANCELS", cancels)
     for seed in range(20):
         generator = np.random.default_rng(seed)
         p, laws = some_law(generator, 5), [some_law(generator, 5) for _ in range(3)]
         weight = RATIONAL.number(Fraction(int(generator.integers(1, 7)), 6))
-        several, one = Remaining(p, weight), Remaining(p, weight)
-        mean = sum(laws[1:], start=laws[0]) / RATIONAL.number(Fraction(3))
-        assert [several.acceptance(laws, y) for y in range(5)] == [one.acceptance([mean], y) for y in range(5)]
-        assert several.reject(laws) == one.reject([mean])
-        assert several.weight == one.weight
-        assert dict(outcomes(several.draw, RATIONAL)) == dict(outcomes(one.draw, RATIONAL))
-
-
-def test_laws_that_tell_their_tokens_leave_the_same(told):
-    for seed in range(20):
-        generator = np.random.default_rng(seed)
-        p, laws = some_law(generator, 5), [some_law(generator, 5) for _ in range(3)]
-        weight = RATIONAL.number(Fraction(int(generator.integers(1, 7)), 6))
-        whole = left_of(p, weight, laws)
+        dense = left_of(p, weight, laws)
         for law in laws[:: 1 + seed % 2]:
             few.tell_tokens(law, np.flatnonzero(law > 0))
-        assert left_of(p, weight, laws) == whole
+        assert left_of(p, weight, laws) == dense
     assert any(told)
+
+
+def test_the_flattest_law_comes_first_and_equal_ones_stay_in_their_order():
+    flat, peaked = (RATIONAL.vector([Fraction(mass, 6) for mass in masses]) for masses in ((2, 2, 2), (0, 4, 2)))
+    assert flattest_first([1, 2, 0, 2], [peaked, flat, flat, peaked]) == [
+        (2, flat),
+        (0, flat),
+        (1, peaked),
+        (2, peaked),
+    ]
+    assert [token for token, _ in flattest_first([2, 0, 1], [peaked] * 3)] == [2, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["specinfer", "traversal", pytest.param("layer_transport", marks=pytest.mark.heavy)])

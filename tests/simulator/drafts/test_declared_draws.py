@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -10,13 +10,11 @@ import pytest
 
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import SCHEMES, Stratified
+from draftproof.simulator.drafts import SCHEMES
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftNode, Draws
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
-from tests.verifiers.stratified import Powers
 
 #: Whether a fact holds for the law of the trees of one draft.
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
@@ -150,34 +148,19 @@ def independent_branches(trees: dict[Any, Fraction], instance: Instance) -> bool
 
 
 def from_laws(trees: dict[Any, Fraction], instance: Instance) -> bool:
-    """Each draft of a node has its told law, or what is left of it, given those before; the laws are in random order.
-
-    All orders are equally likely given what is outside of the node's subtree and how often each law is there.
-    """
-    orders: dict[Any, dict[Any, Fraction]] = {}
-    for tree, mass in trees.items():
-        for context, drafts in tree:
-            rest = tuple(entry for entry in tree if entry[0][: len(context)] != context)
-            told = tuple(law for _, law in drafts)
-            order = orders.setdefault((context, rest, tuple(sorted(told))), {})
-            order[told] = order.get(told, Fraction(0)) + mass
-    if any(
-        [masses.get(order) for order in set(permutations(laws))] != [sum(masses.values()) / len(masses)] * len(masses)
-        for (_, _, laws), masses in orders.items()
-    ):
-        return False
+    """Each draft of a node has its told law given those before, or what is left of it where all have the same law."""
     found: dict[Any, dict[int, Fraction]] = {}
     for tree, mass in trees.items():
         for context, drafts in tree:
             for place, (token, law) in enumerate(drafts):
-                here = found.setdefault((context, drafts[:place], law), {})
+                here = found.setdefault((context, drafts[:place], law, len({law for _, law in drafts})), {})
                 here[token] = here.get(token, Fraction(0)) + mass
     return all(
         any(
             all(shares.get(x, Fraction(0)) * sum(left) == sum(shares.values()) * mass for x, mass in enumerate(left))
-            for left in (law, [0 if x in dict(before) else mass for x, mass in enumerate(law)])
+            for left in (law, *([[0 if x in dict(before) else m for x, m in enumerate(law)]] if laws == 1 else []))
         )
-        for (_, before, law), shares in found.items()
+        for (_, before, law, laws), shares in found.items()
     )
 
 
@@ -245,14 +228,6 @@ def test_what_a_scheme_declares_holds_on_its_cases(name: str) -> None:
             for fact, holds in FACTS.items():
                 if fact in SCHEMES[name].draws:
                     assert holds(trees[fact in TOLD], instance), f"{case[1]} declares {fact}"
-
-
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_laws_that_siblings_have_in_a_known_order_are_noticed(shuffled: bool) -> None:
-    instances = case_instances((2, Stratified(2, 0, 2)), 2)
-    each = [(law((2, UserScheme(Powers(2, 0, 2, shuffled))), instance, told=True), instance) for instance in instances]
-    assert all(independent_branches(*case) for case in each)
-    assert all(from_laws(*case) for case in each) is shuffled
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=str)
