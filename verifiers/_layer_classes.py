@@ -92,8 +92,8 @@ def _scores(
     pairs, total = selectable(race, groups, lambda place, token: classes_of(laws[place][0][1].node, [token])[0])
     for (place, token), weight in pairs.items():
         node = forks[place].node
-        law = sum(q[token] * part.rates([token])[0] for q, part in laws[place])
-        target_mass = forks[place].score * node.target[token]
+        law = sum(number(q[token]) * part.rates([token])[0] for q, part in laws[place])
+        target_mass = number(forks[place].score) * number(node.target[token])
         if target_mass > 0 and law > 0:
             kept = target_mass / law if target_mass < law else 1
             scores[*node.context, token] = portion(kept * (law * 0 + 1), weight, total)
