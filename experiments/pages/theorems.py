@@ -382,7 +382,7 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The table of theorems for every vocabulary size."""
     yield (
         "\n## Every vocabulary size\n\n"
-        "`draftproof prove VERIFIER --vocab any`: for every V >= 2 and every p and q with full support; why one proof\n"
+        "`prove` with `--vocab any`: for every V >= 2 and every p and q with full support; why one proof\n"
         "covers every size stands in any_vocabulary/README.md. `equals`: the same law of verdicts; `dominates`: every\n"
         "drafted prefix is kept at least as often. Cases: of the named context and token. Runs of the code, pairs of\n"
         "functions shown to be equal, questions to the solver. Code: as above.\n"
