@@ -28,6 +28,7 @@ class ReusedNoise:
         control=True,
         single_path=True,
         departs="The bonus token reads the random numbers of the last drafted one.",
+        max_vocab=32,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
