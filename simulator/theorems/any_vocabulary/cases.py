@@ -144,7 +144,7 @@ class Case:
     def with_name(self, row: Context, of_class: int, scope: int) -> tuple[Case, Token]:
         """Name a further token of a class; the row after it comes with it."""
         case, first = self._with_pair(scope, row)
-        token = Token(len(case.names))
+        token = Token(len(case.names), row)
         region = case.region
         for variable in case.ring.variables[first : first + 2]:
             region = region.with_signs(case.ring.atom(variable), POSITIVE)
@@ -184,7 +184,7 @@ class Case:
         for rest in (target, draft):
             case = case.assuming(rest, POSITIVE | ZERO)
         for threshold in case.classes[of_class].thresholds.values():
-            case = case.assuming(target - threshold.ratio * draft, threshold.mask | ZERO)
+            case = case.assuming(target - threshold.ratio * draft, signs_of_sums(threshold.mask) | ZERO)
         return case
 
     def _with_threshold(self, token: Token, threshold: Threshold) -> Case:
@@ -193,7 +193,7 @@ class Case:
 
     def assuming(self, ratio: Ratio, mask: int) -> Case:
         """The points where the sign of a function is in a mask; all points if the sign of its denominator is open."""
-        if ratio.constant is not None:
+        if ratio.constant is not None or mask == ANY:
             return self
         if self.has_sign(ratio.den, NEGATIVE):
             mask = mirrored(mask)
@@ -221,7 +221,7 @@ class Case:
             if named.first in support or named.first + 1 in support:
                 p, q = self.ring.variables[named.first], self.ring.variables[named.first + 1]
                 a, b = polynomial.derivative(named.first), polynomial.derivative(named.first + 1)
-                below = any(token in self.homes[position] for position in support)
+                below = any(each is token for position in support for each in self.homes[position])
                 if a * p + b * q == polynomial and not (a.is_zero() or b.is_zero() or below):
                     found.append((len(named.row), named.first, token, a, b))
         return max(found, key=lambda each: each[:2])[2:] if found else None
@@ -292,7 +292,7 @@ class Case:
         for number, part in parts.items():
             threshold = part.thresholds[ask.ratio.key]
             signs = (part.target, POSITIVE), (part.draft, POSITIVE)
-            for ratio, mask in (*signs, (part.target - ask.ratio * part.draft, threshold.mask)):
+            for ratio, mask in (*signs, (part.target - ask.ratio * part.draft, signs_of_sums(threshold.mask))):
                 if ratio.constant is None:
                     case = case.assuming(ratio, mask)
                     new.append(case.ring.atom(ratio.num))
@@ -310,6 +310,8 @@ class Case:
         """Whether two functions are shown to be equal in this case, or the case to be impossible."""
         if one.key == other.key:
             return True
+        if not all(any(self.has_sign(part.den, mask) for mask in (POSITIVE, NEGATIVE)) for part in (one, other)):
+            return False  # a quotient that may be 0 / 0 in this case
         rest = self.reduced(one - other)
         if rest.is_zero or vanishes(rest.num, self.region):
             return True
@@ -352,4 +354,9 @@ def replaced(value: Ratio, position: int, root: Ratio) -> Ratio:
             total, power = total + power * Ratio(ring, constant), power * root
             rest = (rest - constant) / ring.variables[position]
         parts.append(total)
-    return parts[0] / parts[1]
+    return value if parts[1].is_zero else parts[0] / parts[1]
+
+
+def signs_of_sums(mask: int) -> int:
+    """The signs that a sum of numbers with these signs may have."""
+    return ANY if mask == NEGATIVE | POSITIVE else mask

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fractions
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.origins import HOME
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.any_vocabulary.tokens import OTHER, Context, Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 from draftproof.simulator.theorems.proof.numbers import Number
 
 if TYPE_CHECKING:
@@ -77,8 +80,11 @@ class ClassRow:
         self._changed(self)
         self.values[self._token(index)] = value if type(value) is Number else self.run.number(value)
 
-    def sum(self, *_: Any, **__: Any) -> Number:
+    def sum(self, axis: Any = None, *others: Any, **keywords: Any) -> Number:
         """The sum of all entries."""
+        plain = all(value is None or value is False for value in (*others, *keywords.values()))
+        if not plain or {*keywords} - {"dtype", "out", "keepdims"} or not (axis is None or (type(axis), axis) in _LAST):
+            self._refuse("a sum with further arguments was asked for")
         case, total = self.run.case, self.run.number(0)
         for number in self.terms:
             total = total + self._form(number, (case.classes[number].target, case.classes[number].draft))
@@ -87,7 +93,7 @@ class ClassRow:
         return total
 
     def listed(self) -> tuple[list[Token], list[Number]]:
-        """For a choice: the named tokens and `OTHER`, with their weights."""
+        """For a choice: the named tokens and one without a name, with their weights."""
         for number, (a, b) in self.terms.items():
             if self.run.form_in(number, a, b, NEGATIVE):
                 self.run.fail(InvalidVerifier("the coin was asked to choose with a negative weight"))
@@ -95,11 +101,14 @@ class ClassRow:
         for number in self.terms:
             total = total + self._form(number, self.run.case.rest(number))
         named = self.named()
-        return [*named, OTHER], [*(self[token] for token in named), total]
+        weights = [self[token] for token in named]
+        if any(weight < 0 for weight in weights):
+            self.run.fail(InvalidVerifier("the coin was asked to choose with a negative weight"))
+        return [*named, Token.other(self.context)], [*weights, total]
 
-    def clamp(self, min: Any = None, max: Any = None) -> ClassRow:
+    def clamp(self, min: Any = None, max: Any = None, *others: Any, **keywords: Any) -> ClassRow:
         """`max(row, 0)`."""
-        if max is not None or type(min) not in (int, float) or min != 0:
+        if others or keywords or max is not None or type(min) not in (int, float) or min != 0:
             self._refuse("a row was clamped at something that is not 0")
         zero = self.run.number(0)
         terms = {n: (zero, zero) if self._is_cut(n) else pair for n, pair in self.terms.items()}
@@ -137,6 +146,8 @@ class ClassRow:
     def __mul__(self, factor: Any) -> ClassRow:
         if isinstance(factor, ClassRow):
             self._refuse("two rows were multiplied")
+        if type(factor) is not Number:
+            factor = self.run.number(factor)
         terms = {n: (a * factor, b * factor) for n, (a, b) in self.terms.items()}
         return ClassRow(self.run, self.context, terms, {token: value * factor for token, value in self.values.items()})
 
@@ -158,7 +169,9 @@ class ClassRow:
 
     def copy(self) -> ClassRow:
         """A row that may be changed."""
-        return self.__mul__(1)
+        return ClassRow(self.run, self.context, self.terms, self.values)
+
+    __copy__ = __pos__ = copy
 
     def _changed(self, new: ClassRow) -> ClassRow:
         """This row with the entries of another one in their place."""
@@ -209,7 +222,47 @@ class ClassRow:
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
     __hash__ = object.__hash__
 
+    def _other_operation(self, *_: Any) -> Any:
+        self._refuse("a row took part in what is not linear")
+
+    __pow__ = __rpow__ = __ipow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = (
+        _other_operation
+    )
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = (
+        _other_operation
+    )
+    __rlshift__ = __rshift__ = __rrshift__ = __ifloordiv__ = __imod__ = __imatmul__ = __rtruediv__ = _other_operation
+    __abs__ = __invert__ = __delitem__ = __contains__ = __bool__ = __reversed__ = _other_operation
+    __int__ = __float__ = __complex__ = __index__ = __round__ = __array__ = _other_operation
+
+    def _looked_at(self, *_: Any) -> Any:
+        self._refuse("the inside of a row was looked at")
+
+    __repr__ = __str__ = __format__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __dir__ = __sizeof__ = _looked_at
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in _SHOWN and _asked_by_others():
+            if name == "__class__" or hasattr(np.ndarray, name) or hasattr(ClassRow, name):
+                self._refuse(f"a row was asked for {name!r}")
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return object.__getattribute__(self, name)
+
     def __getattr__(self, name: str) -> Any:
         if hasattr(np.ndarray, name) and not name.startswith("__"):
             self._refuse(f"a row was asked for {name!r}")
         raise AttributeError(name)
+
+
+def _asked_by_others() -> bool:
+    """Whether code outside of the library asked a row for an attribute, directly or by `isinstance`."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename in ("<frozen abc>", fractions.__file__):
+        assert frame.f_back is not None
+        frame = frame.f_back
+    return not frame.f_code.co_filename.startswith(HOME)
+
+
+#: What code outside of the library may ask of a row.
+_SHOWN = frozenset(("sum", "clip", "copy", "dtype"))
+#: The axes of a row.
+_LAST = ((int, 0), (int, -1))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn
 
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.origins import HOME
 from draftproof.simulator.protocol import DraftNode
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, mirrored
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -12,7 +14,7 @@ from draftproof.simulator.theorems.algebra.regions import Question
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Ask, AskClass, AskSign, Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run, refusal
 from draftproof.simulator.theorems.proof.watch import HasState
@@ -160,6 +162,14 @@ class ClassNode:
         self._run, self._drafted = run, drafted
         self._nodes: dict[Any, ClassNode] = {}
 
+    def __getattribute__(self, name: str) -> Any:
+        if not sys._getframe(1).f_code.co_filename.startswith(HOME):
+            object.__getattribute__(self, "_run").refuse(f"a node behind the one that is shown was asked for {name!r}")
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        self._run.refuse("text was made of a node")
+
     def child(self, token: Any) -> DraftNode:
         if token not in self.children:
             self._run.fail(InvalidVerifier(f"child({token!r}) was asked at {self.context}, where it is not drafted"))
@@ -188,6 +198,3 @@ class ClassCoin(FollowingCoin):
             raise InvalidVerifier("the coin was asked to choose with weights that are all 0; one must be positive")
         scale = self.weight / total
         return int(self._branch(values, [(i, values[i] * scale) for i in possible]))
-
-
-__all__ = ["ClassCoin", "ClassNode", "ClassRow", "ClassRows", "ClassRun", "Token", "Undetermined"]

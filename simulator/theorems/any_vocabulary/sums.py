@@ -13,17 +13,19 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import outcomes
+from draftproof.simulator.coins import PlainCoin, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.laws.enumeration import guarded
-from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.runs import ClassCoin, ClassNode, ClassRows, ClassRun, Undetermined
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
-from draftproof.simulator.theorems.proof.watch import Watched
+from draftproof.simulator.theorems.proof.watch import NotFollowed, Watched
+from draftproof.simulator.user_code import NodeView
 
 #: The drafted tokens by context.
 Drafted: TypeAlias = Mapping[Context, tuple[Token, ...]]
@@ -245,10 +247,14 @@ class Sum:
         found: Masses = {}
         try:
             with run.following():
-                verify = guarded(Watched(verifier), ClassNode(run, drafted), library=True)
+                watched = Watched(verifier)
+                shown = watched if is_library(verifier) else _Shown(watched)
+                verify = guarded(shown, ClassNode(run, drafted), library=True)
                 for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
-                    block: Any = (tuple(verdict.accepted), verdict.correction)
+                    block = _block(verdict, drafted)
                     found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
+        except NotFollowed:
+            raise
         except InvalidVerifier as error:
             if not tokens.refused:
                 if case.is_impossible():
@@ -258,3 +264,29 @@ class Sum:
             if tokens.refused:
                 raise tokens.refused[0]
         return found
+
+
+@dataclass
+class _Shown:
+    """A verifier of a user, with a node and a coin of its own for every run, as in an enumeration."""
+
+    verifier: Watched
+
+    @property
+    def card(self) -> Card:
+        return self.verifier.card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return self.verifier.verify(NodeView(root, lambda node: (node.target, node.draft)), PlainCoin(coin))
+
+
+def _block(verdict: Any, drafted: Drafted) -> tuple[Context, Token]:
+    """A verdict on this tree; raises `InvalidVerifier` for any other, `NotFollowed` for a token of another row."""
+    accepted, correction = verdict.accepted, verdict.correction
+    if not all(token in drafted.get(accepted[:depth], ()) for depth, token in enumerate(accepted)):
+        raise InvalidVerifier(f"accepted {accepted!r}, which is no node of the draft tree")
+    if type(correction) is not Token:
+        raise NotFollowed("the correction is a number, not a token that was drawn or drafted")
+    if correction.row != accepted:
+        raise NotFollowed("the correction was drawn after another context than the accepted one")
+    return accepted, correction.alike

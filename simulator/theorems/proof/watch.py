@@ -216,6 +216,8 @@ class Watch:
                 getattr(instruction, "line_number", instruction.starts_line) or line
             )  # from 3.13 on the latter is a flag
             before, (wrong, thing) = module, _judged(instruction, frame, module)
+            if instruction.opname == "IS_OP" and not _is_singleton(steps[number - 1]):
+                wrong = "`is` compares objects, not numbers, and is used"
             if wrong or (_is_flint(thing) and not _is_constant(steps[number + 1 :], asks)):
                 self._refuse(wrong or f"{instruction.argval!r} of flint is used", frame, line)
             module = thing if isinstance(thing, ModuleType) else None
@@ -281,6 +283,11 @@ def _wrong(name: str, thing: Any) -> str | None:
     if isinstance(origin, str) and origin != "builtins" and _is_outside(origin):
         return f"{name!r} of the module {origin!r} is used"
     return None
+
+
+def _is_singleton(step: dis.Instruction) -> bool:
+    """Whether an instruction puts None, True, False or `...` there."""
+    return step.opname == "LOAD_CONST" and any(step.argval is each for each in (None, True, False, ...))
 
 
 def _is_flint(thing: Any) -> bool:

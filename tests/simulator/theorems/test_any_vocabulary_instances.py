@@ -1,0 +1,185 @@
+"""Cases and sums for every vocabulary size, held against enumeration on instances of a few tokens, with ties.
+
+An instance and a choice of the named tokens belong to exactly one case: tokens go to the classes in one way such that
+all that the case knows of them holds. There the sum is the number that enumeration gives.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from draftproof.simulator.arithmetic import to_fmpq
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.protocol import Card, Verdict
+from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
+from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem, expected_length
+from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.verifiers import make
+
+
+class Compared:
+    """Accepts by comparisons that rational numbers meet in ties only, and is not lossless."""
+
+    card = Card(name="compared", title="Compared", source=None, needs=None)
+
+    def verify(self, root: Any, coin: Any) -> Verdict:
+        x, p, q = root.children[0], root.target, root.draft
+        if p[x] == q[x]:
+            return Verdict((), coin.choose(p))
+        if 2 * p[x] >= q[x] and p[x] < q[x]:
+            return Verdict((), coin.choose(np.maximum(q - p, 0)))
+        return Verdict((x,), coin.choose(root.child(x).target))
+
+
+class Second:
+    """Accepts the second token where it is likelier under the draft than the first."""
+
+    card = Card(name="second", title="Second", source=None, needs=None)
+
+    def verify(self, root: Any, coin: Any) -> Verdict:
+        x = root.children[0]
+        node = root.child(x)
+        y = node.children[0]
+        if root.draft[x] < root.target[x]:
+            return Verdict((x,), coin.choose(np.minimum(node.target, node.draft)))
+        return Verdict((x, y), coin.choose(node.child(y).target))
+
+
+class _Placed:
+    """A case at an instance. tokens: the numbers of its named tokens, in the order of naming."""
+
+    def __init__(self, case: Case, tokens: tuple[int, ...], instance: Any) -> None:
+        self.case, self.size = case, instance.target.vocab_size
+        self.contexts = list(case.rows)
+        self.named = list(zip(case.names, case.names.values(), tokens, strict=True))
+        self.rows = []
+        for context in self.contexts:
+            actual = tuple(next(n for each, _, n in self.named if each is token) for token in context)
+            draft = instance.draft.row(actual) if len(actual) < instance.target.depth else None
+            self.rows.append((instance.target.row(actual) if len(actual) <= instance.target.depth else None, draft))
+
+    def points(self) -> Iterator[tuple[Any, ...]]:
+        """The values of the variables for every way in which tokens go to classes as the case says."""
+        drafted = [n for n, (_, draft) in enumerate(self.rows) if draft is not None]
+        rows = list(self.case.rows.values())  # tokens are no keys outside of the library
+        classes = [rows[n] for n in drafted]
+        for choice in product(*(product(each, repeat=self.size) for each in classes)):
+            if all(set(one) == set(each) for one, each in zip(choice, classes, strict=True)):
+                point = self._point(dict(zip(drafted, choice, strict=True)))
+                if point is not None:
+                    yield point
+
+    def _point(self, of_class: dict[int, tuple[int, ...]]) -> tuple[Any, ...] | None:
+        case, ring = self.case, self.case.ring
+        values: dict[int, Any] = {}
+        for _, named, token in self.named:
+            row = self.contexts.index(named.row)
+            values[named.first] = self.rows[row][0][token]
+            if row in of_class:
+                values[named.first + 1] = self.rows[row][1][token]
+                if of_class[row][token] != named.of_class:
+                    return None
+        equations = [
+            (ratio, sum((self.rows[row][side][t] for t, each in enumerate(classes) if each == number), rational(0, 1)))
+            for row, classes in of_class.items()
+            for number in set(classes)
+            for side, ratio in enumerate((case.classes[number].target, case.classes[number].draft))
+        ]
+        for ratio, total in equations * len(equations):
+            polynomial = ratio.num - ratio.den * ring.constant(total)
+            unknown = [n for n, d in enumerate(polynomial.degrees()[: len(ring.names)]) if d > 0 and n not in values]
+            if len(unknown) == 1:
+                full = tuple(values.get(n, rational(0, 1)) for n in range(len(ring.names)))
+                slope = ring.at(polynomial.derivative(unknown[0]), full)
+                values[unknown[0]] = -ring.at(polynomial, full) / slope
+        point = tuple(values.get(n, rational(1, 2)) for n in range(len(ring.names)))
+        holds = point in case.region and all(ratio.at(point) == total for ratio, total in equations)
+        return point if holds and self._signs_hold(of_class, point) else None
+
+    def _signs_hold(self, of_class: dict[int, tuple[int, ...]], point: tuple[Any, ...]) -> bool:
+        return all(
+            sign_of(self.rows[row][0][token] - known.ratio.at(point) * self.rows[row][1][token]) & known.mask
+            for row, classes in of_class.items()
+            for token, number in enumerate(classes)
+            for known in self.case.classes[number].thresholds.values()
+        )
+
+
+def _balance(law: Any, instance: Any, context: tuple[int, ...], token: int) -> Any:
+    """`D(c) p(y|c) - D(c,y) - e(c,y)` from a law."""
+    size, depth = instance.target.vocab_size, len(context)
+
+    def mass(of: tuple[int, ...]) -> Any:
+        total = rational(0, 1)
+        for length in range(len(of), instance.target.depth + 1):
+            for accepted in product(range(size), repeat=length - len(of)):
+                total += sum(law.correction[length][_index((*of, *accepted), size)], rational(0, 1))
+        return total
+
+    below = mass((*context, token)) if depth < instance.target.depth else 0
+    emitted = law.correction[depth][_index(context, size), token]
+    return mass(context) * instance.target.row(context)[token] - below - emitted
+
+
+def _index(context: tuple[int, ...], size: int) -> int:
+    index = 0
+    for token in context:
+        index = index * size + token
+    return index
+
+
+def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: int, points: int, seed: int) -> int:
+    """Compare the sums of a step with enumeration; returns how many numbers were compared."""
+    shape, random, compared = Shape(size, scheme), Random(seed), 0
+    for number in range(points):
+        instance = shape.instance(random_point(shape, random, (4, 6, 9, 12, 5)[number % 5]))
+        law = enumerate_law(verifier, instance.target, instance.draft, scheme)
+        named = (*step.context, *([] if step.token is None else [step.token]))
+        for tokens in product(range(size), repeat=len(named)):
+            found = [
+                (draft.value, point) for case, draft in step.cases for point in _Placed(case, tokens, instance).points()
+            ]
+            assert len(found) == 1, (len(found), tokens, instance.target.row(()), instance.draft.row(()))
+            (value, point), *_ = found
+            if step.token is None:
+                wanted = to_fmpq(law.metrics(instance.target).block_efficiency)
+            else:
+                wanted = _balance(law, instance, tokens[:-1], tokens[-1])
+            assert value.at(point) == wanted
+            compared += 1
+    return compared
+
+
+ONE, TWO = Delayed(1, 0, 1), Delayed(1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "scheme"),
+    [
+        (make("naive"), ONE), pytest.param(Compared(), ONE, marks=pytest.mark.heavy),
+        pytest.param(make("block"), TWO, marks=pytest.mark.heavy), pytest.param(Second(), TWO, marks=pytest.mark.heavy),
+        pytest.param(make("specinfer"), Delayed(2, 0, 1), marks=pytest.mark.heavy),
+    ],
+    ids=lambda each: str(getattr(getattr(each, "card", each), "name", each)),
+)  # fmt: skip
+def test_every_instance_is_in_one_case_and_its_sum_is_what_enumeration_gives(verifier, scheme):
+    theorem = Theorem(LOSSLESS, scheme, verifier)
+    for depth in theorem.depths:
+        step = theorem.step(depth)
+        assert not step.reason
+        for size, points in ((2, 5), (3, 2), (4, 1)) if scheme == ONE else ((2, 4), (3, 1)):
+            assert hold_against_enumeration(verifier, scheme, step, size, points, seed=depth)
+
+
+def test_block_efficiency_is_what_enumeration_gives():
+    step = expected_length(make("block"), ONE)
+    assert not step.reason
+    for size in (2, 3):
+        assert hold_against_enumeration(make("block"), ONE, step, size, 3, seed=size)

@@ -1,0 +1,300 @@
+"""Verifiers that a proof for every vocabulary size must not believe.
+
+Each is right but for one token number, one vocabulary size, one tie or one repetition, or tells a proof from a run.
+"""
+
+import copy
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.protocol import Card, Verdict
+from draftproof.simulator.theorems.algebra.polynomials import rational
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
+from draftproof.simulator.theorems.proof.rows import Shape
+
+#: A token that small vocabularies lack.
+SEVEN = 7
+
+
+def right(root, coin):
+    x, p, q = root.children[0], root.target, root.draft
+    if coin.flip(p[x] / q[x] if p[x] < q[x] else 1):
+        return Verdict((x,), coin.choose(root.child(x).target))
+    return Verdict((), coin.choose(np.maximum(p - q, 0)))
+
+
+def lossy(root, coin):
+    x = root.children[0]
+    return Verdict((x,), coin.choose(root.child(x).target))
+
+
+def tie(root):
+    x = root.children[0]
+    return 17 * root.target[x] == 13 * root.draft[x]
+
+
+def half(root):
+    one = root.target.sum()
+    return one / (one + one)
+
+
+def by_text(root):
+    return str(root.children[0]) == str(SEVEN)
+
+
+def by_format(root):
+    return f"{root.children[0]}" == f"{SEVEN}"
+
+
+def by_set(root):
+    return root.children[0] in {SEVEN}
+
+
+def by_dictionary(root):
+    return {(SEVEN,): True}.get(root.child(root.children[0]).context, False)
+
+
+def by_counter(root):
+    return Counter(root.children)[SEVEN] > 0
+
+
+def by_attribute(root):
+    x = root.children[0]
+    return hasattr(x, "bit_length") and x == SEVEN
+
+
+def by_error(root):
+    try:
+        number = ~root.children[0]
+    except TypeError:
+        return False
+    return number == ~SEVEN
+
+
+def by_array(root):
+    array = np.array(root.children)
+    return array.dtype != object and int(array[0]) == SEVEN
+
+
+def by_type_of_row(root):
+    return isinstance(root.target, np.ndarray) and root.children[0] == SEVEN
+
+
+def by_attribute_of_row(root):
+    return not hasattr(root.target, "clamp") and root.children[0] == SEVEN
+
+
+def by_error_of_row(root):
+    try:
+        root.target**2
+    except TypeError:
+        return False
+    return root.children[0] == SEVEN
+
+
+def by_text_of_row(root):
+    return "ClassRow" not in str(root.target) and root.children[0] == SEVEN
+
+
+def by_name_of_node(root):
+    return root.__class__.__name__ != "ClassNode" and root.children[0] == SEVEN
+
+
+def by_text_of_node(root):
+    return "ClassNode" not in str(root) and root.children[0] == SEVEN
+
+
+def by_hidden_node(root):
+    return not hasattr(root._node, "_drafted") and root.children[0] == SEVEN
+
+
+def by_attribute_of_node(root):
+    try:
+        root.mark = 1
+    except AttributeError:
+        return root.children[0] == SEVEN
+    return False
+
+
+def by_sum(root):
+    return root.target.sum(initial=1) == 2 and root.children[0] == SEVEN
+
+
+def by_writing(root):
+    x = root.children[0]
+    try:
+        root.target[x] = root.target[x]
+    except ValueError:
+        return x == SEVEN
+    return False
+
+
+def by_tie(root):
+    x, p, q = root.children[0], root.target, root.draft
+    return False if p[x] == q[x] else tie(root)
+
+
+def by_shallow_copy(root):
+    if not tie(root):
+        return False
+    p, x = root.target, root.children[0]
+    before, row = p[x], copy.copy(p)
+    row[x] = before * 0
+    answer = p[x] > 0
+    row[x] = before
+    return answer
+
+
+#: Where the verifier accepts every draft, else it is right; all can be seen at V = 8 or at a tie.
+CONDITIONS = (
+    by_text, by_format, by_set, by_dictionary, by_counter, by_attribute, by_error, by_array, by_type_of_row,
+    by_attribute_of_row, by_error_of_row, by_text_of_row, by_name_of_node, by_text_of_node, by_attribute_of_node,
+    by_sum, by_writing, by_tie, by_shallow_copy,
+)  # fmt: skip
+
+
+def five_draws(root, coin):
+    drawn = [coin.choose(root.target) for _ in range(5)]
+    different = all(drawn[i] != drawn[j] for i in range(5) for j in range(i))
+    return (lossy if different else right)(root, coin)
+
+
+def negative_weight(root, coin):
+    x = root.children[0]
+    if coin.flip(half(root)):
+        return lossy(root, coin)
+    row = root.target * 1
+    row[x] = row[x] - half(root)
+    return Verdict((), coin.choose(row))
+
+
+def no_node(root, coin):
+    verdict = right(root, coin)
+    if verdict.accepted:
+        return Verdict((*verdict.accepted, verdict.correction), verdict.correction)
+    return verdict
+
+
+def in_place(root, coin):
+    p = root.target
+    p -= root.draft
+    return right(root, coin)
+
+
+def kept_by_the_node(root, coin):
+    x, p = root.children[0], root.target
+    q = root.draft / root.draft.sum()
+    if coin.flip(p[x] / q[x] if p[x] < q[x] else 1):
+        token = coin.choose(root.child(x).target)
+        root.draft = root.draft * 2
+        return Verdict((x,), token)
+    if root.draft.sum() == 1:
+        return Verdict((), coin.choose(p))
+    return Verdict((), coin.choose(np.maximum(p - q, 0)))
+
+
+def a_list(root, coin):
+    verdict = right(root, coin)
+    return Verdict(verdict.accepted, [verdict.correction])
+
+
+def never_equal(root, coin):
+    x = root.children[0]
+    return (right if root.target[x] == root.draft[x] else lossy)(root, coin)
+
+
+WHOLE = (five_draws, negative_weight, no_node, in_place, kept_by_the_node, a_list, never_equal)
+
+
+class Told:
+    """A verifier that is one of these functions."""
+
+    card = Card(name="told", title="Told", source=None, needs=None)
+
+    def __init__(self, function):
+        self.function = function
+
+    def verify(self, root, coin):
+        if self.function in CONDITIONS:
+            return (lossy if self.function(root) else right)(root, coin)
+        return self.function(root, coin)
+
+
+class IfHidden(Told):
+    def verify(self, root, coin):
+        return (lossy if by_hidden_node(root) else right)(root, coin)
+
+
+class ByAnother(Told):
+    """Naive on two tokens, except that a token after itself is always accepted."""
+
+    def verify(self, root, coin):
+        x, p, q = root.children[0], root.target, root.draft
+        node = root.child(x)
+        y = node.children[0]
+        if x != y and not coin.flip(p[x] / q[x] if p[x] < q[x] else 1):
+            return Verdict((), coin.choose(np.maximum(p - q, 0)))
+        p, q = node.target, node.draft
+        if x != y and not coin.flip(p[y] / q[y] if p[y] < q[y] else 1):
+            return Verdict((x,), coin.choose(np.maximum(p - q, 0)))
+        return Verdict((x, y), coin.choose(node.child(y).target))
+
+
+class BySameObject(ByAnother):
+    """The same with `is`, which small whole numbers pass."""
+
+    def verify(self, root, coin):
+        x = root.children[0]
+        node = root.child(x)
+        if x is node.children[0]:
+            return Verdict((x, x), coin.choose(node.target))
+        return super().verify(root, coin)
+
+
+def believed(verifier, scheme):
+    """Whether it is proved; a refusal is no belief."""
+    theorem = Theorem(LOSSLESS, scheme, verifier)
+    try:
+        return all(theorem.step(depth).proved for depth in theorem.depths)
+    except InvalidVerifier:
+        return False
+
+
+@pytest.mark.parametrize("function", [*CONDITIONS, *WHOLE], ids=lambda each: each.__name__)
+def test_a_liar_is_not_believed(function):
+    assert not believed(Told(function), Delayed(1, 0, 1))
+
+
+def test_what_is_behind_a_node_tells_nothing():
+    assert not believed(IfHidden(None), Delayed(1, 0, 1))
+
+
+def test_tokens_of_two_rows_may_have_one_number():
+    assert not believed(ByAnother(None), Delayed(1, 0, 2))
+    assert not believed(BySameObject(None), Delayed(1, 0, 2))
+
+
+def test_the_right_one_is_believed():
+    assert believed(Told(right), Delayed(1, 0, 1))
+
+
+@pytest.mark.parametrize("function", [by_text, by_set, by_type_of_row, by_sum, by_tie], ids=lambda each: each.__name__)
+def test_enumeration_refutes_them(function):
+    size = 2 if function is by_tie else SEVEN + 1
+    shape = Shape(size, Delayed(1, 0, 1))
+    point = list(shape.point)
+    if function is by_tie:
+        point[:1] = [rational(13, 40)]
+        point[-1:] = [rational(17, 40)]
+    else:
+        point[: size - 1] = [rational(1, 40)] * (size - 1)
+        point[-(size - 1) :] = [rational(1, 9)] * (size - 1)
+        point[: size - 1] = [rational(5, 36)] * (size - 1)  # so that p(7) = 1/36 < q(7) = 2/9
+    instance = shape.instance(tuple(point))
+    law = enumerate_law(Told(function), instance.target, instance.draft, shape.scheme)
+    assert law.max_deviation(instance.target) != 0

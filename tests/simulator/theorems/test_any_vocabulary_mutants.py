@@ -1,0 +1,293 @@
+"""Mutants of block verification and traversal: none that enumeration refutes is proved for every vocabulary size.
+
+A mutant is a file of its own: the code of a verifier and of all functions that it calls, with one operator, number,
+argument, index or condition changed. Every change of that kind is made once.
+Run as a script (`python tests/simulator/theorems/test_any_vocabulary_mutants.py [block|traversal]`) it prints a table.
+"""
+
+import ast
+import copy
+import importlib.util
+import inspect
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from draftproof.simulator import vectors
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import DraftproofError, TooLarge
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
+from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.verifiers import _paths, _remaining, _weights, block, traversal
+
+#: `vectors.excess` without a question about types, which a proof refuses in a file of one's own.
+EXCESS = """
+def excess(p, q, weight=1):
+    return positive_part(weight * p - q)
+"""
+#: By verifier: its module, and what it calls, callees first.
+PARTS: dict[str, tuple[Any, ...]] = {
+    "block": (
+        EXCESS, vectors.residual, _weights.capped, _weights.leftover, _weights.stop_probability, _paths.Drawn,
+        _paths.block_verify, _paths.verify_drawn, block.Block,
+    ),
+    "traversal": (
+        EXCESS, vectors.without, _weights.capped, _remaining.Remaining, traversal._visit, traversal.Traversal,
+    ),
+}  # fmt: skip
+HEADER = """
+from __future__ import annotations
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any, ClassVar
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.protocol import Card, Draws, Source, Verdict
+from draftproof.simulator.vectors import positive_part, scalar
+"""
+#: Methods that are never reached, and what only tensors and rows with few positive numbers reach.
+UNUSED = ("_at", "structure")
+UNREACHED = (
+    "few = few_tokens(q)", "if few is not None:", "if self._taken:", "for law, _, factor in",
+    "self._taken: list",
+)  # fmt: skip
+#: What is written otherwise: a file of one's own may not look up tokens by their hash.
+OTHERWISE = {
+    "self._row, self._factor, self._taken = (rest, self.weight, [])": "self._row, self._factor = (rest, self.weight)",
+    "list(dict.fromkeys(node.children))": "[t for n, t in enumerate(node.children) if t not in node.children[:n]]",
+}
+#: Per verifier the shape of most mutants, and the one that is tried where that does not refute them.
+SHAPES = {"block": (Delayed(1, 0, 2),), "traversal": (Delayed(1, 0, 2), Delayed(2, 0, 1))}
+#: Seconds of the processor after which a proof is given up.
+MOST_SECONDS = 40
+COMPARE = {
+    ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
+}  # fmt: skip
+ARITHMETIC = {ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div,), ast.Div: (ast.Mult,)}
+
+
+class _Reached(ast.NodeTransformer):
+    """Without docstrings, annotations of arguments, and what is not reached."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.stmt) and (
+            ast.unparse(node).startswith(UNREACHED) or getattr(node, "name", None) in UNUSED
+        ):
+            return None
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        return self.generic_visit(node)
+
+
+@cache
+def source(name: str) -> str:
+    """A verifier with all that it calls, as one file."""
+    text = "\n".join(part if isinstance(part, str) else inspect.getsource(part) for part in PARTS[name])
+    text = ast.unparse(_Reached().visit(ast.parse(text)))
+    for old, new in OTHERWISE.items():
+        text = text.replace(old, new)
+    return text
+
+
+def _changes(node: ast.AST) -> Iterator[ast.AST]:  # noqa: PLR0912 - one kind of node after the other
+    """The same node with one change."""
+
+    def changed(**fields: Any) -> ast.AST:
+        new = copy.deepcopy(node)
+        for key, value in fields.items():
+            setattr(new, key, value)
+        return new
+
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for kind in COMPARE.get(type(node.ops[0]), ()):
+            yield changed(ops=[kind()])
+    elif isinstance(node, (ast.BinOp, ast.AugAssign)):
+        for kind in ARITHMETIC.get(type(node.op), ()):
+            yield changed(op=kind())
+        if isinstance(node, ast.BinOp):
+            yield copy.deepcopy(node.left)
+            yield copy.deepcopy(node.right)
+            if isinstance(node.op, (ast.Sub, ast.Div)):
+                yield changed(left=node.right, right=node.left)
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield from (changed(value=value) for value in (0, 1, 2) if value != node.value)
+    elif isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield changed(value=not node.value)
+    elif isinstance(node, (ast.If, ast.IfExp)):
+        yield changed(test=ast.Constant(True))
+        yield changed(test=ast.Constant(False))
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield copy.deepcopy(node.operand)
+    elif isinstance(node, ast.BoolOp):
+        yield changed(op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
+        yield from map(copy.deepcopy, node.values)
+    elif isinstance(node, ast.Call):
+        for place in range(len(node.args) - 1):
+            swapped = list(node.args)
+            swapped[place], swapped[place + 1] = swapped[place + 1], swapped[place]
+            yield changed(args=swapped)
+    elif isinstance(node, ast.Attribute) and node.attr in ("target", "draft"):
+        yield changed(attr="draft" if node.attr == "target" else "target")
+    elif isinstance(node, (ast.Assign, ast.AugAssign)):
+        yield ast.Pass()
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, place: int, new: ast.AST) -> None:
+        self.place, self.new, self.count = place, new, -1
+
+    def visit(self, node: ast.AST) -> Any:
+        self.count += 1
+        return self.new if self.count == self.place else self.generic_visit(node)
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes as `_Replace` counts them; the card and default values say what they say."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child)
+
+
+def mutants(name: str) -> list[str]:
+    """The text of every mutant, without those that are the same."""
+    text = source(name)
+    found: dict[str, None] = {}
+    for place, node in enumerate(_in_order(ast.parse(text))):
+        for new in _changes(node):
+            changed = _Replace(place, new).visit(ast.parse(text))
+            found[ast.unparse(ast.fix_missing_locations(changed))] = None
+    found.pop(text, None)
+    return list(found)
+
+
+def difference(name: str, text: str) -> str:
+    """The first line that was changed, before and after."""
+    pairs = zip(source(name).splitlines(), text.splitlines(), strict=False)
+    before, after = next(((a, b) for a, b in pairs if a != b), ("", ""))
+    return f"{before.strip()}  ->  {after.strip()}"
+
+
+def load(text: str, folder: Path, number: int, kind: str) -> Any:
+    """The verifier of a text."""
+    path = folder / f"mutant_{kind}_{number}.py"
+    path.write_text(HEADER + text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return getattr(module, kind.capitalize())()
+
+
+def lossless_at_points(verifier: Any, scheme: Delayed) -> str:
+    """ "" where enumeration finds it lossless at points of V = 2, 3, 4, ties among them; else what it finds."""
+    for size, most in ((2, 8), (3, 8), (4, 1)):
+        shape, random = Shape(size, scheme), Random(size)
+        for number in range(most):
+            instance = shape.instance(random_point(shape, random, (6, 30, 9, 4)[number % 4]))
+            try:
+                law = enumerate_law(verifier, instance.target, instance.draft, scheme)
+            except DraftproofError as error:
+                return f"invalid at V = {size}: {type(error).__name__}"
+            if law.max_deviation(instance.target) != 0:
+                return f"lossy at V = {size}"
+    return ""
+
+
+def proof(verifier: Any, scheme: Delayed) -> str:
+    """proved, not proved, given up, or refused with what."""
+    begin = time.process_time()
+
+    def within(_: Any) -> None:
+        if time.process_time() - begin > MOST_SECONDS:
+            raise TooLarge("given up")
+
+    theorem = Theorem(LOSSLESS, scheme, verifier)
+    try:
+        proved = all(theorem.step(depth, within).proved for depth in theorem.depths)
+    except DraftproofError as error:
+        return "given up" if "given up" in str(error) else f"refused: {type(error).__name__}"
+    except Exception as error:  # a crash is a result of this test, too
+        return f"CRASH: {type(error).__name__}: {error}"
+    return "proved" if proved else "not proved"
+
+
+def judge(kind: str, number: int, text: str, folder: Path) -> tuple[str, str, str]:
+    """What enumeration and the proof say of a mutant, and the shape."""
+    try:
+        verifier = load(text, folder, number, kind)
+    except Exception as error:
+        return f"no module: {type(error).__name__}", "", ""
+    for number_of_shape, scheme in enumerate(SHAPES[kind]):
+        found = lossless_at_points(verifier, scheme)
+        if found or not number_of_shape:  # a proof at two drafts takes long: only of what is lossy there
+            claim = proof(verifier, scheme)
+        if found or claim != "proved":
+            break
+    return found or "lossless", claim, str(scheme)
+
+
+#: Places among all mutants of those that are judged in the fast suite.
+QUICK = {"block": (23, 80), "traversal": (2, 4)}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_no_lossy_mutant_of_a_few_is_proved(kind, tmp_path):
+    every = mutants(kind)
+    for number in QUICK[kind]:
+        found, claim, _ = judge(kind, number, every[number], tmp_path)
+        assert not (claim == "proved" and found != "lossless"), difference(kind, every[number])
+        assert not claim.startswith("CRASH"), (claim, difference(kind, every[number]))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kind", PARTS)
+def test_no_lossy_mutant_is_proved(kind, tmp_path):
+    every = mutants(kind)
+    assert len(every) >= 100
+    counts: Counter[tuple[str, str]] = Counter()
+    for number, text in enumerate(every):
+        found, claim, _ = judge(kind, number, text, tmp_path)
+        assert not (claim == "proved" and found != "lossless"), difference(kind, text)
+        assert not claim.startswith("CRASH"), (claim, difference(kind, text))
+        counts[found.split(" at ")[0].split(":")[0], claim.split(":")[0]] += 1
+    assert counts["lossy", "not proved"] > len(every) // 4
+
+
+def main(kinds: list[str]) -> None:
+    """Print a table of all mutants."""
+    for kind in kinds:
+        counts: Counter[tuple[str, str]] = Counter()
+        with tempfile.TemporaryDirectory() as folder:
+            for number, text in enumerate(mutants(kind)):
+                begin = time.process_time()
+                found, claim, scheme = judge(kind, number, text, Path(folder))
+                counts[found.split(" at ")[0].split(":")[0], claim.split(":")[0]] += 1
+                seconds = time.process_time() - begin
+                print(
+                    f"{kind} {number:3d} {found:24s} {claim:28s} {seconds:5.1f} s  {scheme}  {difference(kind, text)}"
+                )
+                sys.stdout.flush()
+        for (found, claim), count in sorted(counts.items()):
+            print(f"{kind}: {count:4d}  {found:12s} {claim}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(PARTS))
