@@ -20,6 +20,7 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
+from draftproof.simulator.theorems.any_vocabulary.lean import lean_of
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
     LOSSLESS,
     Step,
@@ -159,6 +160,7 @@ class Asked:
     every_length: bool
     formula: bool
     certificate: str | None
+    lean: str | None
     verify: str | None
     witness: str | None
     json_target: str | None
@@ -177,9 +179,12 @@ def answer(console: Console, asked: Asked) -> int:
                 refuted = work.run_proof(replace(asked.request, vocab_size=size))
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
     report = run(asked.request, kind, other, asked.formula, asked.every_length)
-    if asked.certificate is not None and report.proved:
+    if report.proved and (asked.certificate or asked.lean):
         fields = certificate_of(report.theorem, report.steps, report.about)
-        write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
+        if asked.certificate is not None:
+            write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
+        if asked.lean is not None:
+            write_whole(asked.lean, lean_of(fields, f"{report.named.label}: {_claim(report)}"))
     if other is not None and not report.proved:
         for size in TRIED[:2]:
             related = relating.relate_two(replace(asked.request, vocab_size=size), kind, other, None, 1, Store(None))
@@ -212,9 +217,13 @@ _CLAIM = {
 }
 
 
-def _show(console: Console, report: Report) -> None:
+def _claim(report: Report) -> str:
     claim = _CLAIM[report.theorem.kind].format(other=report.other.label if report.other else "")
-    claim = f"{claim} for every p and q with full support and every V, at {report.theorem.scheme}"
+    return f"{claim} for every p and q with full support and every V, at {report.theorem.scheme}"
+
+
+def _show(console: Console, report: Report) -> None:
+    claim = _claim(report)
     verdict = (claim, "bold green") if report.proved else (f"NOT PROVED: {claim}", "bold yellow")
     console.print(Text(f"{report.named.label}: ").append(*verdict))
     for step in report.steps:

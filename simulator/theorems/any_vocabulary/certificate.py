@@ -1,43 +1,81 @@
 """A theorem for every vocabulary size as plain data: every sum with all its parts, so that others can add them up.
 
-`functions`: the text of every rational function; everything else names one by its place there. `steps`: for each length
-of the named context its cases. A case has its conditions, `where`, and its `sum`. A sum has one of these:
+`check_certificate.py` beside this file adds them up and needs nothing else.
+
+`functions`: every rational function as the text of its numerator and the texts of the factors of its denominator;
+everything else names one by its place there. `steps`: for each length of the named context its `token`, with the names
+of its `p` and `q`, and its cases. A case has its conditions, `where`, besides those of the case around it, and its
+`sum`. A sum has its `value` and one of these:
 
 - `leaf`: the drafted tokens by context, and for each verifier the probability of every verdict on that tree;
-- `named`: tokens that have a name: the `chance` of drafting one, and the sum `after` it;
-- `new`: for each class its tokens without a name: a name `token` with the variables `p` and `q` for any one of them,
-  the `chance` of drafting it, the `cases` that follow, whose sums all equal `common`, the `linear` coefficients
-  `(a, b)` of `chance * common = a p + b q`, and the `rest` `(P, Q)`, the sums of the class without its named tokens.
+- `drafted`: the tokens of the row that have a name and, for each class of the row, all of its other tokens, with their
+  `masses`, the sums of `p` and `q`. A token with a name has the `chance` of drafting it and the sum `after` it. A class
+  has a name `token` for any one of them with the `variables` `p` and `q`, the `chance` `(a, b)` where one is drafted
+  with probability `a p + b q`, the `cases` that follow, and the `linear` coefficients `(a, b)`: in every case the
+  chance times the sum is `a p + b q`. What is never drafted has its masses only.
 
-A leaf of a theorem about losslessness counts `D(c) p(y|c) - D(c, y) - e(c, y)` for the named context `c` and token `y`.
+What more is needed about a case stands in `therefore`: a polynomial, how it compares with 0, polynomials `times` and
+products `terms`. Times all of `times`, which are positive, the polynomial is the sum of the products. To be 0, each
+has a factor that is 0; to be not negative, no other has a negative factor; to be positive, one has positive factors
+only. Where there is `None` in place of the products, the solver says so. `differs`: what the two sides of the equation
+of a new token differ by in a case, a function that is 0 there.
+
+A leaf of a theorem about losslessness counts `D(c) p(y|c) - D(c, y) - e(c, y)` for the named context `c` and token `y`;
+one about equality the difference of the probabilities of the verdict `(c, y)`; one about dominance that of keeping `c`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from draftproof.simulator.theorems.algebra.nonnegative import Sum, certificate
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.proof.relations import DOMINATES
 
 FORMAT = "draftproof theorem for every vocabulary 1"
 
 
 class _Writer:
     def __init__(self) -> None:
-        self.functions: dict[str, int] = {}
+        self._places: dict[str, int] = {}
+        self._below: set[int] = set()  # factors of the denominators of a case
+        self.functions: list[list[Any]] = []
 
     def function(self, ratio: Ratio) -> int:
-        return self.functions.setdefault(ratio.key, len(self.functions))
+        factors = _factors(ratio.ring, ratio.den)
+        self._below |= {*factors}
+        if ratio.key not in self._places:
+            self._places[ratio.key] = len(self.functions)
+            self.functions.append([str(ratio.num), [ratio.ring.name(atom) for atom in factors]])
+        return self._places[ratio.key]
 
-    def case(self, case: Case, draft: Draft, known: Mapping[int, int]) -> dict[str, Any]:
+    def pair(self, ratios: Iterable[Ratio]) -> list[int]:
+        return [self.function(ratio) for ratio in ratios]
+
+    def case(
+        self, case: Case, draft: Draft, difference: Ratio, around: Case | None = None, signs: bool = False
+    ) -> dict[str, Any]:
+        """difference: is 0 in this case or, with `signs`, not negative. around: the case that this one is a part of."""
+        outside, self._below = self._below, set()
+        known = {} if around is None else around.region.masks
         where = [(atom, mask) for atom, mask in case.region if known.get(atom) != mask]
         conditions = [condition_text(str(case.ring.atoms[atom]), mask) for atom, mask in where]
-        return {"where": conditions, "sum": self.sum(draft, case)}
+        fields = {"where": conditions, "sum": self.sum(draft, case)}
+        fields["differs"] = [] if difference.is_zero else [self.function(difference)]
+        below, self._below = self._below, outside
+        fields["therefore"] = [_positive(case, atom) for atom in sorted(below) if not _is_strict(case, atom)]
+        if not difference.is_zero:
+            fields["therefore"].append(_zero(case, difference, signs))
+        return fields
 
     def sum(self, draft: Draft, case: Case) -> dict[str, Any]:
         fields: dict[str, Any] = {"value": self.function(draft.value)}
@@ -50,25 +88,158 @@ class _Writer:
                 ],
             }
             return fields
-        fields["named"] = [
-            {"token": repr(token), "chance": self.function(chance), "after": self.sum(after, case)}
-            for token, chance, after in draft.named
+        new = {each.of_class: each for each in draft.new}
+        fields["drafted"] = [
+            *(self.named(token, draft, case) for token, named in case.names.items() if named.row == draft.row),
+            *(self.new(case.rest(number), new.get(number), case) for number in case.rows[draft.row]),
         ]
-        fields["new"] = [self.new(new, case) for new in draft.new]
         return fields
 
-    def new(self, new: New, case: Case) -> dict[str, Any]:
-        p, q = (ratio.key for ratio in new.variables)
-        return {
-            "token": repr(new.token),
-            "p": p,
-            "q": q,
-            "chance": self.function(new.chance),
-            "cases": [self.case(each, draft, case.region.masks) for each, draft in new.cases],
-            "common": self.function(new.common),
-            "linear": [self.function(part) for part in new.linear],
-            "rest": [self.function(part) for part in new.rest],
-        }
+    def named(self, token: Token, draft: Draft, case: Case) -> dict[str, Any]:
+        fields: dict[str, Any] = {"token": repr(token), "masses": self.pair(case.masses(token))}
+        for drafted, chance, after in draft.named:
+            if drafted == token:
+                fields |= {"chance": self.function(chance), "after": self.sum(after, case)}
+        return fields
+
+    def new(self, rest: Iterable[Ratio], new: New | None, around: Case) -> dict[str, Any]:
+        fields: dict[str, Any] = {"masses": self.pair(rest)}
+        if new is not None:
+            p, q = new.variables
+            fields |= {"token": repr(new.token), "variables": [p.key, q.key]}
+            fields |= {"chance": self.pair(new.weight), "linear": self.pair(new.linear), "cases": []}
+            chance, expected = (a * p + b * q for a, b in (new.weight, new.linear))
+            for case, draft in new.cases:
+                fields["cases"].append(self.case(case, draft, chance * draft.value - expected, around))
+        return fields
+
+
+@dataclass
+class Replaced:
+    """A polynomial times all `times` is a sum of the equations of a case, each times its part, and `rest`."""
+
+    times: list[int]
+    parts: dict[int, Polynomial]
+    rest: Polynomial
+
+
+def replaced_by_equations(case: Case, polynomial: Polynomial) -> Replaced:
+    """Replace the last variable of each equation, where the factors of its slope are not zero."""
+    ring, one = case.ring, case.ring.one
+    equations = [(ring.atoms[atom], {atom: one}) for atom, mask in case.region if mask == ZERO]
+    rest, scale, used = polynomial, one, dict[int, Polynomial]()
+    while equations and not rest.is_zero():
+        equation, parts = equations.pop()
+        position = _solved(case, equation)
+        if position is not None:
+            rest, factor, quotient = _divided(case, rest, equation, position)
+            scale, used = scale * factor, _added(used, factor, parts, quotient)
+            others = []
+            for other, of in equations:
+                left, factor, quotient = _divided(case, other, equation, position)
+                if not left.is_zero():
+                    others.append((left, _added(of, factor, parts, -quotient)))
+            equations = others
+    for atom, mask in case.region:
+        if mask == ZERO and not rest.is_zero() and (rest % ring.atoms[atom]).is_zero():
+            rest, used = ring.zero, _added(used, one, {atom: one}, rest / ring.atoms[atom])
+    lead = scale.leading_coefficient()
+    used = {atom: part / lead for atom, part in used.items() if not part.is_zero()}
+    return Replaced(_factors(ring, scale), used, rest / lead)
+
+
+def _solved(case: Case, equation: Polynomial) -> int | None:
+    for position in range(len(case.scopes) - 1, -1, -1):
+        slope = equation.derivative(position)
+        if not slope.is_zero() and slope.degrees()[position] <= 0:
+            signed = all(_is_strict(case, atom) for atom in _factors(case.ring, slope))
+            return position if signed else None
+    return None
+
+
+def _divided(
+    case: Case, polynomial: Polynomial, equation: Polynomial, position: int
+) -> tuple[Polynomial, Polynomial, Polynomial]:
+    """`(rest, factor, quotient)`, `factor * polynomial = quotient * equation + rest`; a variable is not in `rest`."""
+    ring, slope = case.ring, equation.derivative(position)
+    rest, factor, quotient = polynomial, ring.one, ring.zero
+    while not rest.is_zero() and (degree := int(rest.degrees()[position])) > 0:
+        lead = rest
+        for count in range(1, degree + 1):
+            lead = lead.derivative(position) / count
+        lead = lead * ring.variables[position] ** (degree - 1)
+        rest, factor, quotient = rest * slope - lead * equation, factor * slope, quotient * slope + lead
+    return rest, factor, quotient
+
+
+def _added(
+    parts: Mapping[int, Polynomial], factor: Polynomial, more: Mapping[int, Polynomial], times: Polynomial
+) -> dict[int, Polynomial]:
+    total = {atom: part * factor for atom, part in parts.items()}
+    for atom, part in more.items():
+        total[atom] = total[atom] + part * times if atom in total else part * times
+    return total
+
+
+def _products(case: Case, polynomial: Polynomial) -> list[list[str]] | None:
+    """Products of what is not negative in a case that add up to a polynomial; None if none are found."""
+    if polynomial.is_zero():
+        return []
+    atoms = _factors(case.ring, polynomial)
+    if case.region.ask((polynomial,), NEGATIVE) is False and all(_is_signed(case, atom) for atom in atoms):
+        return [[str(abs(polynomial.leading_coefficient())), *(_oriented(case, atom) for atom in atoms)]]
+    terms = certificate(polynomial, case.region)
+    return None if terms is None else _written(case, terms)
+
+
+def _positive(case: Case, atom: int) -> list[Any]:
+    """Which sign a polynomial has that is not 0 in a case, as a sum of products of positive ones."""
+    polynomial = case.ring.atoms[atom]
+    if case.has_sign(polynomial, NEGATIVE):
+        polynomial = -polynomial
+    others = [(each, mask) for each, mask in case.region if each != atom]
+    for masks in (NEGATIVE, POSITIVE), (NEGATIVE, POSITIVE, NEGATIVE | ZERO, ZERO | POSITIVE):
+        terms = certificate(polynomial, Region(case.ring, {each: mask for each, mask in others if mask in masks}))
+        if any(all(_is_strict(case, each) for each in term.atoms) for term in terms or ()):
+            return [str(polynomial), ">", [], _written(case, terms or ())]
+    return [str(polynomial), ">", [], None]
+
+
+def _zero(case: Case, function: Ratio, signs: bool) -> list[Any]:
+    """Why a function is 0 in a case or, with `signs`, not negative."""
+    found = replaced_by_equations(case, function.num)
+    sign = -1 if sum(case.region.allowed(atom) == NEGATIVE for atom in found.times) % 2 else 1
+    if found.rest.is_zero():
+        relation, below, products = "=", 1, []
+    else:
+        below = -1 if signs and case.has_sign(function.den, NEGATIVE) else 1
+        relation, products = (">=", _products(case, found.rest * sign * below)) if signs else ("=", None)
+    terms = None
+    if products is not None:
+        terms = [[str(part * sign * below), case.ring.name(atom)] for atom, part in found.parts.items()] + products
+    return [str(function.num * below), relation, [_oriented(case, atom) for atom in found.times], terms]
+
+
+def _is_strict(case: Case, atom: int) -> bool:
+    return case.region.allowed(atom) in (NEGATIVE, POSITIVE)
+
+
+def _written(case: Case, terms: Sum) -> list[list[str]]:
+    return [[str(term.coefficient), *(_oriented(case, atom) for atom in term.atoms)] for term in terms]
+
+
+def _is_signed(case: Case, atom: int) -> bool:
+    allowed = case.region.allowed(atom)
+    return not allowed & NEGATIVE or not allowed & POSITIVE
+
+
+def _oriented(case: Case, atom: int) -> str:
+    polynomial = case.ring.atoms[atom]
+    return str(polynomial if case.region.allowed(atom) & POSITIVE else -polynomial)
+
+
+def _factors(ring: Ring, polynomial: Polynomial) -> list[int]:
+    return [atom for atom, exponent in ring.factors(polynomial)[1] for _ in range(exponent)]
 
 
 def _names(context: Iterable[Any]) -> list[str]:
@@ -79,8 +250,10 @@ def certificate_of(theorem: Theorem, steps: Iterable[Step], about: Mapping[str, 
     """The certificate of a theorem that was proved. about: which theorem it is."""
     writer, plain = _Writer(), []
     for step in steps:
-        cases = [writer.case(case, draft, {}) for case, draft in step.cases]
+        cases = []
+        for case, draft in step.cases:
+            cases.append(writer.case(case, draft, draft.value, signs=theorem.kind == DOMINATES))
         context: Context = step.context
         token = None if step.token is None else [repr(step.token), *(r.key for r in step.variables)]
         plain.append({"context": _names(context), "token": token, "cases": cases})
-    return {"format": FORMAT, **about, "kind": theorem.kind, "functions": list(writer.functions), "steps": plain}
+    return {"format": FORMAT, **about, "kind": theorem.kind, "functions": writer.functions, "steps": plain}

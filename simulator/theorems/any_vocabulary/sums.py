@@ -48,15 +48,16 @@ class Leaf:
 
 @dataclass
 class New:
-    """All tokens of a class that have no name yet, each drafted with probability `chance`.
+    """All tokens of a class that have no name yet. weight: `(a, b)` of the probability `a p + b q` of drafting one.
 
     cases: the sum after such a token, in every case; common: what all of them are. linear: `(a, b)`, see the module.
     rest: `(P, Q)` of these tokens.
     """
 
     token: Token
+    of_class: int
     variables: tuple[Ratio, Ratio]
-    chance: Ratio
+    weight: tuple[Ratio, Ratio]
     cases: list[tuple[Case, Draft]]
     common: Ratio
     linear: tuple[Ratio, Ratio]
@@ -66,8 +67,9 @@ class New:
 
 @dataclass
 class Draft:
-    """The sum over all continuations. named: tokens, with the probability of drafting each; new: a class each."""
+    """The sum over all continuations. row: of the next token. named: with their probabilities; new: a class each."""
 
+    row: Context = ()
     named: list[tuple[Token, Ratio, Draft]] = field(default_factory=list)
     new: list[New] = field(default_factory=list)
     leaf: Leaf | None = None
@@ -163,7 +165,7 @@ class Sum:
             with run.following():
                 tree: Any = self.scheme.draw(ClassRows(run, "q"), _Drafting(run, drafted))
         except _Next as wanted:
-            result = Draft(value=Ratio(case.ring, case.ring.zero))
+            result = Draft(wanted.context, value=Ratio(case.ring, case.ring.zero))
             for token, chance in wanted.named:
                 if not chance.is_zero:
                     after = self._from(case, (*drafted, token), scope)
@@ -206,8 +208,9 @@ class Sum:
         rest = case.rest(of_class)
         return New(
             token,
+            of_class,
             inside.variables(token),
-            chance,
+            weight,
             found,
             common,
             linear,
