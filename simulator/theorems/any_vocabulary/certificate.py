@@ -17,8 +17,9 @@ of its `p` and `q`, and its cases. A case has its conditions, `where`, besides t
 What more is needed about a case stands in `therefore`: a polynomial, how it compares with 0, polynomials `times` and
 products `terms`. Times all of `times`, which are positive, the polynomial is the sum of the products. To be 0, each
 has a factor that is 0; to be not negative, no other has a negative factor; to be positive, one has positive factors
-only. Where there is `None` in place of the products, the solver says so. `differs`: what the two sides of the equation
-of a new token differ by in a case, a function that is 0 there.
+only. Where there is `None` in place of the products, the solver says so. The value of a step of a theorem about
+dominance is shown not to be negative by the product of its numerator and its denominator. `differs`: what the two
+sides of the equation of a new token differ by in a case, a function that is 0 there.
 
 A leaf of a theorem about losslessness counts `D(c) p(y|c) - D(c, y) - e(c, y)` for the named context `c` and token `y`;
 one about equality the difference of the probabilities of the verdict `(c, y)`; one about dominance that of keeping `c`.
@@ -69,12 +70,14 @@ class _Writer:
         known = {} if around is None else around.region.masks
         where = [(atom, mask) for atom, mask in case.region if known.get(atom) != mask]
         conditions = [condition_text(str(case.ring.atoms[atom]), mask) for atom, mask in where]
-        fields = {"where": conditions, "sum": self.sum(draft, case)}
-        fields["differs"] = [] if difference.is_zero else [self.function(difference)]
+        fields: dict[str, Any] = {"where": conditions, "sum": self.sum(draft, case)}
+        if around is not None:
+            fields["differs"] = [] if difference.is_zero else [self.function(difference)]
         below, self._below = self._below, outside
         fields["therefore"] = [_positive(case, atom) for atom in sorted(below) if not _is_strict(case, atom)]
         if not difference.is_zero:
-            fields["therefore"].append(_zero(case, difference, signs))
+            polynomial = difference.num * difference.den if signs else difference.num
+            fields["therefore"].append(_zero(case, polynomial, signs))
         return fields
 
     def sum(self, draft: Draft, case: Case) -> dict[str, Any]:
@@ -205,19 +208,16 @@ def _positive(case: Case, atom: int) -> list[Any]:
     return [str(polynomial), ">", [], None]
 
 
-def _zero(case: Case, function: Ratio, signs: bool) -> list[Any]:
-    """Why a function is 0 in a case or, with `signs`, not negative."""
-    found = replaced_by_equations(case, function.num)
+def _zero(case: Case, polynomial: Polynomial, signs: bool = False) -> list[Any]:
+    """Why a polynomial is 0 in a case or, with `signs`, not negative."""
+    found = replaced_by_equations(case, polynomial)
     sign = -1 if sum(case.region.allowed(atom) == NEGATIVE for atom in found.times) % 2 else 1
-    if found.rest.is_zero():
-        relation, below, products = "=", 1, []
-    else:
-        below = -1 if signs and case.has_sign(function.den, NEGATIVE) else 1
-        relation, products = (">=", _products(case, found.rest * sign * below)) if signs else ("=", None)
+    products = _products(case, found.rest * sign) if signs or found.rest.is_zero() else None
+    relation = ">=" if signs and not found.rest.is_zero() else "="
     terms = None
     if products is not None:
-        terms = [[str(part * sign * below), case.ring.name(atom)] for atom, part in found.parts.items()] + products
-    return [str(function.num * below), relation, [_oriented(case, atom) for atom in found.times], terms]
+        terms = [[str(part * sign), case.ring.name(atom)] for atom, part in found.parts.items()] + products
+    return [str(polynomial), relation, [_oriented(case, atom) for atom in found.times], terms]
 
 
 def _is_strict(case: Case, atom: int) -> bool:

@@ -9,10 +9,12 @@ import sys
 from collections import Counter
 from fractions import Fraction
 from functools import cache, reduce
+from itertools import chain
 from operator import or_
 from typing import Any
 
 FORMAT, VERIFIERS = "draftproof theorem for every vocabulary 1", {"lossless": 1, "equals": 2, "dominates": 2}
+SHOWS = {"lossless": ("=",), "equals": ("=",), "dominates": ("=", ">", ">=")}
 MIRRORED = {"<": ">", ">": "<", "!=": "!=", "<=": ">=", ">=": "<=", "=": "="}
 TRUST = """On trust: that these are the verdicts of the code on these trees (draftproof prove --verify runs it), that
 the cases and classes are all that there are, and what the solver said:"""
@@ -68,11 +70,11 @@ class Checker:
     """One file. A factor of a product is a function, by its place in the file, or a polynomial as text."""
 
     def __init__(self, fields: Any) -> None:
-        self.kind, self.steps, self.deepest = fields["kind"], fields["steps"], 0
+        if fields["format"] != FORMAT or fields["kind"] not in VERIFIERS:
+            raise ValueError(f"its format is {fields['format']!r}, its kind {fields['kind']!r}")
+        self.kind, self.steps, self.deepest, self.trusted = fields["kind"], fields["steps"], 0, list[str]()
         self.functions: Any = {place: (num, Counter(den)) for place, (num, den) in enumerate(fields["functions"])}
-        self.claims: dict[Any, str] = {}
-        self.counts: Counter[str] = Counter()
-        self.trusted: list[str] = []
+        self.claims, self.counts = dict[Any, str](), Counter[str]()
 
     def parts(self, factors: Any) -> Any:
         """Numerators, and the factors of all denominators."""
@@ -82,18 +84,18 @@ class Checker:
     def cleared(self, sides: Any) -> list[list[tuple[str, ...]]]:
         """The sides of an equation times their common denominator, as sums of products of polynomials."""
         found = [[self.parts(factors) for factors in side] for side in sides]
-        common = reduce(or_, (den for side in found for _, den in side), Counter())
+        common = reduce(or_, (den for side in found for _, den in side), Counter[str]())
         return [[(*num, *(common - den).elements()) for num, den in side] for side in found]
 
     def claim(self, where: Any, what: str, *sides: Any) -> None:
         """Two sums of products are equal, their variables have come up, and no denominator is 0."""
         place, scope, known = where
         self.counts[what] += 1
-        for num, den in (self.parts(factors) for side in sides for factors in side):
-            unknown = set(re.findall(r"[pq]\d+", " ".join((*num, *den)))) - scope
-            require(not unknown, place, f"{what}: {sorted(unknown)} may not occur in {num}")
-            open_signs = [text for text in den if known.get(key((text,))) not in ("<", ">", "!=")]
-            require(not open_signs, place, f"{what}: nothing says that {open_signs} are not 0")
+        found = [self.parts(factors) for side in sides for factors in side]
+        names = {name for num, den in found for name in re.findall(r"[pq]\d+", " ".join((*num, *den)))}
+        require(names <= scope, place, f"{what}: {sorted(names - scope)} may not occur")
+        zero = [text for _, den in found for text in den if known.get(key((text,))) not in ("<", ">", "!=")]
+        require(not zero, place, f"{what}: nothing says that {zero} are not 0")
         if sides not in self.claims:
             self.claims[sides] = f"{place}, {what}"
             require(len({key(*side) for side in self.cleared(sides)}) == 1, place, f"{what}: the two sides differ")
@@ -110,8 +112,8 @@ class Checker:
                 self.trusted.append(f"{place}: {text} {relation} 0 if {', '.join(fields['where'])}")
             else:
                 self.claim(where, f"{relation} 0 by conditions", ((text, *times),), tuple(map(tuple, terms)))
-                signs = {each: known.get(key((each,))) for factors in (times, *terms) for each in factors}
-                signs |= {each: ">" for each in signs if re.fullmatch(r"[1-9]\d*(/\d+)?", each)}
+                factors = {each: re.fullmatch(r"[1-9]\d*(/\d+)?", each) for each in chain(times, *terms)}
+                signs = {each: ">" if number else known.get(key((each,))) for each, number in factors.items()}
                 found = [{signs[each] for each in factors} for factors in terms]
                 shown = all("=" in each or (relation != "=" and each <= {">", ">="}) for each in found)
                 shown &= all(signs[each] == ">" for each in times) and relation in ("=", ">", ">=")
@@ -124,7 +126,7 @@ class Checker:
         """It has its value, and nothing that can be drafted is left out."""
         if "leaf" in fields:
             return self.leaf(fields, where, step, path)
-        value, chances = [], []
+        value, chances = list[Any](), list[Any]()
         for number, part in enumerate(fields["drafted"]):
             if "after" in part:
                 value.append((part["chance"], part["after"]["value"]))
@@ -135,9 +137,9 @@ class Checker:
                 chances += zip(part["chance"], part["masses"], strict=True)
                 self.new(part, (f"{where[0]}, class {number}", *where[1:]), step, path)
         self.claim(where, "values of sums", ((fields["value"],),), tuple(value))
-        rows = [[(part["masses"][side],) for part in fields["drafted"]] for side in (0, 1)]
-        for what, side in ("chances", chances), ("rows of p", rows[0]), ("rows of q", rows[1]):
-            self.claim(where, what, tuple(side), (("1",),))
+        self.claim(where, "chances", tuple(chances), (("1",),))
+        for row in zip(*(part["masses"] for part in fields["drafted"]), strict=True):
+            self.claim(where, "rows of p and q", tuple((each,) for each in row), (("1",),))
 
     def new(self, fields: Any, where: Any, step: Any, path: tuple[str, ...]) -> None:
         """In every case the chance of the token times what follows is linear in the token's own variables."""
@@ -149,8 +151,8 @@ class Checker:
             require(self.functions[c][0] == self.functions[d][0] == "0", where[0], "something follows no token")
         for number, each in enumerate(fields["cases"]):
             inside, value = self.case(each, (where[0], where[1] | {p, q}, where[2]), number), each["sum"]["value"]
-            zero = all(inside[2].get(key((self.functions[one][0],))) == "=" for one in each["differs"])
-            require(zero, inside[0], "the difference is not 0")
+            zero = [inside[2].get(key((self.functions[one][0],))) for one in each["differs"]]
+            require({*zero} <= {"="}, inside[0], "the difference is not 0")
             right = ((c, p), (d, q), *((one,) for one in each["differs"]))
             self.claim(inside, "sums after new tokens", ((a, p, value), (b, q, value)), right)
             self.sum(each["sum"], inside, step, (*path, fields["token"]))
@@ -186,16 +188,17 @@ class Checker:
         for step in self.steps:
             before = self.counts["verdicts that the theorem is about"]
             for number, each in enumerate(step["cases"]):
-                where = self.case(each, (f"after {len(step['context'])} tokens", set(), {}), number)
+                where = self.case(each, (f"after {len(step['context'])} tokens", set(), {key(): "="}), number)
                 num, den = self.functions[each["sum"]["value"]]
-                signs = [where[2].get(key((text,)), "!=") for text in (num, *den.elements())]
-                less = "!=" in signs or sum(sign in ("<", "<=") for sign in signs) % 2
-                holds = not key((num,)) or signs[0] == "=" or (self.kind == "dominates" and not less)
-                require(holds, where[0], f"the sum is not as the theorem says: {num}")
+                sign = where[2].get(key((num, *(den.elements() if self.kind == "dominates" else ()))))
+                require(sign in SHOWS[self.kind], where[0], f"the sum is not as the theorem says: {num}")
                 self.sum(each["sum"], where, step, ())
-            named = step["token"] is None or re.fullmatch(r"p\d+ q\d+", " ".join(step["token"][1:]))
-            about = named and self.counts["verdicts that the theorem is about"] > before
-            require(bool(about), "the steps", f"no verdict is about {step['context']} and {step['token']}")
+            token = re.fullmatch(r"p\d+", (step["token"] or ["", "p0"])[1])
+            require(
+                bool(token) and self.counts["verdicts that the theorem is about"] > before,
+                "the steps",
+                f"no verdict is about {step['context']} and {step['token']}",
+            )
         lengths = [len(step["context"]) for step in self.steps]
         wanted = [*range(self.kind == "dominates", self.deepest + 1)]
         require(lengths == wanted, "the steps", "a length of the context is missing")
@@ -206,8 +209,6 @@ def main(path: str) -> int:
     try:
         with open(path, encoding="utf-8") as file:
             fields = json.load(file)
-        if fields["format"] != FORMAT or fields["kind"] not in VERIFIERS:
-            raise ValueError(f"the format is {fields['format']!r}, the kind {fields['kind']!r}")
         checker = Checker(fields)
         checker.check()
     except (

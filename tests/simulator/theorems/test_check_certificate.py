@@ -167,6 +167,11 @@ def case_with_another_value_by_false_reason(certificate):
     case["differs"] = [added(certificate, "0")]
 
 
+def difference_without_reason(certificate):
+    case = next(each for each in dicts(certificate, "differs") if each["differs"])
+    case["therefore"] = []
+
+
 def reason_without_its_equation(certificate):
     case = next(each for each in dicts(certificate, "therefore") if each["therefore"] and each["therefore"][0][3])
     case["where"] = [text.replace(" = ", " <= ") for text in case["where"]]
@@ -237,14 +242,15 @@ PLANTED = {
     changed_mass: "masses of verdicts: the two sides differ",
     changed_verdict: "values of leaves: the two sides differ",
     changed_coefficient: "sums after new tokens: the two sides differ",
-    variable_of_the_token: "may not occur in",
+    variable_of_the_token: "may not occur",
     dropped_class: "the two sides differ",
     dropped_class_of_a_leaf_row: "the two sides differ",
     wrong_rest: "the two sides differ",
     changed_chance: "the two sides differ",
     changed_chance_of_a_class: "the two sides differ",
     case_with_another_value: "the two sides differ",
-    case_with_another_value_by_false_reason: "the difference is not 0",
+    case_with_another_value_by_false_reason: "the two sides differ",
+    difference_without_reason: "the difference is not 0",
     reason_without_its_equation: "nothing says that",
     zero_times: "nothing says that",
     positive_called_negative: "nothing says that",
