@@ -16,8 +16,8 @@ from typing import Any
 FORMAT, VERIFIERS = "draftproof theorem for every vocabulary 1", {"lossless": 1, "equals": 2, "dominates": 2}
 SHOWS = {"lossless": ("=",), "equals": ("=",), "dominates": ("=", ">", ">=")}
 MIRRORED = {"<": ">", ">": "<", "!=": "!=", "<=": ">=", ">=": "<=", "=": "="}
-TRUST = """On trust: that these are the verdicts of the code on these trees (draftproof prove --verify runs it), that
-the cases and classes are all that there are, and what the solver said:"""
+TRUST = """On trust: that the scheme draws with these chances and the code has these verdicts (draftproof prove --verify
+runs both), that the cases and classes are all that there are, and what the solver said:"""
 SLOTS: dict[str, int] = {}
 
 
@@ -145,7 +145,8 @@ class Checker:
         """In every case the chance of the token times what follows is linear in the token's own variables."""
         (p, q), (a, b), (c, d) = fields["variables"], fields["chance"], fields["linear"]
         new = re.fullmatch(r"p\d+ q\d+", f"{p} {q}") and not {p, q} & where[1]
-        require(bool(new), where[0], f"{p} and {q} are not new")
+        names = (*path, *step["context"], *(step["token"] or ()))
+        require(bool(new) and fields["token"] not in names, where[0], f"{fields['token']} with {p} and {q} are not new")
         if not fields["cases"]:
             self.trusted.append(f"{where[0]}: there is no such token")
             require(self.functions[c][0] == self.functions[d][0] == "0", where[0], "something follows no token")

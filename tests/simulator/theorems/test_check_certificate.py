@@ -215,6 +215,10 @@ def known_variables(certificate):
     new["variables"] = ["p0", "q0"]
 
 
+def known_name(certificate):
+    next(dicts(certificate, "linear"))["token"] = "t0"
+
+
 def missing_verdicts(certificate):
     next(each for each in dicts(certificate, "verdicts") if each["verdicts"])["verdicts"] = []
 
@@ -258,6 +262,7 @@ PLANTED = {
     context_that_never_comes: "no verdict is about",
     no_cases: "no verdict is about",
     known_variables: "are not new",
+    known_name: "are not new",
     missing_verdicts: "verdicts are missing",
     missing_cases: "something follows no token",
     missing_step: "a length of the context is missing",
