@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.cli.prove import relating, views, work
+from draftproof.experiments.cli.prove.lean import lean_of
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
@@ -20,7 +21,6 @@ from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
-from draftproof.simulator.theorems.any_vocabulary.lean import lean_of
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
     LOSSLESS,
     Step,

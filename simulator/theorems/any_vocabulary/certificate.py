@@ -1,6 +1,6 @@
 """A theorem for every vocabulary size as plain data: every sum with all its parts, so that others can add them up.
 
-`check_certificate.py` beside this file adds them up and needs nothing else.
+A checker of one file, `check_certificate.py`, adds them up and needs nothing else.
 
 `functions`: every rational function as the text of its numerator and the texts of the factors of its denominator;
 everything else names one by its place there. `steps`: for each length of the named context its `token`, with the names

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from draftproof.simulator.theorems.any_vocabulary.check_certificate import Checker, key
+from draftproof.experiments.cli.prove.check_certificate import Checker, key
 
 #: The version of Mathlib that the text is written for.
 MATHLIB = "v4.29.0"

@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
+from draftproof.experiments.cli.prove import check_certificate
+from draftproof.experiments.cli.prove.check_certificate import Checker, Rejected
+from draftproof.experiments.cli.prove.lean import MATHLIB, lean_of
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.theorems.any_vocabulary import check_certificate
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
-from draftproof.simulator.theorems.any_vocabulary.check_certificate import Checker, Rejected
-from draftproof.simulator.theorems.any_vocabulary.lean import MATHLIB, lean_of
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.verifiers import make
