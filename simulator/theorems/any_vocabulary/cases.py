@@ -242,6 +242,11 @@ class Case:
         of_row = max((self.scopes[self.names[token].first] for token in found.row), default=0)
         return max(of_row, self.scope_of(found.target), self.scope_of(found.draft))
 
+    def until(self, scope: int) -> Region:
+        """The conditions on what came up before further tokens were drafted."""
+        known = {position for position, each in enumerate(self.scopes) if each <= scope}
+        return Region(self.ring, {atom: mask for atom, mask in self.region if self.ring.support(atom) <= known})
+
     def answers(self, ask: Ask) -> Iterator[Case]:
         """The cases into which a question divides this one, without those that are shown to be impossible."""
         if isinstance(ask, AskSign):

@@ -103,12 +103,12 @@ class ClassRun(Run):
             if not self.sign_in((a,), ZERO):
                 mask = wanted if self.sign_in((a,), POSITIVE) else mirrored(wanted)
                 self._divide(self.case.names[token].of_class, Ratio.quotient(self.ring, -b, a), mask)
+        scope = self.case.scope_of(Ratio(self.ring, self.ring.atoms[atom]))
+        earlier = self.case.until(scope)  # of these conditions other draft trees have the same
         for mask in (wanted, ANY & ~wanted):
-            region = self.region.with_signs(atom, mask)
-            if self.case.oracle.is_empty(region, atom):
+            if self.case.oracle.is_empty(earlier.with_signs(atom, mask), atom):
                 self.region = self.region.with_signs(atom, ANY & ~mask)
                 return
-        scope = self.case.scope_of(Ratio(self.ring, self.ring.atoms[atom]))
         self.fail(Undetermined(AskSign(scope, atom, wanted)))
 
     def _divide(self, of_class: int, ratio: Ratio, mask: int) -> NoReturn:
