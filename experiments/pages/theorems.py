@@ -156,8 +156,11 @@ def every_size() -> Iterator[Claim]:
     for scheme in (PAIR, TRUNK, DEEP):
         for name in names if scheme is not DEEP else names[:-1]:
             yield Claim(name, None, scheme)
+    for name in ("nss", "naive", "block", "naive_tree", "block_tree"):
+        yield Claim(name, None, Delayed(3, 0, 1))
     for name in ("rejection_without_replacement", "traversal"):
         yield Claim(name, None, PAIR)
+    yield Claim("traversal", None, TRUNK)
     for kind, one, other in (
         (EQUALS, "hsd", "block"),
         (EQUALS, "tree_monte_carlo", "block"),
