@@ -20,7 +20,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
-from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
+from draftproof.simulator.theorems.any_vocabulary.depth import CUT, hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
     LOSSLESS,
     Step,
@@ -231,7 +231,8 @@ def _show(console: Console, report: Report) -> None:
     if report.hypotheses:
         console.print("  for every depth, if verify treats deeper nodes as those of two layers (read in its code):")
     for name, branches, step in report.hypotheses:
-        _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}", step)
+        part = "" if name == CUT else ": its balance" if step.token is not None else ": accepted with that probability"
+        _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}{part}", step)
     console.print(f"  {report.seconds:.1f} s of processor time")
     if report.length is not None:
         if report.length.reason:

@@ -189,7 +189,7 @@ class Checker:
         for step in self.steps:
             before = self.counts["verdicts that the theorem is about"]
             for number, each in enumerate(step["cases"]):
-                where = self.case(each, (f"after {len(step['context'])} tokens", set(), {key(): "="}), number)
+                where = self.case(each, (f"after {len(step['context'])} named tokens", set(), {key(): "="}), number)
                 num, den = self.functions[each["sum"]["value"]]
                 sign = where[2].get(key((num, *(den.elements() if self.kind == "dominates" else ()))))
                 require(sign in SHOWS[self.kind], where[0], f"the sum is not as the theorem says: {num}")
@@ -225,7 +225,8 @@ def main(path: str) -> int:
         rejected = isinstance(error, Rejected)
         print(f"REJECTED: {error}" if rejected else f"{path} is no such certificate: {error!r:.200}")
         return 1 if rejected else 2
-    print("VALID for every V:", *(f"{name} {fields[name]}" for name in ("verifier", "kind", "other", "scheme")))
+    about = (f"{name} {fields[name]}" for name in ("verifier", "kind", "other", "scheme") if fields[name])
+    print("VALID for every V:", *about)
     print(f"{len(checker.functions)} functions, {len(checker.claims)} different equations between their products")
     print(*(f"  {count:7,} {what}" for what, count in checker.counts.items()), sep="\n")
     print(TRUST, *checker.trusted or ["nothing"], sep="\n  ")
