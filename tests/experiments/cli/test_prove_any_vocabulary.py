@@ -1,0 +1,65 @@
+"""`draftproof prove --vocab any`: exit codes, what it prints, the JSON, certificates."""
+
+import json
+
+import pytest
+
+STEP = ("--vocab", "any", "--K", 1, "--L1", 0, "--L2", 1)
+
+
+def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
+    ran = draftproof("prove", "naive", *STEP, "--every-length", "--formula")
+    assert ran.code == 0
+    assert "LOSSLESS for every p and q with full support and every V, at delayed(K=1, L1=0, L2=1)" in ran.out
+    assert "read in its code" in ran.out
+    assert "1 branch: sees only whether a subtree is rejected" in ran.out
+    assert "block efficiency p0 - q0 + 2, where P, Q are p0, q0 of tokens with p < q" in ran.out
+
+
+def test_the_json_has_every_step(draftproof):
+    ran = draftproof("prove", "naive", *STEP, "--every-length", "--json", "-")
+    assert ran.json["verdict"] == "proved"
+    assert [step["depth"] for step in ran.json["steps"]] == [0, 1]
+    assert len(ran.json["hypotheses"]) == 3
+    assert all(each["proved"] for each in (*ran.json["steps"], *ran.json["hypotheses"]))
+
+
+def test_a_lossy_verifier_is_refuted_at_the_smallest_size(draftproof):
+    ran = draftproof("prove", "naive_from_target", *STEP)
+    assert ran.code == 1
+    assert "at V = 2 it is not lossless:" in ran.out
+
+
+def test_a_relation_is_proved_or_refuted(draftproof):
+    assert draftproof("prove", "specinfer", *STEP, "--equals", "naive").code == 0
+    ran = draftproof("prove", "nss", *STEP, "--dominates", "naive")
+    assert ran.code == 1
+    assert "nss falls below naive" in ran.out
+
+
+def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):
+    ran = draftproof("prove", "gbv", "--vocab", "any", "--K", 2, "--L1", 0, "--L2", 1)
+    assert ran.code == 2
+    assert "vectors.py line" in ran.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--vocab", "many"), ("--vocab", "any", "--zeros"), ("--every-length",), ("--vocab", "any", "--free", "solver")],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(draftproof, options):
+    ran = draftproof("prove", "naive", "--K", 1, "--L2", 1, *options)
+    assert ran.code == 2
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_certificate_is_valid_until_a_number_is_changed(draftproof, tmp_path):
+    file = tmp_path / "naive.json"
+    assert draftproof("prove", "naive", *STEP, "--certificate", file).code == 0
+    assert draftproof("prove", "naive", *STEP, "--verify", file).code == 0
+    fields = json.loads(file.read_text())
+    fields["steps"][0]["cases"][0]["where"][0] = "p0 < q0"
+    file.write_text(json.dumps(fields))
+    ran = draftproof("prove", "naive", *STEP, "--verify", file)
+    assert ran.code == 1
+    assert "REJECTED" in ran.out
