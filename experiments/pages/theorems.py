@@ -160,7 +160,6 @@ def every_size() -> Iterator[Claim]:
         yield Claim(name, None, Delayed(3, 0, 1))
     for name in ("rejection_without_replacement", "traversal"):
         yield Claim(name, None, PAIR)
-    yield Claim("traversal", None, TRUNK)
     for kind, one, other in (
         (EQUALS, "hsd", "block"),
         (EQUALS, "tree_monte_carlo", "block"),
