@@ -66,6 +66,7 @@ class Report:
         return {
             **self.about,
             "kind": self.theorem.kind,
+            "assumed": "verify treats all nodes alike, by one score" if self.hypotheses else None,
             "verdict": "proved" if self.proved else "open",
             "steps": [{"depth": len(step.context), **_fields(step)} for step in self.steps],
             "hypotheses": [
@@ -229,7 +230,11 @@ def _show(console: Console, report: Report) -> None:
     for step in report.steps:
         _show_step(console, f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step)
     if report.hypotheses:
-        console.print("  for every depth, if verify treats deeper nodes as those of two layers (read in its code):")
+        console.print(
+            "  for every depth, if verify treats all nodes alike and sees of those above only one score, which is NOT "
+            "proved (read it in the code):",
+            soft_wrap=True,
+        )
     for name, branches, step in report.hypotheses:
         part = "" if name == CUT else ": its balance" if step.token is not None else ": accepted with that probability"
         _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}{part}", step)

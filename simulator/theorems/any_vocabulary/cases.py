@@ -304,8 +304,13 @@ class Case:
                 elif not sign_of(ratio.constant) & mask:
                     return
             for token in case.named_in(number):
-                case = case._with_threshold(token, threshold)
-                new += [case.ring.atom((case.variables(token)[0] - ask.ratio * case.variables(token)[1]).num)]
+                p, q = case.variables(token)
+                form = p - ask.ratio * q
+                if form.constant is None:
+                    case = case._with_threshold(token, threshold)
+                    new.append(case.ring.atom(form.num))
+                elif not sign_of(form.constant) & threshold.mask:  # the ratio is that of this token
+                    return
             case = case._with_rest(number)
         asked = [atom for atom in new if atom in case.region.masks]
         if 0 not in case.region.masks.values() and not any(self.oracle.is_empty(case.region, atom) for atom in asked):

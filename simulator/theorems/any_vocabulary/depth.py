@@ -17,8 +17,8 @@ Proved here, for every p and q and every vocabulary size, for `k = 1..K` branche
   probability `w` given that token, and its balance holds.
 - `CUT`: in trees of two layers, for any tokens drafted in the first, averaged over the second, the verdict cut after
   the first layer has the law that it has where the first layer is all that is drafted.
-That the code treats every node in the same way, also deeper ones, is read in it (it is a walk or a recursion), not
-proved.
+That the code treats every node in the same way, also deeper ones, and decides there from that one score, is not
+proved: whoever uses the lemma reads it in the code (a walk, a recursion).
 """
 
 from __future__ import annotations

@@ -64,8 +64,6 @@ class ClassRow:
         return self._form(self.run.case.names[token].of_class, self.run.case.masses(token))
 
     def _token(self, index: Any) -> Token:
-        if isinstance(index, tuple) and len(index) == 2 and index[0] is Ellipsis:
-            index = index[1]
         if type(index) is not Token or index not in self.run.case.names:
             self._refuse(f"a row was indexed by {index!r}, not by a drafted token,")
         if self.run.case.names[index].row != self.context:
@@ -108,7 +106,7 @@ class ClassRow:
 
     def clamp(self, min: Any = None, max: Any = None, *others: Any, **keywords: Any) -> ClassRow:
         """`max(row, 0)`."""
-        if others or keywords or max is not None or type(min) not in (int, float) or min != 0:
+        if others or keywords or max is not None or not isinstance(min, (int, float, np.number)) or min != 0:
             self._refuse("a row was clamped at something that is not 0")
         zero = self.run.number(0)
         terms = {n: (zero, zero) if self._is_cut(n) else pair for n, pair in self.terms.items()}
@@ -220,7 +218,11 @@ class ClassRow:
         self._refuse("the entries of a row were compared one by one")
 
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
-    __hash__ = object.__hash__
+
+    def _hashed(self) -> int:
+        self._refuse("a row was hashed")
+
+    __hash__ = _hashed
 
     def _other_operation(self, *_: Any) -> Any:
         self._refuse("a row took part in what is not linear")

@@ -285,7 +285,7 @@ class _Shown:
 
 def _block(verdict: Any, drafted: Drafted) -> tuple[Context, Token]:
     """A verdict on this tree; raises `InvalidVerifier` for any other, `NotFollowed` for a token of another row."""
-    accepted, correction = verdict.accepted, verdict.correction
+    accepted, correction = tuple(verdict.accepted), verdict.correction
     if not all(token in drafted.get(accepted[:depth], ()) for depth, token in enumerate(accepted)):
         raise InvalidVerifier(f"accepted {accepted!r}, which is no node of the draft tree")
     if type(correction) is not Token:

@@ -11,7 +11,7 @@ def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
     ran = draftproof("prove", "naive", *STEP, "--every-length", "--formula")
     assert ran.code == 0
     assert "LOSSLESS for every p and q with full support and every V, at delayed(K=1, L1=0, L2=1)" in ran.out
-    assert "read in its code" in ran.out
+    assert "NOT proved (read it in the code)" in ran.out
     assert "1 branch: sees only whether a subtree is rejected" in ran.out
     assert "block efficiency p0 - q0 + 2, where P, Q are p0, q0 of tokens with p < q" in ran.out
 

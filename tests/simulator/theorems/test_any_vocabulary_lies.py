@@ -180,6 +180,20 @@ def no_node(root, coin):
     return verdict
 
 
+def view_of_a_row(root, coin):
+    rest = root.target * 1
+    x = root.children[0]
+    entry = rest[..., x]
+    rest[x] = entry * 0
+    return (lossy if entry[()] == 0 else right)(root, coin)
+
+
+def compared_and_not_used(root, coin):
+    a, b = root.children
+    p, q = root.target, root.draft
+    return p[b] * q[a] > p[a] * q[b]
+
+
 def in_place(root, coin):
     p = root.target
     p -= root.draft
@@ -208,7 +222,7 @@ def never_equal(root, coin):
     return (right if root.target[x] == root.draft[x] else lossy)(root, coin)
 
 
-WHOLE = (five_draws, negative_weight, no_node, in_place, kept_by_the_node, a_list, never_equal)
+WHOLE = (view_of_a_row, five_draws, negative_weight, no_node, in_place, kept_by_the_node, a_list, never_equal)
 
 
 class Told:
@@ -277,6 +291,15 @@ def test_what_is_behind_a_node_tells_nothing():
 def test_tokens_of_two_rows_may_have_one_number():
     assert not believed(ByAnother(None), Delayed(1, 0, 2))
     assert not believed(BySameObject(None), Delayed(1, 0, 2))
+
+
+def test_ratios_of_two_drafted_tokens_may_be_compared():
+    class Compared(Told):
+        def verify(self, root, coin):
+            compared_and_not_used(root, coin)
+            return super().verify(root, coin)
+
+    assert Theorem(LOSSLESS, Delayed(2, 0, 1), Compared(right)).step(1).proved
 
 
 def test_the_right_one_is_believed():
