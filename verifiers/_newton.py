@@ -70,7 +70,7 @@ class _Equations:
         own = self.block[self.runs], node[self.runs]
         self.behind = behind[own][:, None]
         behind[own] = 1.0  # left are the nodes that have no pair in the block
-        self.elsewhere = (behind**k).prod(axis=1)[:, None] * WIDTHS
+        self.others = (behind**k).prod(axis=1)[:, None] * WIDTHS
         self.exponents, self.drawn = k[node[self.runs]][:, None], k[node][:, None] * self.mass
         self.alone = np.where(node == len(k) - 1, 1 - chain.capacity[0, -1], 0.0)  # drafted is the null option alone
         self.diagonal = np.diag_indices(len(pairs))
@@ -103,7 +103,7 @@ class _Equations:
         times = np.exp(logs)[:, None] * TIMES
         survival = np.exp(-times)
         undecided = np.add.reduceat(self.mass * survival, self.runs, axis=0) + self.behind
-        every = np.multiply.reduceat(undecided**self.exponents, self.first_runs, axis=0) * self.elsewhere
+        every = np.multiply.reduceat(undecided**self.exponents, self.first_runs, axis=0) * self.others
         arriving = times * survival
         arriving[arriving < TINY], every[every < TINY] = 0.0, 0.0
         density = self.drawn * arriving / np.maximum(undecided, TINY)[self.run]

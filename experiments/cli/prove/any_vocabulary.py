@@ -12,13 +12,12 @@ from draftproof.experiments.cli.prove import relating, views, work
 from draftproof.experiments.cli.prove.lean import lean_of
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
 from draftproof.simulator.theorems.any_vocabulary.depth import CUT, hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
@@ -95,10 +94,7 @@ def run(
     request: work.Request, kind: str, other: NamedVerifier | None, formula: bool = False, every_length: bool = False
 ) -> Report:
     """Try to prove a theorem. Raises `InvalidInput` for what it cannot be about, `NotFollowed` with a line of code."""
-    for each in (request.named, *([] if other is None else [other])):
-        if isinstance(each.verifier, Planned):
-            raise InvalidInput(f"{each.spec} is computed for one instance, so no theorem covers all p and q")
-    solver_module()
+    work.assert_provable([request.named, *([] if other is None else [other])])
     report = Report(theorem_of(request.scheme, kind, request.named, other), request.named, other)
     start = time.process_time()
     depths = list(report.theorem.depths)

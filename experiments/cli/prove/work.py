@@ -265,12 +265,17 @@ def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
     return dict(fields)
 
 
-def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
-    """The shape of a theorem and how many draft trees it has."""
+def assert_provable(named: Sequence[NamedVerifier]) -> None:
+    """Raise `InvalidInput` for verifiers that no theorem is about, and where the solver is not installed."""
     for verifier in named:
         if isinstance(verifier.verifier, Planned):
             raise InvalidInput(f"{verifier.spec} is computed for one instance, so no theorem covers all p and q")
     solver_module()
+
+
+def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
+    """The shape of a theorem and how many draft trees it has."""
+    assert_provable(named)
     size, depth = request.vocab_size, request.scheme.depth
     numbers = table_entries(size, depth) + table_entries(size, depth - 1)
     if numbers > MOST_NUMBERS:

@@ -7,7 +7,7 @@ of the draft, over all its tokens, the named ones among them; none is empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -334,37 +334,52 @@ class Case:
 
     def reduced(self, value: Ratio) -> Ratio:
         """The same function where the equations of the case hold, with fewer variables: the last ones are replaced."""
+
+        def nonzero(slope: Polynomial) -> bool:
+            return any(self.has_sign(slope, mask) for mask in (POSITIVE, NEGATIVE))
+
         equations = [self.ring.atoms[atom] for atom, mask in self.region if mask == ZERO]
         while equations:
-            solved = self._solved(equations.pop())
-            if solved is not None:
-                value = replaced(value, *solved)
-                rest = [replaced(Ratio(self.ring, each), *solved) for each in equations]
-                equations = [each.num for each in rest if not each.is_zero]
+            equation = equations.pop()
+            position = self.solvable(equation, nonzero)
+            if position is not None:
+                num, den = (remainder(self.ring, part, equation, position) for part in (value.num, value.den))
+                value = value if den.is_zero else num / den
+                others = [remainder(self.ring, each, equation, position) for each in equations]
+                equations = [each.num for each in others if not each.is_zero]
         return value
 
-    def _solved(self, equation: Polynomial) -> tuple[int, Ratio] | None:
-        """The last variable of an equation, and what it equals."""
+    def solvable(self, equation: Polynomial, nonzero: Callable[[Polynomial], bool]) -> int | None:
+        """The last variable of an equation that is linear in it; None unless its coefficient is shown to be not 0."""
         for position in range(len(self.scopes) - 1, -1, -1):
             slope = equation.derivative(position)
             if not slope.is_zero() and slope.degrees()[position] <= 0:
-                if not any(self.has_sign(slope, mask) for mask in (POSITIVE, NEGATIVE)):
-                    return None
-                return position, Ratio.quotient(self.ring, slope * self.ring.variables[position] - equation, slope)
+                return position if nonzero(slope) else None
         return None
 
 
-def replaced(value: Ratio, position: int, root: Ratio) -> Ratio:
-    """A function with another one in the place of a variable."""
-    ring, parts = value.ring, []
-    for polynomial in (value.num, value.den):
-        rest, total, power = polynomial, Ratio(ring, ring.zero), Ratio(ring, ring.one)
-        while not rest.is_zero():
-            constant = rest.compose(*(ring.zero if n == position else each for n, each in enumerate(ring.variables)))
-            total, power = total + power * Ratio(ring, constant), power * root
-            rest = (rest - constant) / ring.variables[position]
-        parts.append(total)
-    return value if parts[1].is_zero else parts[0] / parts[1]
+def divided(
+    ring: Ring, polynomial: Polynomial, equation: Polynomial, position: int
+) -> tuple[Polynomial, Polynomial, Polynomial]:
+    """`(rest, factor, quotient)`: `factor * polynomial = quotient * equation + rest`, a variable is not in `rest`.
+
+    equation: is linear in it. factor: a power of its coefficient there.
+    """
+    slope = equation.derivative(position)
+    rest, factor, quotient = polynomial, ring.one, ring.zero
+    while not rest.is_zero() and (degree := int(rest.degrees()[position])) > 0:
+        lead = rest
+        for count in range(1, degree + 1):
+            lead = lead.derivative(position) / count
+        lead = lead * ring.variables[position] ** (degree - 1)
+        rest, factor, quotient = rest * slope - lead * equation, factor * slope, quotient * slope + lead
+    return rest, factor, quotient
+
+
+def remainder(ring: Ring, polynomial: Polynomial, equation: Polynomial, position: int) -> Ratio:
+    """What a polynomial is where a linear equation holds, without the variable."""
+    rest, factor, _ = divided(ring, polynomial, equation, position)
+    return Ratio.quotient(ring, rest, factor)
 
 
 def signs_of_sums(mask: int) -> int:

@@ -35,7 +35,7 @@ from draftproof.simulator.theorems.algebra.nonnegative import Sum, certificate
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.cases import Case, divided
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
@@ -133,13 +133,13 @@ def replaced_by_equations(case: Case, polynomial: Polynomial) -> Replaced:
     rest, scale, used = polynomial, one, dict[int, Polynomial]()
     while equations and not rest.is_zero():
         equation, parts = equations.pop()
-        position = _solved(case, equation)
+        position = case.solvable(equation, lambda slope: all(_is_strict(case, atom) for atom in _factors(ring, slope)))
         if position is not None:
-            rest, factor, quotient = _divided(case, rest, equation, position)
+            rest, factor, quotient = divided(ring, rest, equation, position)
             scale, used = scale * factor, _added(used, factor, parts, quotient)
             others = []
             for other, of in equations:
-                left, factor, quotient = _divided(case, other, equation, position)
+                left, factor, quotient = divided(ring, other, equation, position)
                 if not left.is_zero():
                     others.append((left, _added(of, factor, parts, -quotient)))
             equations = others
@@ -149,30 +149,6 @@ def replaced_by_equations(case: Case, polynomial: Polynomial) -> Replaced:
     lead = scale.leading_coefficient()
     used = {atom: part / lead for atom, part in used.items() if not part.is_zero()}
     return Replaced(_factors(ring, scale), used, rest / lead)
-
-
-def _solved(case: Case, equation: Polynomial) -> int | None:
-    for position in range(len(case.scopes) - 1, -1, -1):
-        slope = equation.derivative(position)
-        if not slope.is_zero() and slope.degrees()[position] <= 0:
-            signed = all(_is_strict(case, atom) for atom in _factors(case.ring, slope))
-            return position if signed else None
-    return None
-
-
-def _divided(
-    case: Case, polynomial: Polynomial, equation: Polynomial, position: int
-) -> tuple[Polynomial, Polynomial, Polynomial]:
-    """`(rest, factor, quotient)`, `factor * polynomial = quotient * equation + rest`; a variable is not in `rest`."""
-    ring, slope = case.ring, equation.derivative(position)
-    rest, factor, quotient = polynomial, ring.one, ring.zero
-    while not rest.is_zero() and (degree := int(rest.degrees()[position])) > 0:
-        lead = rest
-        for count in range(1, degree + 1):
-            lead = lead.derivative(position) / count
-        lead = lead * ring.variables[position] ** (degree - 1)
-        rest, factor, quotient = rest * slope - lead * equation, factor * slope, quotient * slope + lead
-    return rest, factor, quotient
 
 
 def _added(

@@ -23,7 +23,7 @@ proved: whoever uses the lemma reads it in the code (a walk, a recursion).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,9 +34,17 @@ from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
-from draftproof.simulator.theorems.any_vocabulary.sums import Drafted, Masses, NotShown, Sum
-from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem, passes, start
-from draftproof.simulator.theorems.any_vocabulary.tokens import Token
+from draftproof.simulator.theorems.any_vocabulary.sums import Drafted, Sum
+from draftproof.simulator.theorems.any_vocabulary.theorem import (
+    LOSSLESS,
+    Step,
+    Theorem,
+    difference,
+    gain,
+    is_zero,
+    passes,
+    start,
+)
 
 KEEPS, CUT = "keeps its score", "sees only whether a subtree is rejected"
 
@@ -64,19 +72,14 @@ def hypotheses(verifier: Verifier, branches: int) -> Iterator[tuple[str, int, St
 def reach(verifier: Verifier, branches: int) -> Step:
     """The probability of accepting the first token of a trunk, with branches below it: `q w = min(p, q)`."""
     case, context, _ = start(1, after=False)
-    total = Sum(Delayed(branches, 1, 1), [verifier], partial(passes, context=context))
-    step = Step(context, account=total.account)
-    try:
-        step.cases = total.cases(case)
-    except NotShown as error:
-        step.reason = str(error)
-    for each, draft in step.cases:
+
+    def holds(each: Case, value: Ratio) -> bool:
         p, q = each.variables(context[0])
-        lower = each.has_sign((p - q).num, NEGATIVE | ZERO) and each.equal(draft.value, p)
-        if not lower and not (each.has_sign((p - q).num, POSITIVE | ZERO) and each.equal(draft.value, q)):
-            step.failed.append((each, draft.value))
-    step.asked = case.oracle.asked
-    return step
+        lower = each.has_sign((p - q).num, NEGATIVE | ZERO) and each.equal(value, p)
+        return lower or (each.has_sign((p - q).num, POSITIVE | ZERO) and each.equal(value, q))
+
+    total = Sum(Delayed(branches, 1, 1), [verifier], partial(passes, context=context))
+    return Step(context).add(total, case, holds)
 
 
 def cut(verifier: Verifier, branches: int) -> Step:
@@ -84,20 +87,10 @@ def cut(verifier: Verifier, branches: int) -> Step:
     case, context, token = start(0)
     assert token is not None
     step = Step(context, token, case.variables(token))
-    for inside in (True, False):
-        scheme: Any = _LayerByLayer(branches)
-        share = partial(_cut_difference, token=token, inside=inside)
-        total = Sum(scheme, [verifier, verifier], share, parts=(_whole, _first_layer), settled=branches)
-        try:
-            step.cases += total.cases(case)
-        except NotShown as error:
-            step.reason = str(error)
-        step.account.runs += total.account.runs
-        step.account.cases += total.account.cases
-        step.account.equations += total.account.equations
-    zero = Ratio(case.ring, case.ring.zero)
-    step.failed = [(each, draft.value) for each, draft in step.cases if not each.equal(draft.value, zero)]
-    step.asked = case.oracle.asked
+    scheme: Any = _LayerByLayer(branches)
+    parts = (_whole, _first_layer)
+    for share in (partial(gain, context=(token,)), partial(difference, context=context, token=token)):
+        step.add(Sum(scheme, [verifier] * 2, share, parts=parts, settled=branches), case, is_zero)
     return step
 
 
@@ -107,14 +100,3 @@ def _whole(drafted: Drafted) -> Drafted:
 
 def _first_layer(drafted: Drafted) -> Drafted:
     return {(): drafted[()]}
-
-
-def _cut_difference(case: Case, masses: Sequence[Masses], token: Token, inside: bool) -> Ratio | None:
-    """The probability that the block begins with a token, accepted (`inside`) or as the correction."""
-    total = Ratio(case.ring, case.ring.zero)
-    for sign, found in zip((1, -1), masses, strict=True):
-        for (accepted, correction), mass in found.items():
-            hit = accepted[:1] == (token,) if inside else not accepted and correction == token
-            if hit:
-                total = total + mass if sign > 0 else total - mass
-    return total

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import fractions
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.origins import HOME
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token, asked_by_others
 from draftproof.simulator.theorems.proof.numbers import Number
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ class ClassRow:
         if type(index) is not Token or index not in self.run.case.names:
             self._refuse(f"a row was indexed by {index!r}, not by a drafted token,")
         if self.run.case.names[index].row != self.context:
-            self._refuse("a row was indexed by a token drafted elsewhere")
+            self._refuse("a row was indexed by a token of another row")
         return index
 
     def __getitem__(self, index: Any) -> Number:
@@ -243,7 +241,7 @@ class ClassRow:
     __repr__ = __str__ = __format__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __dir__ = __sizeof__ = _looked_at
 
     def __getattribute__(self, name: str) -> Any:
-        if name not in _SHOWN and _asked_by_others():
+        if name not in _SHOWN and asked_by_others(_BETWEEN):
             if name == "__class__" or hasattr(np.ndarray, name) or hasattr(ClassRow, name):
                 self._refuse(f"a row was asked for {name!r}")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
@@ -255,16 +253,9 @@ class ClassRow:
         raise AttributeError(name)
 
 
-def _asked_by_others() -> bool:
-    """Whether code outside of the library asked a row for an attribute, directly or by `isinstance`."""
-    frame = sys._getframe(2)
-    while frame.f_code.co_filename in ("<frozen abc>", fractions.__file__):
-        assert frame.f_back is not None
-        frame = frame.f_back
-    return not frame.f_code.co_filename.startswith(HOME)
-
-
 #: What code outside of the library may ask of a row.
 _SHOWN = frozenset(("sum", "clip", "copy", "dtype"))
+#: Code that asks for the class of a row where others ask `isinstance`.
+_BETWEEN = ("<frozen abc>", fractions.__file__)
 #: The axes of a row.
 _LAST = ((int, 0), (int, -1))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NoReturn
 
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
-from draftproof.simulator.origins import HOME
 from draftproof.simulator.protocol import DraftNode
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, mirrored
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -14,7 +12,7 @@ from draftproof.simulator.theorems.algebra.regions import Question
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Ask, AskClass, AskSign, Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, asked_by_others
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run, refusal
 from draftproof.simulator.theorems.proof.watch import HasState
@@ -163,7 +161,7 @@ class ClassNode:
         self._nodes: dict[Any, ClassNode] = {}
 
     def __getattribute__(self, name: str) -> Any:
-        if not sys._getframe(1).f_code.co_filename.startswith(HOME):
+        if asked_by_others():
             object.__getattribute__(self, "_run").refuse(f"a node behind the one that is shown was asked for {name!r}")
         return object.__getattribute__(self, name)
 

@@ -43,15 +43,13 @@ class Leaf:
 
     drafted: Drafted
     masses: tuple[Masses, ...]
-    value: Ratio
 
 
 @dataclass
 class New:
     """All tokens of a class that have no name yet. weight: `(a, b)` of the probability `a p + b q` of drafting one.
 
-    cases: the sum after such a token, in every case; common: what all of them are. linear: `(a, b)`, see the module.
-    rest: `(P, Q)` of these tokens.
+    cases: the sum after such a token, in every case. linear: `(a, b)`, see the module.
     """
 
     token: Token
@@ -59,9 +57,7 @@ class New:
     variables: tuple[Ratio, Ratio]
     weight: tuple[Ratio, Ratio]
     cases: list[tuple[Case, Draft]]
-    common: Ratio
     linear: tuple[Ratio, Ratio]
-    rest: tuple[Ratio, Ratio]
     value: Ratio
 
 
@@ -127,7 +123,7 @@ class Sum:
 
     verifiers: each runs on a part of the tree, as `parts` says. touches: False where the share is 0 without a run.
     settled: once so many tokens are drafted, the sum over the others must be 0, whatever these are.
-    progress: is called now and then with the account.
+    progress: is called now and then with the account; it may end the work by an error.
     """
 
     scheme: DraftScheme
@@ -165,7 +161,8 @@ class Sum:
             with run.following():
                 tree: Any = self.scheme.draw(ClassRows(run, "q"), _Drafting(run, drafted))
         except _Next as wanted:
-            result = Draft(wanted.context, value=Ratio(case.ring, case.ring.zero))
+            zero = Ratio(case.ring, case.ring.zero)
+            result = Draft(wanted.context, value=zero)
             for token, chance in wanted.named:
                 if not chance.is_zero:
                     after = self._from(case, (*drafted, token), scope)
@@ -176,7 +173,6 @@ class Sum:
                     new = self._new(case, drafted, scope, wanted.context, number, (a, b))
                     result.new.append(new)
                     result.value = result.value + new.value
-            zero = Ratio(case.ring, case.ring.zero)
             if len(drafted) == self.settled and not case.equal(result.value, zero):
                 raise NotShown(f"the sum over what is drafted later is not 0: {result.value.key}") from None
             return result
@@ -206,17 +202,8 @@ class Sum:
             raise NotShown(f"what follows a drafted token is not linear in its own probabilities: {value.key}")
         linear = Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
         rest = case.rest(of_class)
-        return New(
-            token,
-            of_class,
-            inside.variables(token),
-            weight,
-            found,
-            common,
-            linear,
-            rest,
-            linear[0] * rest[0] + linear[1] * rest[1],
-        )
+        total = linear[0] * rest[0] + linear[1] * rest[1]
+        return New(token, of_class, inside.variables(token), weight, found, linear, total)
 
     def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
         """The one function that a sum is in all cases. first: the position of the first variable of the new token."""
@@ -240,7 +227,7 @@ class Sum:
             masses = tuple(map(partial(self._masses, case), trees, self.verifiers))
             value = self.share(case, masses)
         value = Ratio(case.ring, case.ring.zero) if value is None else value
-        return Draft(leaf=Leaf(drafted, masses, value), value=value)
+        return Draft(leaf=Leaf(drafted, masses), value=value)
 
     def _masses(self, case: Case, drafted: Drafted, verifier: Verifier) -> Masses:
         run = ClassRun(case)

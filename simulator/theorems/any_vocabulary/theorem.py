@@ -63,6 +63,18 @@ class Step:
         """Whether all cases are as claimed."""
         return not self.reason and not self.failed
 
+    def add(self, total: Sum, case: Case, holds: Callable[[Case, Ratio], bool] = lambda case, value: True) -> Step:
+        """The step with the cases of a sum, or why it cannot be computed. holds: whether a value is as claimed."""
+        total.account = self.account
+        try:
+            found = total.cases(case)
+            self.cases += found
+            self.failed += [(each, draft.value) for each, draft in found if not holds(each, draft.value)]
+        except NotShown as error:
+            self.reason = str(error)
+        self.asked = case.oracle.asked
+        return self
+
 
 @dataclass(frozen=True)
 class Theorem:
@@ -88,33 +100,24 @@ class Theorem:
         share, touches = _SHARES[self.kind], partial(_drafts, context=context)
         verifiers = [self.verifier, *([] if self.other is None else [self.other])]
         of = partial(share, context=context, token=token)
-        total = Sum(self.scheme, verifiers, of, touches, progress=progress)
-        step = Step(context, token, () if token is None else case.variables(token), account=total.account)
-        try:
-            step.cases = total.cases(case)
-        except NotShown as error:
-            step.reason = str(error)
-        step.failed = [(each, draft.value) for each, draft in step.cases if not self._holds(each, draft.value)]
-        step.asked = case.oracle.asked
-        return step
+        step = Step(context, token, () if token is None else case.variables(token))
+        return step.add(Sum(self.scheme, verifiers, of, touches, progress=progress), case, self._holds)
 
     def _holds(self, case: Case, value: Ratio) -> bool:
         if self.kind == DOMINATES:
             value = case.reduced(value)
             return judged_nonnegative(value, case.region, case.oracle) is not None
-        return case.equal(value, Ratio(case.ring, case.ring.zero))
+        return is_zero(case, value)
+
+
+def is_zero(case: Case, value: Ratio) -> bool:
+    """Whether a function is shown to be 0 in a case."""
+    return case.equal(value, Ratio(case.ring, case.ring.zero))
 
 
 def expected_length(verifier: Verifier, scheme: DraftScheme) -> Step:
     """Block efficiency `E[tau + 1]` as a function of the sums of classes; it is the value of each case."""
-    case = Case.start(*_ring())
-    total = Sum(scheme, [verifier], _length)
-    step = Step(account=total.account)
-    try:
-        step.cases = total.cases(case)
-    except NotShown as error:
-        step.reason = str(error)
-    return step
+    return Step().add(Sum(scheme, [verifier], _length), Case.start(*_ring()))
 
 
 def _ring() -> tuple[Ring, Oracle]:
@@ -152,13 +155,13 @@ def _balance(case: Case, masses: Sequence[Masses], context: Context, token: Toke
     return total
 
 
-def _difference(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
+def difference(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
     """The probability of one verdict, less that under the other verifier."""
     zero = Ratio(case.ring, case.ring.zero)
     return masses[0].get((context, token), zero) - masses[1].get((context, token), zero)
 
 
-def _gain(case: Case, masses: Sequence[Masses], context: Context, token: None) -> Ratio | None:
+def gain(case: Case, masses: Sequence[Masses], context: Context, token: Token | None = None) -> Ratio | None:
     """The probability of keeping a prefix, less that under the other verifier."""
     return passes(case, masses[:1], context) - passes(case, masses[1:], context)
 
@@ -179,4 +182,4 @@ def _length(case: Case, masses: Sequence[Masses]) -> Ratio | None:
     return total
 
 
-_SHARES: dict[str, Callable[..., Ratio | None]] = {LOSSLESS: _balance, EQUALS: _difference, DOMINATES: _gain}
+_SHARES: dict[str, Callable[..., Ratio | None]] = {LOSSLESS: _balance, EQUALS: difference, DOMINATES: gain}
