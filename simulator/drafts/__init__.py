@@ -101,7 +101,7 @@ def scheme_from_dict(fields: Any) -> DraftScheme:
     """The scheme that `as_dict` described; raises `InvalidInput` on anything else."""
     if not isinstance(fields, dict) or str(fields.get("name")) not in SCHEMES:
         known = ", ".join(SCHEMES)
-        raise InvalidInput(f"unknown scheme {cut(repr(fields), 60)}; known: {known}")
+        raise InvalidInput(f"unknown scheme {cut(repr(fields), 40)}; known: {known}")
     kind = SCHEMES[str(fields["name"])]
     given = {key: value for key, value in fields.items() if key != "name"}
     wanted = set(kind().as_dict()) - {"name"}

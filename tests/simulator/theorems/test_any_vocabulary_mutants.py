@@ -1,7 +1,7 @@
 """Mutants of block verification and traversal: none that enumeration refutes is proved for every vocabulary size.
 
 A mutant is a file of its own: the code of a verifier and of all functions that it calls, with one operator, number,
-argument, index or condition changed. Every change of that kind is made once.
+argument, index or condition changed. Every change of that kind is made once; the heavy test takes every third one.
 Run as a script (`python tests/simulator/theorems/test_any_vocabulary_mutants.py [block|traversal]`) it prints a table.
 """
 
@@ -35,6 +35,11 @@ EXCESS = """
 def excess(p, q, weight=1):
     return positive_part(weight * p - q)
 """
+#: `traversal._given_not` without a look at the identity of laws, which a file of one's own may not take.
+GIVEN_NOT = """
+def _given_not(token, drafts):
+    return [(draft, without(law, token) if law[token] > 0 else law) for draft, law in drafts]
+"""
 #: By verifier: its module, and what it calls, callees first.
 PARTS: dict[str, tuple[Any, ...]] = {
     "block": (
@@ -42,7 +47,8 @@ PARTS: dict[str, tuple[Any, ...]] = {
         _paths.block_verify, _paths.verify_drawn, block.Block,
     ),
     "traversal": (
-        EXCESS, vectors.without, _weights.capped, _remaining.Remaining, traversal._visit, traversal.Traversal,
+        EXCESS, vectors.without, _weights.capped, _remaining.Remaining, GIVEN_NOT, traversal._visit,
+        traversal.Traversal,
     ),
 }  # fmt: skip
 HEADER = """
@@ -55,6 +61,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Draws, Source, Verdict
 from draftproof.simulator.vectors import positive_part, scalar
+from draftproof.verifiers._remaining import flattest_first
 """
 #: Methods that are never reached, and what only tensors and rows with few positive numbers reach.
 UNUSED = ("_at", "structure")
@@ -70,7 +77,7 @@ OTHERWISE = {
 #: Per verifier the shape of most mutants, and the one that is tried where that does not refute them.
 SHAPES = {"block": (Delayed(1, 0, 2),), "traversal": (Delayed(1, 0, 2), Delayed(2, 0, 1))}
 #: Seconds of the processor after which a proof is given up.
-MOST_SECONDS = 40
+MOST_SECONDS = 15
 COMPARE = {
     ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
@@ -253,22 +260,22 @@ def test_no_lossy_mutant_of_a_few_is_proved(kind, tmp_path):
     every = mutants(kind)
     for number in QUICK[kind]:
         found, claim, _ = judge(kind, number, every[number], tmp_path)
-        assert not (claim == "proved" and found != "lossless"), difference(kind, every[number])
-        assert not claim.startswith("CRASH"), (claim, difference(kind, every[number]))
+        assert (found, claim) == ("lossy at V = 2", "not proved"), difference(kind, every[number])
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", PARTS)
 def test_no_lossy_mutant_is_proved(kind, tmp_path):
+    assert judge(kind, 0, source(kind), tmp_path)[:2] == ("lossless", "proved")  # what the mutants are made of
     every = mutants(kind)
     assert len(every) >= 100
     counts: Counter[tuple[str, str]] = Counter()
-    for number, text in enumerate(every):
+    for number, text in enumerate(every[::3], start=1):
         found, claim, _ = judge(kind, number, text, tmp_path)
         assert not (claim == "proved" and found != "lossless"), difference(kind, text)
         assert not claim.startswith("CRASH"), (claim, difference(kind, text))
         counts[found.split(" at ")[0].split(":")[0], claim.split(":")[0]] += 1
-    assert counts["lossy", "not proved"] > len(every) // 4
+    assert counts["lossy", "not proved"] > len(every) // 12
 
 
 def main(kinds: list[str]) -> None:
