@@ -40,9 +40,10 @@ DECLARED = [(name, scheme) for name in STANDALONE for scheme in lossless_for(mak
 @pytest.mark.heavy
 @pytest.mark.parametrize(("name", "scheme"), DECLARED)
 def test_lossless_on_every_declared_scheme(name, scheme):
+    count = 200 if scheme == "delayed" else 50
     for case in CASES[scheme]:
-        instances = list(case_instances(case, 200))
-        assert len({instance.digest() for instance in instances}) >= 200
+        instances = list(case_instances(case, count))
+        assert len({instance.digest() for instance in instances}) >= count
         for instance in instances:
             assert check(make(name), instance.target, instance.draft, case[1], engine="enumerate").max_deviation == 0
 
