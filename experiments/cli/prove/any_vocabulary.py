@@ -18,7 +18,7 @@ from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
+from draftproof.simulator.theorems.any_vocabulary.certificate import NotWritten, certificate_of
 from draftproof.simulator.theorems.any_vocabulary.depth import CUT, hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
     LOSSLESS,
@@ -177,7 +177,7 @@ def answer(console: Console, asked: Asked) -> int:
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
     report = run(asked.request, kind, other, asked.formula, asked.every_length)
     if report.proved and (asked.certificate or asked.lean):
-        fields = certificate_of(report.theorem, report.steps, report.about)
+        fields = _certificate(report)
         if asked.certificate is not None:
             write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
         if asked.lean is not None:
@@ -193,12 +193,22 @@ def answer(console: Console, asked: Asked) -> int:
     return views.CODES["proved" if report.proved else "open"]
 
 
+def _certificate(report: Report) -> dict[str, Any]:
+    try:
+        return certificate_of(report.theorem, report.steps, report.about)
+    except NotWritten as error:
+        raise InvalidInput(
+            f"{report.named.label} is proved, but without a certificate: {error}; take a smaller tree, or prove it "
+            "without --certificate, --verify and --lean"
+        ) from None
+
+
 def _verify(console: Console, asked: Asked, kind: str, other: NamedVerifier | None, path: str) -> int:
     """Prove a theorem again and compare every function with those of a certificate; returns the exit code."""
     about = Report(theorem_of(asked.request.scheme, kind, asked.request.named, other), asked.request.named, other).about
     fields = work.certificate_about(path, {**about, "kind": kind})
     report = run(asked.request, kind, other)
-    valid = report.proved and certificate_of(report.theorem, report.steps, report.about) == fields
+    valid = report.proved and _certificate(report) == fields
     reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
     console.print(
         Text(f"certificate {'VALID' if valid else 'REJECTED'}: {reason}", "bold green" if valid else "bold red")

@@ -2,234 +2,251 @@
 
 A checker of one file, `check_certificate.py`, adds them up and needs nothing else.
 
-`functions`: every rational function as the text of its numerator and the texts of the factors of its denominator;
-everything else names one by its place there. `steps`: for each length of the named context its `token`, with the names
-of its `p` and `q`, and its cases. A case has its conditions, `where`, besides those of the case around it, and its
-`sum`. A sum has its `value` and one of these:
+- `polynomials`: each a list of terms, a coefficient and its variables, as often as they come.
+- `functions`: each a list of polynomials, by number: its numerator and the factors of its denominator. Everything else
+  names a function by its place there.
+- `steps`: one for each length of the named context. `names`: its tokens and, unless the theorem is about dominance, the
+  token after it. `cases`: of these tokens.
 
-- `leaf`: the drafted tokens by context, and for each verifier the probability of every verdict on that tree;
-- `drafted`: the tokens of the row that have a name and, for each class of the row, all of its other tokens, with their
-  `masses`, the sums of `p` and `q`. A token with a name has the `chance` of drafting it and the sum `after` it. A class
-  has a name `token` for any one of them with the `variables` `p` and `q`, the `chance` `(a, b)` where one is drafted
-  with probability `a p + b q`, the `cases` that follow, and the `linear` coefficients `(a, b)`: in every case the
-  chance times the sum is `a p + b q`. What is never drafted has its masses only.
+A token is a number; `p4` and `q4` are the probabilities of the token 4. A case has the `pairs` of variables that are
+sums of classes of tokens, numbers of this kind, too, and its `sum`. `where`: the conditions of the case that its sums
+use, besides those of the case around it and that variables are > 0, as `[">", function]`, with `>=` and `=`, too. Where
+products of functions follow, it is no condition: the function is the sum of these products, and each of them has a
+factor that is 0, or only factors that are > 0, or not negative. If it says that 0 is > 0, there is nothing in this
+case, and it has no sum.
 
-What more is needed about a case stands in `therefore`: a polynomial, how it compares with 0, polynomials `times` and
-products `terms`. Times all of `times`, which are positive, the polynomial is the sum of the products. To be 0, each
-has a factor that is 0; to be not negative, no other has a negative factor; to be positive, one has positive factors
-only. Where there is `None` in place of the products, the solver says so. The value of a step of a theorem about
-dominance is shown not to be negative by the product of its numerator and its denominator. `differs`: what the two
-sides of the equation of a new token differ by in a case, a function that is 0 there.
+A sum is one of these:
 
-A leaf of a theorem about losslessness counts `D(c) p(y|c) - D(c, y) - e(c, y)` for the named context `c` and token `y`;
-one about equality the difference of the probabilities of the verdict `(c, y)`; one about dominance that of keeping `c`.
+- `verdicts`: for each verifier the verdicts on the tree that was drafted, accepted tokens, correction token, mass;
+- `drafted`: the tokens of the `row` after a context that have a name and, for each class of the row, all of its other
+  tokens, with their `masses`, the sums of `p` and `q`. A token with a name has the `chance` of drafting it and the sum
+  `after` it. A class has a `token` for any one of them, the `chance` `(a, b)` where one is drafted with probability
+  `a p + b q`, the `cases` that follow, and the `linear` coefficients `(a, b)`: in every case the chance times the sum
+  is `a p + b q` plus `rest`, products that are 0 there. What is never drafted has its masses only.
+
+In the cases of a step the sum is `rest`: products that are 0 or, for dominance, not negative.
+
+A theorem about losslessness counts `D(c) p(y|c) - D(c, y) - e(c, y)` for the named context `c` and token `y`; one about
+equality the difference of the probabilities of the verdict `(c, y)`; one about dominance that of keeping `c`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from draftproof.simulator.theorems.algebra.nonnegative import Sum, certificate
+from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.any_vocabulary.cases import Case, divided
+from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.reasons import Fact, Reasons, Term, is_strict, oriented
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
-from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.any_vocabulary.tokens import Token
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 
-FORMAT = "draftproof theorem for every vocabulary 1"
+FORMAT = "draftproof theorem for every vocabulary 2"
+
+
+class NotWritten(DraftproofError):
+    """A proof needs a fact that only the solver says; no certificate has it."""
+
+
+@dataclass
+class _Place:
+    """A case that is being written. used: its conditions that are needed, by atom."""
+
+    case: Case
+    reasons: Reasons = field(init=False)
+    used: set[int] = field(default_factory=set)
+    below: dict[int, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
+    wanted: list[Polynomial] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.reasons = Reasons(self.case)
+
+    def positive(self, atom: int) -> tuple[Polynomial, Polynomial]:
+        """What stands in a denominator for an atom, and what the numerator is multiplied with: both, for the same."""
+        if atom not in self.below:
+            self.below[atom] = self._positive(atom)
+        return self.below[atom]
+
+    def _positive(self, atom: int) -> tuple[Polynomial, Polynomial]:
+        polynomial, one = self.case.ring.atoms[atom], self.case.ring.one
+        if is_strict(self.case, atom):
+            self.used.add(atom)
+            return oriented(self.case, atom), one if self.case.region.allowed(atom) == POSITIVE else -one
+        if self.case.region.allowed(atom) == NEGATIVE | POSITIVE:
+            self.used.add(atom)
+            return polynomial * polynomial, polynomial
+        for sign in (one, -one):
+            if self.reasons.signed(polynomial * sign, strict=True):
+                self.wanted.append(polynomial)
+                return polynomial * sign, sign
+        raise NotWritten(f"nothing elementary says that the denominator {polynomial} is not 0")
+
+    def needed(self) -> list[Fact]:
+        """The facts without which something would not be shown; what they use is noted."""
+        ring, kept = self.case.ring, list[Fact]()
+        wanted = {ring.atom(each) for each in self.wanted}
+        for fact in reversed(self.reasons.facts):
+            if fact.polynomial.is_zero() or ring.atom(fact.polynomial) in wanted:
+                kept.append(fact)
+                wanted |= {ring.atom(each) for _, factors in fact.terms for each in factors}
+        self.used |= {atom for atom in wanted if atom in self.case.region.masks}
+        return kept[::-1]
 
 
 class _Writer:
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._below: set[int] = set()  # factors of the denominators of a case
-        self.functions: list[list[Any]] = []
+        self._polynomials: dict[str, int] = {}
+        self._functions: dict[tuple[int, ...], int] = {}
+        self._place: Any = None
+        self.polynomials: list[list[Any]] = []
+        self.functions: list[list[int]] = []
 
-    def function(self, ratio: Ratio) -> int:
-        factors = _factors(ratio.ring, ratio.den)
-        self._below |= {*factors}
-        if ratio.key not in self._places:
-            self._places[ratio.key] = len(self.functions)
-            self.functions.append([str(ratio.num), [ratio.ring.name(atom) for atom in factors]])
-        return self._places[ratio.key]
+    def polynomial(self, polynomial: Polynomial) -> int:
+        if str(polynomial) not in self._polynomials:
+            self._polynomials[str(polynomial)] = len(self.polynomials)
+            self.polynomials.append(_terms(self._place.case.ring, polynomial))
+        return self._polynomials[str(polynomial)]
+
+    def function(self, ratio: Ratio | Polynomial) -> int:
+        """A function, with denominators that are > 0 in the case that is being written."""
+        num, below = ratio, list[int]()
+        if isinstance(ratio, Ratio):
+            num = ratio.num
+            for atom, exponent in ratio.ring.factors(ratio.den)[1]:
+                factor, times = self._place.positive(atom)
+                num, below = num * times**exponent, below + [self.polynomial(factor)] * exponent
+        entry = self.polynomial(num), *sorted(below)
+        if entry not in self._functions:
+            self._functions[entry] = len(self.functions)
+            self.functions.append([*entry])
+        return self._functions[entry]
 
     def pair(self, ratios: Iterable[Ratio]) -> list[int]:
         return [self.function(ratio) for ratio in ratios]
 
+    def products(self, terms: Iterable[Term]) -> list[list[int]]:
+        """Products of a function and polynomials."""
+        return [[self.function(value), *map(self.function, factors)] for value, factors in terms]
+
     def case(
-        self, case: Case, draft: Draft, difference: Ratio, around: Case | None = None, signs: bool = False
+        self, case: Case, draft: Draft, pairs: int, difference: Ratio, around: Case | None = None, signs: bool = False
     ) -> dict[str, Any]:
-        """difference: is 0 in this case or, with `signs`, not negative. around: the case that this one is a part of."""
-        outside, self._below = self._below, set()
-        known = {} if around is None else around.region.masks
-        where = [(atom, mask) for atom, mask in case.region if known.get(atom) != mask]
-        conditions = [condition_text(str(case.ring.atoms[atom]), mask) for atom, mask in where]
-        fields: dict[str, Any] = {"where": conditions, "sum": self.sum(draft, case)}
-        if around is not None:
-            fields["differs"] = [] if difference.is_zero else [self.function(difference)]
-        below, self._below = self._below, outside
-        fields["therefore"] = [_positive(case, atom) for atom in sorted(below) if not _is_strict(case, atom)]
-        if not difference.is_zero:
-            polynomial = difference.num * difference.den if signs else difference.num
-            fields["therefore"].append(_zero(case, polynomial, signs))
-        return fields
+        """A case whose sum differs by `difference` from what is claimed; with `signs` it may be positive, too.
+
+        pairs: of variables that have come up before. around: the case that this one is a part of.
+        """
+        outside, self._place = self._place, _Place(case)
+        total = self.sum(draft, case)
+        rest = self._rest(difference, signs)
+        return self._written(outside, around, pairs) | {"sum": total, "rest": rest}
+
+    def _rest(self, difference: Ratio, signs: bool) -> list[list[int]]:
+        place = self._place
+        terms = place.reasons.zero(difference.num)
+        if terms is not None:
+            place.wanted += [each for _, factors in terms for each in factors]
+            below = Ratio(difference.ring, difference.ring.one, difference.den)
+            return self.products((value * below, factors) for value, factors in terms)
+        if signs:
+            function = self.function(difference)
+            numerator = difference.num
+            for atom, exponent in difference.ring.factors(difference.den)[1]:
+                numerator = numerator * place.positive(atom)[1] ** exponent
+            if place.reasons.signed(numerator, strict=False):
+                place.wanted.append(numerator)
+                return [[function]]
+        raise NotWritten(f"nothing elementary says that {difference.key} is 0{' or positive' * signs}")
+
+    def _written(self, outside: Any, around: Case | None, pairs: int) -> dict[str, Any]:
+        """The conditions and facts of the case that is being written; the place around it is the one again."""
+        place, known = self._place, {} if around is None else around.region.masks
+        facts = [[fact.sign, self.function(fact.polynomial), *self.products(fact.terms)] for fact in place.needed()]
+        where = []
+        for atom in sorted(place.used):
+            mask = place.case.region.masks[atom]
+            if known.get(atom) == mask:
+                outside.used.add(atom)
+            elif not (mask == POSITIVE and str(place.case.ring.atoms[atom]) in place.case.ring.names):
+                polynomial = place.case.ring.atoms[atom]
+                polynomial = polynomial * polynomial if mask == NEGATIVE | POSITIVE else oriented(place.case, atom)
+                sign = "=" if mask == ZERO else ">=" if mask & ZERO else ">"
+                where.append([sign, self.function(polynomial)])
+        self._place = outside
+        return {"pairs": [*range(pairs, len(place.case.scopes) // 2)], "where": where + facts}
 
     def sum(self, draft: Draft, case: Case) -> dict[str, Any]:
-        fields: dict[str, Any] = {"value": self.function(draft.value)}
         if draft.leaf is not None:
-            fields["leaf"] = {
-                "drafted": [[_names(context), _names(tokens)] for context, tokens in draft.leaf.drafted.items()],
+            return {
                 "verdicts": [
-                    [[_names(accepted), repr(token), self.function(mass)] for (accepted, token), mass in each.items()]
-                    for each in draft.leaf.masses
-                ],
+                    [
+                        [*(_number(case, each) for each in (*accepted, token)), self.function(mass)]
+                        for (accepted, token), mass in masses.items()
+                    ]
+                    for masses in draft.leaf.masses
+                ]
             }
-            return fields
         new = {each.of_class: each for each in draft.new}
-        fields["drafted"] = [
+        parts = [
             *(self.named(token, draft, case) for token, named in case.names.items() if named.row == draft.row),
-            *(self.new(case.rest(number), new.get(number), case) for number in case.rows[draft.row]),
+            *(self.new(number, new.get(number), draft, case) for number in case.rows[draft.row]),
         ]
-        return fields
+        return {"row": [_number(case, token) for token in draft.row], "drafted": parts}
 
     def named(self, token: Token, draft: Draft, case: Case) -> dict[str, Any]:
-        fields: dict[str, Any] = {"token": repr(token), "masses": self.pair(case.masses(token))}
+        fields: dict[str, Any] = {"masses": self.pair(case.masses(token))}
         for drafted, chance, after in draft.named:
             if drafted == token:
-                fields |= {"chance": self.function(chance), "after": self.sum(after, case)}
+                fields |= {"token": _number(case, token), "chance": self.function(chance)}
+                fields["after"] = self.sum(after, case)
         return fields
 
-    def new(self, rest: Iterable[Ratio], new: New | None, around: Case) -> dict[str, Any]:
-        fields: dict[str, Any] = {"masses": self.pair(rest)}
+    def new(self, of_class: int, new: New | None, draft: Draft, around: Case) -> dict[str, Any]:
+        fields: dict[str, Any] = {"masses": self.pair(around.rest(of_class))}
         if new is not None:
             p, q = new.variables
-            fields |= {"token": repr(new.token), "variables": [p.key, q.key]}
-            fields |= {"chance": self.pair(new.weight), "linear": self.pair(new.linear), "cases": []}
+            pairs = len(around.scopes) // 2
+            fields |= {"token": pairs, "chance": self.pair(new.weight), "linear": self.pair(new.linear)}
             chance, expected = (a * p + b * q for a, b in (new.weight, new.linear))
-            for case, draft in new.cases:
-                fields["cases"].append(self.case(case, draft, chance * draft.value - expected, around))
+            fields["cases"] = [
+                self.case(case, each, pairs + 1, chance * each.value - expected, around) for case, each in new.cases
+            ] or [self.none(around, draft.row, of_class, pairs + 1)]
         return fields
 
-
-@dataclass
-class Replaced:
-    """A polynomial times all `times` is a sum of the equations of a case, each times its part, and `rest`."""
-
-    times: list[int]
-    parts: dict[int, Polynomial]
-    rest: Polynomial
-
-
-def replaced_by_equations(case: Case, polynomial: Polynomial) -> Replaced:
-    """Replace the last variable of each equation, where the factors of its slope are not zero."""
-    ring, one = case.ring, case.ring.one
-    equations = [(ring.atoms[atom], {atom: one}) for atom, mask in case.region if mask == ZERO]
-    rest, scale, used = polynomial, one, dict[int, Polynomial]()
-    while equations and not rest.is_zero():
-        equation, parts = equations.pop()
-        position = case.solvable(equation, lambda slope: all(_is_strict(case, atom) for atom in _factors(ring, slope)))
-        if position is not None:
-            rest, factor, quotient = divided(ring, rest, equation, position)
-            scale, used = scale * factor, _added(used, factor, parts, quotient)
-            others = []
-            for other, of in equations:
-                left, factor, quotient = divided(ring, other, equation, position)
-                if not left.is_zero():
-                    others.append((left, _added(of, factor, parts, -quotient)))
-            equations = others
-    for atom, mask in case.region:
-        if mask == ZERO and not rest.is_zero() and (rest % ring.atoms[atom]).is_zero():
-            rest, used = ring.zero, _added(used, one, {atom: one}, rest / ring.atoms[atom])
-    lead = scale.leading_coefficient()
-    used = {atom: part / lead for atom, part in used.items() if not part.is_zero()}
-    return Replaced(_factors(ring, scale), used, rest / lead)
+    def none(self, around: Case, row: Sequence[Token], of_class: int, pairs: int) -> dict[str, Any]:
+        """The case of a token in a class that has no others than the named ones."""
+        case, _ = around.with_name(tuple(row), of_class, 0)
+        outside, self._place = self._place, _Place(case)
+        if not self._place.reasons.impossible():
+            raise NotWritten("nothing elementary says that a class has no tokens without a name")
+        return self._written(outside, around, pairs)
 
 
-def _added(
-    parts: Mapping[int, Polynomial], factor: Polynomial, more: Mapping[int, Polynomial], times: Polynomial
-) -> dict[int, Polynomial]:
-    total = {atom: part * factor for atom, part in parts.items()}
-    for atom, part in more.items():
-        total[atom] = total[atom] + part * times if atom in total else part * times
-    return total
+def _number(case: Case, token: Token) -> int | str:
+    """Half the place of its variables: they are those with this number."""
+    return case.names[token].first // 2 if token in case.names else "other"
 
 
-def _products(case: Case, polynomial: Polynomial) -> list[list[str]] | None:
-    """Products of what is not negative in a case that add up to a polynomial; None if none are found."""
-    if polynomial.is_zero():
-        return []
-    atoms = _factors(case.ring, polynomial)
-    if case.region.ask((polynomial,), NEGATIVE) is False and all(_is_signed(case, atom) for atom in atoms):
-        return [[str(abs(polynomial.leading_coefficient())), *(_oriented(case, atom) for atom in atoms)]]
-    terms = certificate(polynomial, case.region)
-    return None if terms is None else _written(case, terms)
-
-
-def _positive(case: Case, atom: int) -> list[Any]:
-    """Which sign a polynomial has that is not 0 in a case, as a sum of products of positive ones."""
-    polynomial = case.ring.atoms[atom]
-    if case.has_sign(polynomial, NEGATIVE):
-        polynomial = -polynomial
-    others = [(each, mask) for each, mask in case.region if each != atom]
-    for masks in (NEGATIVE, POSITIVE), (NEGATIVE, POSITIVE, NEGATIVE | ZERO, ZERO | POSITIVE):
-        terms = certificate(polynomial, Region(case.ring, {each: mask for each, mask in others if mask in masks}))
-        if any(all(_is_strict(case, each) for each in term.atoms) for term in terms or ()):
-            return [str(polynomial), ">", [], _written(case, terms or ())]
-    return [str(polynomial), ">", [], None]
-
-
-def _zero(case: Case, polynomial: Polynomial, signs: bool = False) -> list[Any]:
-    """Why a polynomial is 0 in a case or, with `signs`, not negative."""
-    found = replaced_by_equations(case, polynomial)
-    sign = -1 if sum(case.region.allowed(atom) == NEGATIVE for atom in found.times) % 2 else 1
-    products = _products(case, found.rest * sign) if signs or found.rest.is_zero() else None
-    relation = ">=" if signs and not found.rest.is_zero() else "="
-    terms = None
-    if products is not None:
-        terms = [[str(part * sign), case.ring.name(atom)] for atom, part in found.parts.items()] + products
-    return [str(polynomial), relation, [_oriented(case, atom) for atom in found.times], terms]
-
-
-def _is_strict(case: Case, atom: int) -> bool:
-    return case.region.allowed(atom) in (NEGATIVE, POSITIVE)
-
-
-def _written(case: Case, terms: Sum) -> list[list[str]]:
-    return [[str(term.coefficient), *(_oriented(case, atom) for atom in term.atoms)] for term in terms]
-
-
-def _is_signed(case: Case, atom: int) -> bool:
-    allowed = case.region.allowed(atom)
-    return not allowed & NEGATIVE or not allowed & POSITIVE
-
-
-def _oriented(case: Case, atom: int) -> str:
-    polynomial = case.ring.atoms[atom]
-    return str(polynomial if case.region.allowed(atom) & POSITIVE else -polynomial)
-
-
-def _factors(ring: Ring, polynomial: Polynomial) -> list[int]:
-    return [atom for atom, exponent in ring.factors(polynomial)[1] for _ in range(exponent)]
-
-
-def _names(context: Iterable[Any]) -> list[str]:
-    return [repr(token) for token in context]
+def _terms(ring: Ring, polynomial: Polynomial) -> list[list[Any]]:
+    terms = []
+    for exponents, value in ring.terms(polynomial).items():
+        names = [name for name, exponent in zip(ring.names, exponents, strict=False) for _ in range(int(exponent))]
+        terms.append([int(value.p) if value.q == 1 else str(value), *names])
+    return terms
 
 
 def certificate_of(theorem: Theorem, steps: Iterable[Step], about: Mapping[str, Any]) -> dict[str, Any]:
-    """The certificate of a theorem that was proved. about: which theorem it is."""
+    """The certificate of a theorem that was proved. about: which theorem it is. Raises `NotWritten`."""
     writer, plain = _Writer(), []
     for step in steps:
-        cases = []
+        tokens = [*step.context, *([] if step.token is None else [step.token])]
+        signs, cases = theorem.kind == DOMINATES, []
         for case, draft in step.cases:
-            cases.append(writer.case(case, draft, draft.value, signs=theorem.kind == DOMINATES))
-        context: Context = step.context
-        token = None if step.token is None else [repr(step.token), *(r.key for r in step.variables)]
-        plain.append({"context": _names(context), "token": token, "cases": cases})
-    return {"format": FORMAT, **about, "kind": theorem.kind, "functions": writer.functions, "steps": plain}
+            cases.append(writer.case(case, draft, len(tokens), draft.value, signs=signs))
+        plain.append({"names": [*range(len(tokens))], "cases": cases})
+    tables = {"polynomials": writer.polynomials, "functions": writer.functions}
+    return {"format": FORMAT, **about, "kind": theorem.kind, **tables, "steps": plain}

@@ -1,0 +1,293 @@
+"""Why something holds in a case, by multiplication: what no solver has to be trusted for.
+
+A sum of products of polynomials that are 0 or >= 0 in a case is >= 0; where such a sum is 0 everywhere, each of its
+products is 0, and if one of them were > 0, the case would be impossible. The equations that follow in this way from
+inequalities are looked for by linear programs; what they find counts only if it adds up exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from draftproof.simulator.theorems.algebra.nonnegative import certificate
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring, rational
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.any_vocabulary.cases import Case, divided
+
+#: The largest numbers of factors in the searches, one after the other; of products in one; of a denominator.
+SEARCHES, PRODUCTS, DENOMINATOR = (1, 1, 2, 2), 1_500, 64
+#: Signs of what is not negative once it has the right sign.
+SIGNED = (NEGATIVE, POSITIVE, NEGATIVE | ZERO, ZERO | POSITIVE)
+
+
+#: A product: a function whose denominator is > 0, and polynomials.
+Term: TypeAlias = tuple[Ratio, tuple[Polynomial, ...]]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A polynomial is the sum of `terms`, of which each has a factor that is 0 or only factors >= 0.
+
+    sign: what this says of it, ">" 0 if a term has only factors > 0, "=" 0 if each has a factor that is 0, or ">=" 0.
+    """
+
+    polynomial: Polynomial
+    terms: tuple[Term, ...]
+    sign: str
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """`times` multiplied with a polynomial is `rest` plus equations of a case, by number, times their parts."""
+
+    times: tuple[int, ...]
+    parts: Mapping[int, Polynomial]
+    rest: Polynomial
+
+
+def reduced(case: Case, polynomial: Polynomial) -> Reduced:
+    """Replace the last variable of each equation, where the factors of its slope are not zero."""
+    ring, one = case.ring, case.ring.one
+    equations = [(ring.atoms[atom], {atom: one}) for atom, mask in case.region if mask == ZERO]
+    rest, scale, used = polynomial, one, dict[int, Polynomial]()
+    while equations and not rest.is_zero():
+        equation, parts = equations.pop()
+        position = case.solvable(equation, lambda slope: all(is_strict(case, atom) for atom in factors(ring, slope)))
+        if position is not None:
+            rest, factor, quotient = divided(ring, rest, equation, position)
+            scale, used = scale * factor, _added(used, factor, parts, quotient)
+            others = []
+            for other, of in equations:
+                left, factor, quotient = divided(ring, other, equation, position)
+                if not left.is_zero():
+                    others.append((left, _added(of, factor, parts, -quotient)))
+            equations = others
+    for atom, mask in case.region:
+        if mask == ZERO and not rest.is_zero() and (rest % ring.atoms[atom]).is_zero():
+            rest, used = ring.zero, _added(used, one, {atom: one}, rest / ring.atoms[atom])
+    lead = scale.leading_coefficient()
+    used = {atom: part / lead for atom, part in used.items() if not part.is_zero()}
+    return Reduced(tuple(factors(ring, scale)), used, rest / lead)
+
+
+def _added(
+    parts: Mapping[int, Polynomial], factor: Polynomial, more: Mapping[int, Polynomial], times: Polynomial
+) -> dict[int, Polynomial]:
+    total = {atom: part * factor for atom, part in parts.items()}
+    for atom, part in more.items():
+        total[atom] = total[atom] + part * times if atom in total else part * times
+    return total
+
+
+def factors(ring: Ring, polynomial: Polynomial) -> list[int]:
+    """The irreducible factors of a polynomial, by number, as often as they come."""
+    return [atom for atom, exponent in ring.factors(polynomial)[1] for _ in range(exponent)]
+
+
+def is_strict(case: Case, atom: int) -> bool:
+    """Whether the conditions of a case say that an atom is not 0, and which sign it has."""
+    return case.region.allowed(atom) in (NEGATIVE, POSITIVE)
+
+
+def oriented(case: Case, atom: int) -> Polynomial:
+    """The atom or minus it, whichever is not negative in a case."""
+    polynomial = case.ring.atoms[atom]
+    return polynomial if case.region.allowed(atom) & POSITIVE else -polynomial
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product of conditions. rest: of it times `found.times`, all of them > 0."""
+
+    atoms: tuple[int, ...]
+    found: Reduced
+    rest: Polynomial
+
+
+@dataclass
+class Reasons:
+    """What follows in one case. facts: in the order in which they were shown. case: with the equations among them."""
+
+    given: Case
+    facts: list[Fact] = field(default_factory=list)
+    case: Case = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.case = self.given
+
+    def zero(self, polynomial: Polynomial) -> list[Term] | None:
+        """Products with a factor that is 0 in the case, which add up to a polynomial; None if none are found."""
+        for most in (0, *SEARCHES):
+            if most == 0 or self._search(most):
+                found = reduced(self.case, polynomial)
+                if found.rest.is_zero():
+                    return self._sum([], [(1, found)], self._product(found.times))
+        return None
+
+    def signed(self, polynomial: Polynomial, strict: bool) -> bool:
+        """Whether a polynomial is shown to be > 0, without a condition on itself, or, unless `strict`, >= 0."""
+        ring, found = self.case.ring, reduced(self.case, polynomial)
+        itself = ring.atom(polynomial) if strict else None
+        weak = {a: m for a, m in self.given.region if m in SIGNED and a != itself}
+        strong = {a: m for a, m in weak.items() if m in (NEGATIVE, POSITIVE)}
+        rest = found.rest * self._sign(found)
+        for masks in (strong, weak):
+            region = Region(ring, masks)
+            terms = [(t.coefficient, t.atoms) for t in certificate(rest, region) or ()] or self._product_of(
+                rest, region
+            )
+            positive = any(all(is_strict(self.given, atom) for atom in atoms) for _, atoms in terms)
+            if positive or (not strict and (terms or rest.is_zero())):
+                self._note(polynomial, terms, [(1, found)], self._product(found.times))
+                return True
+        return False
+
+    def _product_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
+        """A polynomial all of whose factors have signs, as one product if it is not negative."""
+        atoms = factors(region.ring, polynomial)
+        if polynomial.is_zero() or not all(region.allowed(atom) in SIGNED for atom in atoms):
+            return []
+        value = polynomial.leading_coefficient() / self._product(atoms).leading_coefficient()
+        return [(Fraction(int(value.p), int(value.q)), tuple(atoms))] if value > 0 else []
+
+    def impossible(self) -> bool:
+        """Whether it is shown that the case has no point: then the last fact says that 0 > 0."""
+        return any(self._search(most) and self.facts[-1].polynomial.is_zero() for most in SEARCHES)
+
+    def _product(self, atoms: Iterable[int]) -> Polynomial:
+        result = self.case.ring.one
+        for atom in atoms:
+            result = result * oriented(self.given, atom)
+        return result
+
+    def _sign(self, found: Reduced) -> int:
+        negative = sum(self.given.region.allowed(atom) == NEGATIVE for atom in found.times)
+        return -1 if negative % 2 else 1
+
+    def _note(
+        self,
+        polynomial: Polynomial,
+        products: Sequence[tuple[Fraction, Sequence[int]]],
+        zeros: Iterable[tuple[Fraction | int, Reduced]],
+        scale: Polynomial,
+    ) -> None:
+        """Note what a polynomial is the sum of, and what that says of it."""
+        known = self.case.region
+        open_products = [atoms for _, atoms in products if all(known.allowed(atom) != ZERO for atom in atoms)]
+        strict = any(all(is_strict(self.given, atom) for atom in atoms) for atoms in open_products)
+        sign = ">" if strict else ">=" if open_products else "="
+        self.facts.append(Fact(polynomial, tuple(self._sum(products, zeros, scale)), sign))
+
+    def _sum(
+        self,
+        products: Iterable[tuple[Fraction, Sequence[int]]],
+        zeros: Iterable[tuple[Fraction | int, Reduced]],
+        scale: Polynomial,
+    ) -> list[Term]:
+        """Products of conditions and multiples of equations, all divided by `scale`, which is > 0."""
+        ring, parts, terms = self.case.ring, dict[int, Polynomial](), list[Term]()
+        for value, atoms in products:
+            coefficient = Ratio.quotient(ring, ring.constant(_rational(value)), scale)
+            terms.append((coefficient, tuple(oriented(self.given, atom) for atom in atoms)))
+        for number, found in zeros:
+            parts = _added(parts, ring.one, found.parts, ring.constant(_rational(number * self._sign(found))))
+        for atom, part in parts.items():
+            if not part.is_zero():
+                terms.append((Ratio.quotient(ring, part, scale), (ring.atoms[atom],)))
+        return terms
+
+    def _search(self, most: int) -> bool:
+        """Look for products of at most so many conditions that are 0; whether something was found."""
+        ring, products = self.case.ring, list[_Product]()
+        atoms = [atom for atom, mask in self.given.region if mask in SIGNED]
+        for count in range(1, most + 1):
+            for chosen in combinations_with_replacement(atoms, count):
+                found = reduced(self.case, self._product(chosen))
+                products.append(_Product(chosen, found, found.rest * self._sign(found)))
+        if len(products) > PRODUCTS:
+            return False
+        before = len(self.facts)
+        for number in _vanishing(ring, [each.rest for each in products]):
+            product, others = products[number], [*products[:number], *products[number + 1 :]]
+            weak = [atom for atom in product.atoms if not is_strict(self.given, atom)]
+            if len(weak) < 2 and all(self.case.region.allowed(atom) != ZERO for atom in weak):
+                values = _combination(ring, [each.rest for each in others], -product.rest)
+                if values is not None:
+                    self._vanishes(product, weak, [(v, o) for v, o in zip(values, others, strict=True) if v])
+                    if not weak:
+                        break
+        return len(self.facts) > before
+
+    def _vanishes(self, product: _Product, weak: list[int], others: Sequence[tuple[Fraction, _Product]]) -> None:
+        """Note what follows from that a product and others, times numbers > 0, add up to 0, up to equations."""
+        ring = self.case.ring
+        products = [(value, (*other.found.times, *other.atoms)) for value, other in others]
+        zeros = [(-value, other.found) for value, other in others] + [(Fraction(-1), product.found)]
+        if weak:
+            strict = [atom for atom in product.atoms if atom not in weak]
+            scale = self._product((*product.found.times, *strict))
+            self._note(-oriented(self.given, weak[0]), products, zeros, scale)
+            self.case = replace(self.case, region=self.case.region.with_signs(weak[0], ZERO))
+        else:
+            itself = Fraction(1), (*product.found.times, *product.atoms)
+            self._note(ring.zero, [itself, *products], zeros, ring.one)
+
+
+def _vanishing(ring: Ring, columns: Sequence[Polynomial]) -> list[int]:
+    """The polynomials that come with a factor > 0 in sums, with factors >= 0, that are 0; in floats, so perhaps."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
+
+    matrix, _ = _linear(ring, columns, ring.zero)
+    if not matrix.size:
+        return []
+    count = len(columns)
+    solved = linprog(
+        np.r_[np.zeros(count), -np.ones(count)],
+        A_ub=np.c_[-np.eye(count), np.eye(count)],
+        b_ub=np.zeros(count),
+        A_eq=np.c_[matrix, np.zeros_like(matrix)],
+        b_eq=np.zeros(len(matrix)),
+        bounds=[(0, None)] * count + [(0, 1)] * count,
+        method="highs",
+    )
+    return [number for number, value in enumerate(solved.x[:count]) if value > 0.5] if solved.success else []
+
+
+def _combination(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> list[Fraction] | None:
+    """Numbers >= 0, as few as may be, by which the polynomials add up to `wanted`; None if none are found."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
+
+    matrix, right = _linear(ring, columns, wanted)
+    values = [Fraction(0)] * len(columns)
+    if matrix.size:
+        solved = linprog(np.ones(len(columns)), A_eq=matrix, b_eq=right, method="highs")
+        if not solved.success:
+            return None
+        values = [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()]
+    total = ring.zero
+    for value, column in zip(values, columns, strict=True):
+        if value:
+            total = total + column * ring.constant(_rational(value))
+    return values if (total - wanted).is_zero() and min(values, default=Fraction(0)) >= 0 else None
+
+
+def _linear(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> tuple[Any, Any]:
+    """The coefficients of polynomials, a column each, and those of one more."""
+    terms = [ring.terms(column) for column in (*columns, wanted)]
+    rows = {monomial: row for row, monomial in enumerate(dict.fromkeys(m for each in terms for m in each))}
+    matrix = np.zeros((len(rows), len(terms)))
+    for number, each in enumerate(terms):
+        for monomial, value in each.items():
+            matrix[rows[monomial], number] = int(value.p) / int(value.q)
+    return matrix[:, :-1], matrix[:, -1]
+
+
+def _rational(value: Fraction | int) -> Any:
+    return rational(Fraction(value).numerator, Fraction(value).denominator)
