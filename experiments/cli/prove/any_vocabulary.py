@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.cli.prove import relating, views, work
+from draftproof.experiments.cli.prove.formula import Formula, formula_of
 from draftproof.experiments.cli.prove.lean import lean_of
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
@@ -20,28 +21,28 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.any_vocabulary.certificate import NotWritten, certificate_of
 from draftproof.simulator.theorems.any_vocabulary.depth import CUT, hypotheses
-from draftproof.simulator.theorems.any_vocabulary.theorem import (
-    LOSSLESS,
-    Step,
-    Theorem,
-    expected_length,
-)
-from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 #: Vocabulary sizes at which a witness is looked for first, smallest first.
 TRIED = (2, 3, 4)
+#: Where `--formula` finds none.
+NO_FORMULA = (
+    "no formula for every V: block efficiency depends on more than sums over one row and the first drafted token; take "
+    "a smaller tree or, for a formula in every cell of p and q, a vocabulary size (--vocab 2)"
+)
 
 
 @dataclass
 class Report:
-    """The answer. steps: one for each length of the named context; length: block efficiency, where it was asked for."""
+    """The answer. steps: one for each length of the named context; formula: of block efficiency, if one was found."""
 
     theorem: Theorem
     named: NamedVerifier
     other: NamedVerifier | None
     steps: list[Step] = field(default_factory=list)
-    length: Step | None = None
+    formula_asked: bool = False
+    formula: Formula | None = None
     hypotheses: list[tuple[str, int, Step]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -71,7 +72,7 @@ class Report:
             "hypotheses": [
                 {"hypothesis": name, "branches": branches, **_fields(step)} for name, branches, step in self.hypotheses
             ],
-            "block_efficiency": None if self.length is None else lengths(self.length),
+            "block_efficiency": None if self.formula is None else self.formula.as_json(),
             "seconds": round(self.seconds, 3),
             "versions": versions(),
         }
@@ -106,7 +107,7 @@ def run(
             report.steps.append(report.theorem.step(depth))
             tick(1)
         if formula:
-            report.length = expected_length(request.named.verifier, request.scheme)
+            report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
         if every_length:
             report.hypotheses = list(hypotheses(request.named.verifier, branches_of(request.scheme)))
     report.seconds = time.process_time() - start
@@ -123,29 +124,6 @@ def branches_of(scheme: DraftScheme) -> int:
 def theorem_of(scheme: DraftScheme, kind: str, named: NamedVerifier, other: NamedVerifier | None) -> Theorem:
     """The theorem about these verifiers."""
     return Theorem(kind, scheme, named.verifier, None if other is None else other.verifier)
-
-
-def lengths(step: Step) -> list[dict[str, Any]]:
-    """Block efficiency in every case: formula, and what the sums in it are about."""
-    found = []
-    for case, draft in step.cases:
-        classes = [
-            {
-                "p": known.target.key,
-                "q": known.draft.key,
-                "tokens": [_about_class(each) for each in known.thresholds.values()],
-            }
-            for known in case.classes.values()
-            if known.row == () and known.thresholds
-        ]
-        found.append({"formula": draft.value.key, "classes": classes})
-    return found
-
-
-def _about_class(threshold: Any) -> str:
-    ratio = threshold.ratio.key
-    text = condition_text("p - q", threshold.mask)
-    return text if ratio == "1" else text.replace("q", f"q*({ratio})")
 
 
 @dataclass(frozen=True)
@@ -245,14 +223,9 @@ def _show(console: Console, report: Report) -> None:
         part = "" if name == CUT else ": its balance" if step.token is not None else ": accepted with that probability"
         _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}{part}", step)
     console.print(f"  {report.seconds:.1f} s of processor time")
-    if report.length is not None:
-        if report.length.reason:
-            reason = report.length.reason[:200]
-            console.print(f"  block efficiency is no function of sums over one row: {reason}", soft_wrap=True)
-        for each in lengths(report.length):
-            sums = [f"{c['p']}, {c['q']} of tokens with {' and '.join(c['tokens'])}" for c in each["classes"]]
-            where = f"where P, Q are {'; '.join(sums)}" if sums else "where no token is compared"
-            console.print(f"  block efficiency {each['formula']}, {where}", soft_wrap=True)
+    if report.formula_asked:
+        for line in report.formula.lines() if report.formula else [NO_FORMULA]:
+            console.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def _show_step(console: Console, title: str, step: Step) -> None:

@@ -135,9 +135,12 @@ class Sum:
     progress: Callable[[Account], None] | None = None
     account: Account = field(default_factory=Account)
 
-    def cases(self, case: Case) -> list[tuple[Case, Draft]]:
-        """The sum in every case into which questions that come before all drafts divide this one."""
-        return self._resolved(case, 0, lambda each: self._from(each, (), 0))
+    def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
+        """The sum in every case into which questions that come before all drafts divide this one.
+
+        drafted: named tokens with which every tree begins, in the order of drafting.
+        """
+        return self._resolved(case, 0, lambda each: self._from(each, drafted, 0))
 
     def _resolved(self, case: Case, scope: int, compute: Callable[[Case], Draft]) -> list[tuple[Case, Draft]]:
         waiting, results = [case], []

@@ -63,11 +63,17 @@ class Step:
         """Whether all cases are as claimed."""
         return not self.reason and not self.failed
 
-    def add(self, total: Sum, case: Case, holds: Callable[[Case, Ratio], bool] = lambda case, value: True) -> Step:
+    def add(
+        self,
+        total: Sum,
+        case: Case,
+        holds: Callable[[Case, Ratio], bool] = lambda case, value: True,
+        drafted: Context = (),
+    ) -> Step:
         """The step with the cases of a sum, or why it cannot be computed. holds: whether a value is as claimed."""
         total.account = self.account
         try:
-            found = total.cases(case)
+            found = total.cases(case, drafted)
             self.cases += found
             self.failed += [(each, draft.value) for each, draft in found if not holds(each, draft.value)]
         except NotShown as error:
@@ -115,9 +121,17 @@ def is_zero(case: Case, value: Ratio) -> bool:
     return case.equal(value, Ratio(case.ring, case.ring.zero))
 
 
-def expected_length(verifier: Verifier, scheme: DraftScheme) -> Step:
-    """Block efficiency `E[tau + 1]` as a function of the sums of classes; it is the value of each case."""
-    return Step().add(Sum(scheme, [verifier], _length), Case.start(*_ring()))
+def expected_length(verifier: Verifier, scheme: DraftScheme, first: bool = False) -> Step:
+    """Block efficiency `E[tau + 1]` in every case, as a function of sums of classes.
+
+    first: given the first drafted token, which is the named one of the step; a function of its `p` and `q`, too.
+    """
+    if not first:
+        return Step().add(Sum(scheme, [verifier], _length), Case.start(*_ring()))
+    case, drafted, _ = start(1, after=False)
+    return Step(drafted, variables=case.variables(drafted[0])).add(
+        Sum(scheme, [verifier], _length), case, drafted=drafted
+    )
 
 
 def _ring() -> tuple[Ring, Oracle]:

@@ -1,8 +1,15 @@
 """`draftproof prove --vocab any`: exit codes, what it prints, the JSON, certificates."""
 
 import json
+from fractions import Fraction
+from random import Random
 
 import pytest
+
+from draftproof import check
+from draftproof.experiments.cli.prove.formula import formula_of
+from draftproof.simulator.drafts import Delayed
+from draftproof.verifiers import make
 
 STEP = ("--vocab", "any", "--K", 1, "--L1", 0, "--L2", 1)
 
@@ -13,7 +20,39 @@ def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
     assert "LOSSLESS for every p and q with full support and every V, at delayed(K=1, L1=0, L2=1)" in ran.out
     assert "NOT proved (read it in the code)" in ran.out
     assert "1 branch: sees only whether a subtree is rejected" in ran.out
-    assert "block efficiency p0 - q0 + 2, where P, Q are p0, q0 of tokens with p < q" in ran.out
+    assert "E[tau+1] = 1 + sum over tokens of min(p, q)" in ran.out
+
+
+@pytest.mark.parametrize("verifier", ["naive", "block"])
+def test_the_formula_is_the_block_efficiency(verifier):
+    """Read as it is printed, for a path of two tokens; what follows a first token with p < q tells the two apart."""
+    side = {"naive": "p", "block": "q"}[verifier]
+    assert formula_of(make(verifier), Delayed(1, 0, 2)).lines() == [
+        "E[tau+1] = the sum over the first drafted token y of",
+        "  2 q(y) + sum over z of min(q(y) p(z|y), q(y) q(z|y)), if p(y) >= q(y)",
+        f"  p(y) + q(y) + sum over z of min(p(y) p(z|y), {side}(y) q(z|y)), if p(y) < q(y)",
+    ]
+    random = Random(5)
+
+    def row():
+        weights = [random.randint(1, 9) for _ in range(3)]
+        return [Fraction(each, sum(weights)) for each in weights]
+
+    target, draft = ([[row() for _ in range(3**depth)] for depth in range(3)] for _ in "pq")
+    total = Fraction(0)
+    for y, (p, q) in enumerate(zip(target[0][0], draft[0][0], strict=True)):
+        after = [*zip(target[1][y], draft[1][y], strict=True)]
+        one = q if p >= q or side == "q" else p
+        total += min(p, q) + q + sum(min(min(p, q) * a, one * b) for a, b in after)
+    assert check(verifier, target, draft, "delayed:K=1,L1=0,L2=2").block_efficiency == total
+
+
+@pytest.mark.heavy
+def test_a_formula_without_a_sum_of_minima_names_its_classes_and_none_is_said_to_be_none():
+    lines = formula_of(make("specinfer"), Delayed(2, 0, 1)).lines()
+    assert lines[0] == "E[tau+1] = by cases"
+    assert "P0, Q0 of p, q over the tokens with p < q" in lines[1]
+    assert formula_of(make("naive_tree"), Delayed(2, 0, 1)) is None
 
 
 def test_the_json_has_every_step(draftproof):
