@@ -61,7 +61,7 @@ def test_every_hostile_verifier_is_tried(hostile):
     assert {*UNHEARD, *HEARD, *ENDLESS} == kinds - {"Lossy"}
 
 
-@pytest.mark.parametrize("name", quick([*HEARD, *UNHEARD], ("WalksTheHeap", "WritesEverywhere", "Ends")))
+@pytest.mark.parametrize("name", quick([*HEARD, *UNHEARD], ("WritesEverywhere", "Ends")))
 def test_check_is_not_deceived(tmp_path, name):
     code, out, err = ran(tmp_path, "check", f"{FILE}:{name}", *SMALL)
     assert code == (2 if name in UNHEARD else 1), err

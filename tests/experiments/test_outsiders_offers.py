@@ -11,7 +11,7 @@ NAMES = ["Branch", "Card", "ChildLaw", "LastStep", "Settle", "Select", "Reject",
 
 
 @pytest.mark.parametrize("command", ["check", "compare"])
-@pytest.mark.parametrize("name", by_turns(NAMES))
+@pytest.mark.parametrize("name", by_turns(NAMES, 4))
 def test_a_liar_is_refused_in_one_line(draftproof, name, command):
     ran = draftproof(command, f"{LIARS}:Lying{name}", "--K", 3, "--engine", "structured")
     assert (ran.code, ran.out) == (2, "")

@@ -138,6 +138,7 @@ CAUGHT = [
 ]
 
 
+@pytest.mark.heavy
 def test_without_a_bug_the_base_passes(kinds_failed: Judge) -> None:
     assert kinds_failed(SpecInferLiar()) == set()
 

@@ -9,6 +9,7 @@ from draftproof.simulator.audit import audited
 from draftproof.simulator.symbolic import replay
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import point_of
+from tests.quick import by_turns
 
 WARNS = """
 import numpy as np
@@ -85,7 +86,8 @@ def guarded(tokens, q, p):
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "precision"), [("double", 0, None), ("single", 0, "float32"), ("half", 0, "float16 or bfloat16")]
+    ("name", "code", "precision"),
+    by_turns([("double", 0, None), ("single", 0, "float32"), ("half", 0, "float16 or bfloat16")], 3, 1),
 )
 def test_rounding_of_a_lower_precision_is_a_verdict_of_its_own(audit, name, code, precision):
     given = ("--interface", "chain", "--cases", "context,three_tokens,short")

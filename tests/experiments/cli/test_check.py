@@ -114,6 +114,7 @@ def test_float64_agrees_with_rational_and_does_not_claim_a_proof(draftproof):
     assert rounded["block_efficiency"] == pytest.approx(exact["block_efficiency_float"], abs=1e-12)
 
 
+@pytest.mark.heavy
 def test_float64_refutation_still_gives_an_exact_witness(draftproof):
     ran = draftproof("check", "ensemble", "--arithmetic", "float64", "--json", "-")
     assert ran.code == 1

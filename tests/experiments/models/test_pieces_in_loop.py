@@ -16,6 +16,7 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
 from tests.experiments.models.laws import ROOT, agrees, law_of_texts, tables
+from tests.quick import by_turns
 
 WARM = Sampling(temperature=1.3)
 
@@ -58,7 +59,7 @@ def test_nodes_tell_the_laws_that_their_drafts_have(random_pair: Callable[..., A
     assert told > 3 * len(watched.seen)
 
 
-@pytest.mark.parametrize("name", ["stratified", "systematic"])
+@pytest.mark.parametrize("name", by_turns(["stratified", "systematic"]))
 def test_texts_of_block_verification_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
     pair = random_pair(vocab=3)
     loop = Loop(pair, make("block"), SCHEMES[name](3, 0, 2), WARM)

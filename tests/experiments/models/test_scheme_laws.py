@@ -28,7 +28,7 @@ def counted(pair: Any, scheme: DraftScheme, verifier: str, runs: int, together: 
     return Counter((block.accepted, block.correction) for block in blocks)
 
 
-@pytest.mark.parametrize("name", by_turns([name for name in CASES if name != "delayed"]))
+@pytest.mark.parametrize("name", by_turns([name for name in CASES if name != "delayed"], 4))
 def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Any], name: str) -> None:
     scheme, verifier = CASES[name]
     pair = random_pair(vocab=3)

@@ -39,7 +39,7 @@ def test_every_scheme_has_a_case() -> None:
     assert set(CASES) >= set(SCHEMES) - {"adaptive_dropping"}
 
 
-@pytest.mark.parametrize("name", by_turns(CASES))
+@pytest.mark.parametrize("name", by_turns(CASES, 4))
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str) -> None:
     seen = Watched(pair, *CASES[name], PROMPTS, Sampling()).run(9)
     assert seen.rows_off() <= TOLERANCE

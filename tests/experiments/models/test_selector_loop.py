@@ -88,6 +88,7 @@ def small(folder: Path, **other: Any) -> Path:
     return saved.save_selector(folder, SelectorNetwork((32, 16), 2), fields)
 
 
+@pytest.mark.heavy
 def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
     draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,7 @@ def test_a_planted_bias_fails_the_same_table(
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
+@pytest.mark.heavy
 def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
     validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4", gbv="naive_from_target"), law_runs=3_000)
     rows = run.law_rows(validation, tables, Store(None))
@@ -273,6 +274,7 @@ def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.Monk
     assert not checks.caches(loop, validation.setting.roots[0], 30, 0).passed
 
 
+@pytest.mark.heavy
 def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     made = setting(random_pair(), Sampling(), [(1, 2, 3)], seed=0)
     lying = under_test([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})

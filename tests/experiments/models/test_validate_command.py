@@ -66,6 +66,7 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return begin
 
 
+@pytest.mark.heavy
 def test_a_pair_is_validated_and_rows_are_kept(
     draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
 ) -> None:

@@ -5,7 +5,7 @@ import pytest
 from draftproof.simulator.audit import CATALOGUE, Evidence, default_cases, diagnose, make_audit
 from draftproof.simulator.audit.verdict import Request, run_audit
 from draftproof.simulator.drafts.top_k import TopK
-from tests.quick import quick
+from tests.quick import by_turns, quick
 
 TREES = {"interface": "paths"}
 COOLED = {"processing": "temperature=.5"}
@@ -31,7 +31,7 @@ def record_of(function, name, cases):
     return run_audit(Request(name, audit, default_cases(audit.audited.interface, scheme, cases)))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", by_turns(FUNCTIONS, 3))
 def test_bugs_are_refuted_and_their_twins_are_lossless(planted, name):
     record = record_of(planted("engine_bugs", name), name, ["three_tokens"])
     assert record.verdict.lossless is name.startswith("right")

@@ -7,6 +7,7 @@ from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.verdict import Request, run_audit
 from draftproof.simulator.symbolic import load
+from tests.quick import by_turns
 
 SOURCE = """
 import random
@@ -45,12 +46,14 @@ def _record(tmp_path, ratio, correction=RESIDUAL, rare="pass", **options):
 
 @pytest.mark.parametrize(
     ("ratio", "place"),
-    [
-        ("p[i][token] / (q[i][token] + 1e-9)", "1e-09 at theirs.py:20"),
-        ("p[i][token] / (q[i][token] + EPSILON)", "1e-09, the global EPSILON"),
-        ("p[i][token] / (q[i][token] + floor)", "1e-09, default 0 of verify"),
-        ("p[i][token] / added(q[i][token], 1e-9)", "1e-09 at theirs.py:20"),
-    ],
+    by_turns(
+        [
+            ("p[i][token] / (q[i][token] + 1e-9)", "1e-09 at theirs.py:20"),
+            ("p[i][token] / (q[i][token] + EPSILON)", "1e-09, the global EPSILON"),
+            ("p[i][token] / (q[i][token] + floor)", "1e-09, default 0 of verify"),
+            ("p[i][token] / added(q[i][token], 1e-9)", "1e-09 at theirs.py:20"),
+        ]
+    ),
 )
 def test_a_guard_has_a_verdict_of_its_own_with_its_bias(tmp_path, ratio, place):
     record = _record(tmp_path, ratio)
@@ -71,30 +74,33 @@ def test_a_guard_hides_no_correction_from_p(tmp_path):
 
 @pytest.mark.parametrize(
     ("ratio", "rare"),
-    [
-        ("p[i][token] / (q[i][token] + 1e-3)", "pass"),
-        ("1e-4 + p[i][token] / q[i][token]", "pass"),
-        ("p[i][token] / q[i][token]", "if random.random() < 1e-7: return [0]"),
-        ("p[i][token] / q[i][token]", "if 1e-7 > random.random(): return [0]"),
-        ("p[i][token] / q[i][token]", "if random.random() < EPSILON: return [0]"),
-        ("p[i][token] / q[i][token]", "if random.random() < floor: return [0]"),
-        ("p[i][token] / q[i][token]", "if EPSILON > random.random(): return [0]"),
-        ("p[i][token] / q[i][token]", "rate = 1e-7; rate = rate\n    if random.random() < rate: return [0]"),
-        ("p[i][token] / q[i][token]", "if random.random() + 1e-7 > 1: return [0]"),
-        ("p[i][token] / q[i][token]", "if random.random() > 1 - EPSILON: return [0]"),
-        ("p[i][token] / q[i][token]", "u = random.random() + 1e-7\n    if u > 1: return [0]"),
-        ("p[i][token] / q[i][token]", "if random.random() < 2 * EPSILON: return [0]"),
-        ("p[i][token] / q[i][token]", "if random.choices([1, 0], [1e-7, 1])[0]: return [0]"),
-        ("p[i][token] / q[i][token]", "if (lambda rate: random.random() < rate)(1e-7): return [0]"),
-        ("p[i][token] / q[i][token]", "rate = 0 * p[0][0] + 1e-7\n    if random.random() < rate: return [0]"),
-        ("p[i][token] / q[i][token]", "if random.random() < (p[0][0] - p[0][0]) + 1e-7: return [0]"),
-        (
-            "p[i][token] / q[i][token]",
-            "rate = p[0][0] * 1e-30\n    rate += 1e-7\n    if random.random() < rate: return [0]",
-        ),
-        ("p[i][token] / q[i][token]", "if random.random() < min(1, 0 * q[0][0] + 1e-7): return [0]"),
-        ("p[i][token] / (q[i][token] + 1e-9) * 0.999", "pass"),
-    ],
+    by_turns(
+        [
+            ("p[i][token] / (q[i][token] + 1e-3)", "pass"),
+            ("1e-4 + p[i][token] / q[i][token]", "pass"),
+            ("p[i][token] / q[i][token]", "if random.random() < 1e-7: return [0]"),
+            ("p[i][token] / q[i][token]", "if 1e-7 > random.random(): return [0]"),
+            ("p[i][token] / q[i][token]", "if random.random() < EPSILON: return [0]"),
+            ("p[i][token] / q[i][token]", "if random.random() < floor: return [0]"),
+            ("p[i][token] / q[i][token]", "if EPSILON > random.random(): return [0]"),
+            ("p[i][token] / q[i][token]", "rate = 1e-7; rate = rate\n    if random.random() < rate: return [0]"),
+            ("p[i][token] / q[i][token]", "if random.random() + 1e-7 > 1: return [0]"),
+            ("p[i][token] / q[i][token]", "if random.random() > 1 - EPSILON: return [0]"),
+            ("p[i][token] / q[i][token]", "u = random.random() + 1e-7\n    if u > 1: return [0]"),
+            ("p[i][token] / q[i][token]", "if random.random() < 2 * EPSILON: return [0]"),
+            ("p[i][token] / q[i][token]", "if random.choices([1, 0], [1e-7, 1])[0]: return [0]"),
+            ("p[i][token] / q[i][token]", "if (lambda rate: random.random() < rate)(1e-7): return [0]"),
+            ("p[i][token] / q[i][token]", "rate = 0 * p[0][0] + 1e-7\n    if random.random() < rate: return [0]"),
+            ("p[i][token] / q[i][token]", "if random.random() < (p[0][0] - p[0][0]) + 1e-7: return [0]"),
+            (
+                "p[i][token] / q[i][token]",
+                "rate = p[0][0] * 1e-30\n    rate += 1e-7\n    if random.random() < rate: return [0]",
+            ),
+            ("p[i][token] / q[i][token]", "if random.random() < min(1, 0 * q[0][0] + 1e-7): return [0]"),
+            ("p[i][token] / (q[i][token] + 1e-9) * 0.999", "pass"),
+        ],
+        4,
+    ),
 )
 def test_a_large_constant_and_a_rare_event_are_no_guards(tmp_path, ratio, rare):
     record = _record(tmp_path, ratio, rare=rare)

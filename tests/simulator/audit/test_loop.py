@@ -27,7 +27,7 @@ def test_lossless_loops(planted, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "depth"), by_turns([("state", 1), ("leftover", 1), ("same_coin", 1), ("stale", 1), ("recent", 2)])
+    ("name", "depth"), by_turns([("state", 1), ("leftover", 1), ("same_coin", 1), ("stale", 1), ("recent", 2)], 5, 4)
 )
 def test_bugs_of_a_later_block_are_refuted_where_they_begin(planted, name, depth):
     audit, found = judged(planted("loops", name), QUICK)

@@ -15,6 +15,7 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftNode, Draws
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
+from tests.quick import by_turns
 
 #: Whether a fact holds for the law of the trees of one draft.
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
@@ -220,7 +221,7 @@ FACTS: dict[Draws, Holds] = {
 TOLD = {Draws.SIBLINGS_FROM_LAWS, Draws.INDEPENDENT_BRANCHES}
 
 
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", by_turns(SCHEMES))
 def test_what_a_scheme_declares_holds_on_its_cases(name: str) -> None:
     for case in CASES[name]:
         for instance in case_instances(case, 2):
