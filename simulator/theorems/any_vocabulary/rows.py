@@ -9,24 +9,88 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token, asked_by_others
-from draftproof.simulator.theorems.proof.numbers import Number
+from draftproof.simulator.theorems.proof.numbers import MEMORY, Number
+from draftproof.simulator.theorems.proof.watch import HasState
 
 if TYPE_CHECKING:
     from draftproof.simulator.theorems.any_vocabulary.runs import ClassRun
 
 
-class ClassRow:
+class Entries:
+    """What has an entry for each token of a row, of which code may do nothing but what a class of this kind adds."""
+
+    __slots__ = ("context", "run")
+    context: Context
+    run: ClassRun
+
+    def _refuse(self, what: str) -> NoReturn:
+        self.run.refuse(what)
+
+    def _length(self) -> int:
+        self._refuse("the length of a row was asked for")
+
+    __len__ = _length
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse("the entries of a row were visited one by one")
+
+    def _compared(self, _: object) -> Any:
+        self._refuse(
+            "the entries of a row were compared for equality, or with what is no row of the same node and not 0"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
+
+    def _hashed(self) -> int:
+        self._refuse("a row was hashed")
+
+    __hash__ = _hashed
+
+    def _other_operation(self, *_: Any) -> Any:
+        self._refuse("a row took part in what is not linear")
+
+    __pow__ = __rpow__ = __ipow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = (
+        _other_operation
+    )
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = (
+        _other_operation
+    )
+    __rlshift__ = __rshift__ = __rrshift__ = __ifloordiv__ = __imod__ = __imatmul__ = __rtruediv__ = _other_operation
+    __abs__ = __invert__ = __delitem__ = __contains__ = __bool__ = __reversed__ = _other_operation
+    __int__ = __float__ = __complex__ = __index__ = __round__ = __array__ = _other_operation
+    __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = _other_operation
+    __truediv__ = __itruediv__ = __neg__ = __pos__ = __copy__ = __getitem__ = __setitem__ = _other_operation
+
+    def _looked_at(self, *_: Any) -> Any:
+        self._refuse("the inside of a row was looked at")
+
+    __repr__ = __str__ = __format__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __dir__ = __sizeof__ = _looked_at
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in _SHOWN and asked_by_others(_BETWEEN):
+            if name == "__class__" or hasattr(np.ndarray, name) or hasattr(ClassRow, name):
+                self._refuse(f"a row was asked for {name!r}")
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return object.__getattribute__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name) and not name.startswith("__"):
+            self._refuse(f"a row was asked for {name!r}")
+        raise AttributeError(name)
+
+
+class ClassRow(Entries):
     """A row `a p + b q` with its own `(a, b)` for every class, and other values at some named tokens.
 
     It takes part in what is linear in `p` and `q` and treats all tokens of a class alike: sums, differences, multiples,
-    `max(row, 0)`, `min(row, row)`, the sum of its entries, the entry of a named token. All else is refused with its
-    line: its length, an order of its entries, products of rows.
+    `max(row, 0)`, `min(row, row)`, `row * (row > row)`, the sum of its entries, the entry of a named token. All else is
+    refused with its line: its length, an order of its entries, products of rows.
     """
 
-    __slots__ = ("_fixed", "context", "run", "terms", "values")
+    __slots__ = ("_fixed", "terms", "values")
     dtype = np.dtype(object)
 
     def __init__(
@@ -140,6 +204,8 @@ class ClassRow:
         return ClassRow(self.run, self.context, terms, values)
 
     def __mul__(self, factor: Any) -> ClassRow:
+        if isinstance(factor, Comparison):
+            return factor.kept(self)
         if isinstance(factor, ClassRow):
             self._refuse("two rows were multiplied")
         if type(factor) is not Number:
@@ -162,6 +228,27 @@ class ClassRow:
         return self.__neg__().__add__(other)
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def _where(self, other: Any, mask: int) -> Comparison:
+        """Where the sign of this row without another one, or of itself, is in a mask."""
+        if isinstance(other, ClassRow) and other.context == self.context:
+            return (self - other)._where(0, mask)
+        if type(other) is not int or other != 0:
+            self._compared(other)
+        answers = {n: self.run.form_in(n, a, b, mask) for n, (a, b) in self.terms.items()}
+        return Comparison(self, answers, {token: self.run.holds(value, mask) for token, value in self.values.items()})
+
+    def __gt__(self, other: Any) -> Any:
+        return self._where(other, POSITIVE)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._where(other, POSITIVE | ZERO)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._where(other, NEGATIVE)
+
+    def __le__(self, other: Any) -> Any:
+        return self._where(other, NEGATIVE | ZERO)
 
     def copy(self) -> ClassRow:
         """A row that may be changed."""
@@ -201,56 +288,40 @@ class ClassRow:
                 return getattr(one, operators[function])(other)
         self._refuse(f"numpy's {function.__name__} was applied to a row")
 
-    def _refuse(self, what: str) -> NoReturn:
-        self.run.refuse(what)
 
-    def _length(self) -> int:
-        self._refuse("the length of a row was asked for")
+class Comparison(Entries):
+    """Where one row is above or below another, or 0: yes or no for each class. It may be multiplied with a row.
 
-    __len__ = _length
+    answers: by class; values: at tokens where the rows had values of their own.
+    """
 
-    def __iter__(self) -> Iterator[Any]:
-        self._refuse("the entries of a row were visited one by one")
+    __slots__ = ("answers", "values")
 
-    def _compared(self, _: object) -> Any:
-        self._refuse("the entries of a row were compared one by one")
+    def __init__(self, row: ClassRow, answers: Mapping[int, bool], values: Mapping[Token, bool]) -> None:
+        self.run, self.context, self.answers, self.values = row.run, row.context, answers, values
 
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
+    def kept(self, row: ClassRow) -> ClassRow:
+        """A row with 0 where the answer is no."""
+        if row.run is not self.run:
+            row.run.fail(HasState(MEMORY))
+        if row.context != self.context:
+            self._refuse("a row was multiplied with a comparison of rows of another node")
+        zero, names = self.run.number(0), self.run.case.names
+        terms = {n: pair if self.answers[n] else (zero, zero) for n, pair in row.terms.items()}
+        yes = {
+            token: self.values.get(token, self.answers[names[token].of_class]) for token in (*row.values, *self.values)
+        }
+        return ClassRow(self.run, self.context, terms, {token: row[token] if yes[token] else zero for token in yes})
 
-    def _hashed(self) -> int:
-        self._refuse("a row was hashed")
+    def __mul__(self, row: Any) -> Any:
+        if not isinstance(row, ClassRow):
+            self._refuse("a comparison of rows was multiplied with what is no row")
+        return self.kept(row)
 
-    __hash__ = _hashed
+    __rmul__ = __mul__
 
-    def _other_operation(self, *_: Any) -> Any:
-        self._refuse("a row took part in what is not linear")
-
-    __pow__ = __rpow__ = __ipow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = (
-        _other_operation
-    )
-    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = (
-        _other_operation
-    )
-    __rlshift__ = __rshift__ = __rrshift__ = __ifloordiv__ = __imod__ = __imatmul__ = __rtruediv__ = _other_operation
-    __abs__ = __invert__ = __delitem__ = __contains__ = __bool__ = __reversed__ = _other_operation
-    __int__ = __float__ = __complex__ = __index__ = __round__ = __array__ = _other_operation
-
-    def _looked_at(self, *_: Any) -> Any:
-        self._refuse("the inside of a row was looked at")
-
-    __repr__ = __str__ = __format__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __dir__ = __sizeof__ = _looked_at
-
-    def __getattribute__(self, name: str) -> Any:
-        if name not in _SHOWN and asked_by_others(_BETWEEN):
-            if name == "__class__" or hasattr(np.ndarray, name) or hasattr(ClassRow, name):
-                self._refuse(f"a row was asked for {name!r}")
-            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
-        return object.__getattribute__(self, name)
-
-    def __getattr__(self, name: str) -> Any:
-        if hasattr(np.ndarray, name) and not name.startswith("__"):
-            self._refuse(f"a row was asked for {name!r}")
-        raise AttributeError(name)
+    def __array_ufunc__(self, function: Any, *_: Any, **__: Any) -> Any:
+        self._refuse(f"numpy's {function.__name__} was applied to a comparison of rows")
 
 
 #: What code outside of the library may ask of a row.

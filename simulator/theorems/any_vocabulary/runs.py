@@ -12,7 +12,7 @@ from draftproof.simulator.theorems.algebra.regions import Question
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Ask, AskClass, AskSign, Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context, asked_by_others
+from draftproof.simulator.theorems.any_vocabulary.tokens import ADVICE, Context, asked_by_others
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run, refusal
 from draftproof.simulator.theorems.proof.watch import HasState
@@ -42,6 +42,8 @@ _NO_VALUE = _NoValue()
 
 class ClassRun(Run):
     """A run in one case. What it learns about signs follows from the case."""
+
+    advice = ADVICE
 
     def __init__(self, case: Case) -> None:
         super().__init__(case.region, ())

@@ -23,7 +23,7 @@ from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.runs import ClassCoin, ClassNode, ClassRows, ClassRun, Undetermined
-from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
+from draftproof.simulator.theorems.any_vocabulary.tokens import ADVICE, Context, Token
 from draftproof.simulator.theorems.proof.watch import NotFollowed, Watched
 from draftproof.simulator.user_code import NodeView
 
@@ -279,7 +279,7 @@ def _block(verdict: Any, drafted: Drafted) -> tuple[Context, Token]:
     if not all(token in drafted.get(accepted[:depth], ()) for depth, token in enumerate(accepted)):
         raise InvalidVerifier(f"accepted {accepted!r}, which is no node of the draft tree")
     if type(correction) is not Token:
-        raise NotFollowed("the correction is a number, not a token that was drawn or drafted")
+        raise NotFollowed(f"the correction is a number, not a token that was drawn or drafted; {ADVICE}")
     if correction.row != accepted:
-        raise NotFollowed("the correction was drawn after another context than the accepted one")
+        raise NotFollowed(f"the correction was drawn after another context than the accepted one; {ADVICE}")
     return accepted, correction.alike

@@ -8,8 +8,11 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from draftproof.simulator.origins import HOME
+from draftproof.simulator.theorems.proof.numbers import line_of_code
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
+#: The way out where code cannot be followed.
+ADVICE = "for every V only what is linear in p and q and alike for all tokens is followed: prove one size (--vocab 3)"
 #: What was refused in the current run, in case the code that asked has caught it.
 refused: list[NotFollowed] = []
 _others = count(2)
@@ -104,9 +107,5 @@ def asked_by_others(between: Sequence[str] = ()) -> bool:
 
 
 def _refuse(what: str) -> None:
-    refused.append(
-        NotFollowed(
-            f"{what}; a proof for every vocabulary size knows no numbers of tokens: prove it at one vocabulary size"
-        )
-    )
+    refused.append(NotFollowed(f"{what} at {line_of_code()}; {ADVICE}"))
     raise refused[-1]

@@ -38,8 +38,14 @@ class OutsideHypothesis(DraftproofError):
 class Run:
     """One run at a sample point.
 
-    decisions: for each question that was open, the region before it and the question.
+    decisions: for each question that was open, the region before it and the question. advice: what to do where the
+    code cannot be followed.
     """
+
+    advice = (
+        "a theorem follows + - * / and comparisons of numbers only: check this verifier on instances (draftproof "
+        "check), or make the number a free parameter"
+    )
 
     def __init__(self, region: Region, point: Point) -> None:
         self.ring: Ring = region.ring
@@ -137,27 +143,24 @@ def _comparison(mask: int, operate: Callable[[float, float], bool]) -> Callable[
     return compare
 
 
+def line_of_code() -> str:
+    """The line that is at fault, of the code that is followed: `FILE line 3 (its text)`."""
+    watching = sys.getprofile()
+    sys.setprofile(None)  # reading lines of files is not what is watched
+    whole = traceback.extract_stack()[-2::-1]
+    frames = list(takewhile(lambda each: not each.filename.endswith(_CALLER), whole))  # of the code that is followed
+    sys.setprofile(watching)
+    theirs = [frame for frame in frames if not is_trusted(frame.filename)]
+    library = [item for item in frames if "theorems" not in item.filename and "site-packages" not in item.filename]
+    frame = next(item for item in (*theirs[:1], *library, *whole) if item.line)
+    return f"{frame.filename.rpartition('/')[2]} line {frame.lineno} ({frame.line})"
+
+
 def refusal(what: str) -> Callable[..., NoReturn]:
     """A method of numbers that ends their run, with the line of code that called it."""
 
     def refuse(self: Number, *_: Any) -> NoReturn:
-        watching = sys.getprofile()
-        sys.setprofile(None)  # reading lines of files is not what is watched
-        whole = traceback.extract_stack()[-2::-1]
-        frames = list(
-            takewhile(lambda each: not each.filename.endswith(_CALLER), whole)
-        )  # of the code that is followed
-        sys.setprofile(watching)
-        theirs = [frame for frame in frames if not is_trusted(frame.filename)]
-        library = [item for item in frames if "theorems" not in item.filename and "site-packages" not in item.filename]
-        frame = next(item for item in (*theirs[:1], *library, *whole) if item.line)
-        name = frame.filename.rpartition("/")[2]
-        self.of_run.fail(
-            NotFollowed(
-                f"{what} at {name} line {frame.lineno} ({frame.line}); a theorem follows + - * / and comparisons of "
-                "numbers only: check this verifier on instances (draftproof check), or make the number a free parameter"
-            )
-        )
+        self.of_run.fail(NotFollowed(f"{what} at {line_of_code()}; {self.of_run.advice}"))
 
     return refuse
 
