@@ -12,7 +12,7 @@ from draftproof.simulator.theorems.proof.numbers import line_of_code
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
 #: The way out where code cannot be followed.
-ADVICE = "for every V only what is linear in p and q and alike for all tokens is followed: prove one size, such as V = 3"
+ADVICE = "for every V only what is linear in p and q and alike for all tokens is followed: prove it at one V, such as 3"
 #: What was refused in the current run, in case the code that asked has caught it.
 refused: list[NotFollowed] = []
 _others = count(2)
