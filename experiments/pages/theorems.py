@@ -160,6 +160,11 @@ def every_size() -> Iterator[Claim]:
         yield Claim(name, None, Delayed(3, 0, 1))
     for name in ("rejection_without_replacement", "traversal"):
         yield Claim(name, None, PAIR)
+    yield Claim("traversal", None, TRUNK)
+    for name in ("nss", "naive", "naive_tree", "rejection_without_replacement", "traversal"):
+        yield Claim(name, None, WithoutReplacement(2, 0, 1))
+    for scheme in (Delayed(1, 0, 1), PATH):
+        yield Claim("layer_transport", None, scheme)
     for kind, one, other in (
         (EQUALS, "hsd", "block"),
         (EQUALS, "tree_monte_carlo", "block"),

@@ -3,13 +3,14 @@
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console, ConsoleOptions
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
+from rich.text import Text
 
 from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import Progress as Tick
@@ -79,13 +80,14 @@ def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
 
 
 @contextmanager
-def bar(label: str, total: float, *, even: bool = True) -> Iterator[Tick]:
+def bar(label: str, total: float, *, even: bool = True, detail: Callable[[], str] = lambda: "") -> Iterator[Tick]:
     """A progress bar; it yields the function that advances it. Where stderr is no terminal, it prints lines instead.
 
     even: whether steps take about as long as each other; then the remaining time is estimated from those that are done.
+    detail: is asked for what else there is to say, now and then.
     """
     if not stderr.is_terminal:
-        with _lines(label, total, even) as advance:
+        with _lines(label, total, even, detail) as advance:
             yield advance
         return
     with Progress(
@@ -93,6 +95,7 @@ def bar(label: str, total: float, *, even: bool = True) -> Iterator[Tick]:
         BarColumn(),
         MofNCompleteColumn(),
         *([TimeRemainingColumn()] if even else []),
+        _Detail(detail),
         console=stderr,
         transient=True,
     ) as progress:
@@ -100,8 +103,17 @@ def bar(label: str, total: float, *, even: bool = True) -> Iterator[Tick]:
         yield lambda steps: progress.advance(task, steps)
 
 
+class _Detail(ProgressColumn):
+    def __init__(self, detail: Callable[[], str]) -> None:
+        super().__init__()
+        self._detail = detail
+
+    def render(self, task: Task) -> Text:
+        return Text(self._detail())
+
+
 @contextmanager
-def _lines(label: str, total: float, even: bool) -> Iterator[Tick]:
+def _lines(label: str, total: float, even: bool, detail: Callable[[], str]) -> Iterator[Tick]:
     clock = time.monotonic  # kept here, as audits replace it in its module for every thread
     done, ended, started = 0.0, threading.Event(), clock()
 
@@ -114,7 +126,8 @@ def _lines(label: str, total: float, even: bool) -> Iterator[Tick]:
         while not ended.wait(wait):
             passed = clock() - started
             left = f", {duration(passed * (total - done) / done)} to go" if even and 0 < done < total else ""
-            remark(f"{label}: {done:,.0f} of {total:,.0f} after {passed:.0f} s{left}")
+            said = detail()
+            remark(f"{label}: {done:,.0f} of {total:,.0f} after {passed:.0f} s{left}{said and f', {said}'}")
             wait = min(2 * wait, LINE_PERIOD)
 
     threading.Thread(target=say, daemon=True).start()

@@ -34,7 +34,7 @@ class Branching:
         validate_shape(self.K, self.L1, self.L2)
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
-        """At most `k` drafted tokens of one node, in draft order."""
+        """`k` drafted tokens of one node, in draft order, or as many as have `q > 0`."""
         raise NotImplementedError
 
     @property
@@ -86,6 +86,9 @@ class Branching:
 
 
 def _pick(scheme: Branching, q: Vector, coin: Coin, k: int, trunk: bool) -> tuple[int, ...]:
-    if trunk:
-        return (coin.choose(q),)
-    return scheme.children(q, coin, min(k, sum(1 for mass in q.tolist() if mass > 0)))
+    return (coin.choose(q),) if trunk else scheme.children(q, coin, k)
+
+
+def possible(q: Vector, k: int) -> int:
+    """`k`, or the number of tokens with `q > 0` if that is smaller."""
+    return min(k, sum(1 for mass in q.tolist() if mass > 0))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from draftproof.simulator.drafts._branching import Branching
+from draftproof.simulator.drafts._branching import Branching, possible
 from draftproof.simulator.protocol import Coin, Draws, Vector
 from draftproof.simulator.vectors import top_tokens, without
 
@@ -24,7 +24,7 @@ class Greedy(Branching):
         return (2, cls(2, 0, 2)), (3, cls(3, 0, 1)), (3, cls(2, 1, 1)), (3, cls(2, 0, 2))
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
-        top = top_tokens(q, k - 1)
+        top = top_tokens(q, possible(q, k) - 1)
         for token in top:
             q = without(q, token)
         return (*top, coin.choose(q))

@@ -14,11 +14,14 @@ from draftproof.simulator.vectors import without
 
 
 def draw_without_replacement(q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
-    """`k` different tokens: each from `q` without those already drawn, renormalised."""
+    """`k` different tokens, or all with `q > 0`: each from `q` without those already drawn, renormalised."""
     tokens: tuple[int, ...] = ()
     for _ in range(k):
         tokens = (*tokens, coin.choose(q))
-        q = without(q, tokens[-1])
+        left = without(q, tokens[-1])
+        if left is q:  # nothing is left
+            break
+        q = left
     return tokens
 
 

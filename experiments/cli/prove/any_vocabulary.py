@@ -15,12 +15,13 @@ from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_json, write_whole
-from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.any_vocabulary.certificate import NotWritten, certificate_of
 from draftproof.simulator.theorems.any_vocabulary.depth import CUT, hypotheses
+from draftproof.simulator.theorems.any_vocabulary.sums import Account
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
@@ -31,6 +32,8 @@ NO_FORMULA = (
     "no formula for every V: block efficiency depends on more than sums over one row and the first drafted token; take "
     "a smaller tree or, for a formula in every cell of p and q, a vocabulary size (--vocab 2)"
 )
+#: Most seconds in which a witness against a relation is looked for at one vocabulary size.
+SEARCHED = 60.0
 
 
 @dataclass
@@ -92,19 +95,34 @@ def _fields(step: Step) -> dict[str, Any]:
 
 
 def run(
-    request: work.Request, kind: str, other: NamedVerifier | None, formula: bool = False, every_length: bool = False
+    request: work.Request,
+    kind: str,
+    other: NamedVerifier | None,
+    formula: bool = False,
+    every_length: bool = False,
+    records: bool = False,
 ) -> Report:
-    """Try to prove a theorem. Raises `InvalidInput` for what it cannot be about, `NotFollowed` with a line of code."""
+    """Try to prove a theorem. Raises `InvalidInput` for what it cannot be about, `NotFollowed` with a line of code.
+
+    records: keep every sum, for a certificate.
+    """
     work.assert_provable([request.named, *([] if other is None else [other])])
     report = Report(theorem_of(request.scheme, kind, request.named, other), request.named, other)
     start = time.process_time()
     depths = list(report.theorem.depths)
-    with (
-        named_errors(request.named.label),
-        bar(f"{request.named.label}, every V, {request.scheme}", len(depths)) as tick,
-    ):
+    account = Account()
+
+    def counted(current: Account) -> None:
+        nonlocal account
+        account = current
+
+    def detail() -> str:
+        return f"{account.runs:,} runs of the code, {account.cases:,} cases"
+
+    label = f"{request.named.label}, every V, {request.scheme}"
+    with named_errors(request.named.label), bar(label, len(depths), detail=detail) as tick:
         for depth in depths:
-            report.steps.append(report.theorem.step(depth))
+            report.steps.append(report.theorem.step(depth, counted, records))
             tick(1)
         if formula:
             report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
@@ -153,8 +171,9 @@ def answer(console: Console, asked: Asked) -> int:
                 console.print(f"at V = {size} it is not lossless:")
                 refuted = work.run_proof(replace(asked.request, vocab_size=size))
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
-    report = run(asked.request, kind, other, asked.formula, asked.every_length)
-    if report.proved and (asked.certificate or asked.lean):
+    records = bool(asked.certificate or asked.lean)
+    report = run(asked.request, kind, other, asked.formula, asked.every_length, records)
+    if report.proved and records:
         fields = _certificate(report)
         if asked.certificate is not None:
             write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
@@ -162,7 +181,13 @@ def answer(console: Console, asked: Asked) -> int:
             write_whole(asked.lean, lean_of(fields, f"{report.named.label}: {_claim(report)}"))
     if other is not None and not report.proved:
         for size in TRIED[:2]:
-            related = relating.relate_two(replace(asked.request, vocab_size=size), kind, other, None, 1, Store(None))
+            remark(f"not proved; a witness is looked for at V = {size}, for about {SEARCHED:.0f} s at most")
+            request = replace(asked.request, vocab_size=size)
+            try:
+                related = relating.relate_two(request, kind, other, None, 1, Store(None), SEARCHED)
+            except TooLarge as error:
+                remark(f"no witness was found: {error}")
+                break
             if related.relation.counterexample is not None:
                 console.print(f"at V = {size}:")
                 return views.show_relation(console, related, asked.witness, asked.json_target)
@@ -185,7 +210,7 @@ def _verify(console: Console, asked: Asked, kind: str, other: NamedVerifier | No
     """Prove a theorem again and compare every function with those of a certificate; returns the exit code."""
     about = Report(theorem_of(asked.request.scheme, kind, asked.request.named, other), asked.request.named, other).about
     fields = work.certificate_about(path, {**about, "kind": kind})
-    report = run(asked.request, kind, other)
+    report = run(asked.request, kind, other, records=True)
     valid = report.proved and _certificate(report) == fields
     reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
     console.print(

@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from draftproof.experiments.cli.prove.parallel import PairExecutor
@@ -19,6 +20,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.theorems.certificate.relations import RelationCheck, checked_relation, relation_certificate
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof.explore import Explorer
@@ -72,8 +74,9 @@ def relate_two(
     certificate: str | None = None,
     jobs: int = 1,
     store: Store | None = None,
+    seconds: float = inf,
 ) -> Related:
-    """The relation between two verifiers, with progress.
+    """The relation between two verifiers, with progress; raises `TooLarge` where a step ends after so many seconds.
 
     certificate: the file for its certificate. jobs: number of processes. store: for the result of every step.
     """
@@ -86,14 +89,20 @@ def relate_two(
     first, second = (executor_of(of, jobs, store) for of in (request, replace(request, named=other)))
     steps = 2 * trees + len(shape.contexts)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, blame_stored_steps(first, second):
+
+        def step_done(_: object) -> None:
+            tick(1)
+            if time.perf_counter() - start > seconds:
+                raise TooLarge(f"{label}, {shape}: stopped after {seconds:.0f} s; try it by itself")
+
         explorer = Explorer(RecordingOracle(shape.ring))
-        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), PairExecutor((first, second)))
+        relation = relate(kind, one, two, shape, explorer, step_done, PairExecutor((first, second)))
     if certificate is not None and relation.proved:
         about = related_about(request, kind, other)
         fields = relation_certificate(relation, explorer.oracle, about)
         write_whole(certificate, json.dumps(fields, indent=1) + "\n")
-    seconds = time.perf_counter() - start
-    return Related(request, other, relation, trees, seconds, max(first.processes, second.processes))
+    took = time.perf_counter() - start
+    return Related(request, other, relation, trees, took, max(first.processes, second.processes))
 
 
 def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:

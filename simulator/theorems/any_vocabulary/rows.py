@@ -132,7 +132,9 @@ class ClassRow(Entries):
             self._refuse("a row was indexed by a token of another row")
         return index
 
-    def __getitem__(self, index: Any) -> Number:
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) and index == slice(None) and not asked_by_others():
+            return self  # changes of the one would be changes of the other
         token = self._token(index)
         return self.values[token] if token in self.values else self._named(token)
 

@@ -48,6 +48,7 @@ class ClassRun(Run):
     def __init__(self, case: Case) -> None:
         super().__init__(case.region, ())
         self.case = case
+        self._learnt: set[int] = set()
         tokens.refused.clear()
 
     def number(self, value: Any) -> Number:
@@ -82,7 +83,10 @@ class ClassRun(Run):
             self._determine(atom, wanted)
 
     def _learn(self, atom: int) -> None:
-        """Carry over to an atom what is known of a class."""
+        """Carry over to an atom what is known of a class, once."""
+        if atom in self._learnt:
+            return
+        self._learnt.add(atom)
         form = None if self.region.allowed(atom) in _SINGLE else self.case.form_of(self.ring.atoms[atom])
         if form is None:
             return

@@ -124,6 +124,7 @@ class Sum:
     verifiers: each runs on a part of the tree, as `parts` says. touches: False where the share is 0 without a run.
     settled: once so many tokens are drafted, the sum over the others must be 0, whatever these are.
     progress: is called now and then with the account; it may end the work by an error.
+    records: whether the parts of every sum are kept, as a certificate needs them, or only its value.
     """
 
     scheme: DraftScheme
@@ -133,6 +134,7 @@ class Sum:
     parts: Sequence[Callable[[Drafted], Drafted]] = ()
     settled: int | None = None
     progress: Callable[[Account], None] | None = None
+    records: bool = True
     account: Account = field(default_factory=Account)
 
     def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
@@ -169,12 +171,14 @@ class Sum:
             for token, chance in wanted.named:
                 if not chance.is_zero:
                     after = self._from(case, (*drafted, token), scope)
-                    result.named.append((token, chance, after))
+                    if self.records:
+                        result.named.append((token, chance, after))
                     result.value = result.value + chance * after.value
             for number, (a, b) in wanted.terms.items():
                 if not (a.is_zero and b.is_zero):
                     new = self._new(case, drafted, scope, wanted.context, number, (a, b))
-                    result.new.append(new)
+                    if self.records:
+                        result.new.append(new)
                     result.value = result.value + new.value
             if len(drafted) == self.settled and not case.equal(result.value, zero):
                 raise NotShown(f"the sum over what is drafted later is not 0: {result.value.key}") from None
@@ -230,7 +234,7 @@ class Sum:
             masses = tuple(map(partial(self._masses, case), trees, self.verifiers))
             value = self.share(case, masses)
         value = Ratio(case.ring, case.ring.zero) if value is None else value
-        return Draft(leaf=Leaf(drafted, masses), value=value)
+        return Draft(leaf=Leaf(drafted, masses) if self.records else None, value=value)
 
     def _masses(self, case: Case, drafted: Drafted, verifier: Verifier) -> Masses:
         run = ClassRun(case)

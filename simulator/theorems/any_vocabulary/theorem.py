@@ -125,14 +125,14 @@ class Theorem:
         """The lengths of the contexts that it is about."""
         return range(1, self.scheme.depth + 1) if self.kind == DOMINATES else range(self.scheme.depth + 1)
 
-    def step(self, depth: int, progress: Callable[[Account], None] | None = None) -> Step:
-        """Try to prove it for contexts of one length."""
+    def step(self, depth: int, progress: Callable[[Account], None] | None = None, records: bool = True) -> Step:
+        """Try to prove it for contexts of one length. progress, records: see `Sum`."""
         case, context, token = start(depth, after=self.kind != DOMINATES)
         share, touches = _SHARES[self.kind], partial(_drafts, context=context)
         verifiers = [self.verifier, *([] if self.other is None else [self.other])]
         of = partial(share, context=context, token=token)
         step = Step(context, token, () if token is None else case.variables(token))
-        return step.add(Sum(self.scheme, verifiers, of, touches, progress=progress), case, self._holds)
+        return step.add(Sum(self.scheme, verifiers, of, touches, progress=progress, records=records), case, self._holds)
 
     def _holds(self, case: Case, value: Ratio) -> bool:
         if self.kind == DOMINATES:

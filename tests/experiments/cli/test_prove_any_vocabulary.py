@@ -76,6 +76,13 @@ def test_a_relation_is_proved_or_refuted(draftproof):
     assert "nss falls below naive" in ran.out
 
 
+def test_the_search_for_a_witness_ends(draftproof, monkeypatch):
+    monkeypatch.setattr("draftproof.experiments.cli.prove.any_vocabulary.SEARCHED", 0)
+    ran = draftproof("prove", "nss", *STEP, "--dominates", "naive")
+    assert ran.code == 3
+    assert "no witness was found" in ran.err
+
+
 def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):
     ran = draftproof("prove", "gbv", "--vocab", "any", "--K", 2, "--L1", 0, "--L2", 1)
     assert ran.code == 2

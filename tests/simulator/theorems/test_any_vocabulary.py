@@ -10,16 +10,16 @@ pytest.importorskip("z3")
 from flint import fmpq
 
 from draftproof import verifiers
-from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.protocol import Card, Draws, Verdict
+from draftproof.simulator.drafts import Delayed, WithoutReplacement
+from draftproof.simulator.protocol import Card, DraftScheme, Draws, Verdict
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem, expected_length
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
-PATH, PAIR = Delayed(1, 0, 2), Delayed(2, 0, 1)
+PATH, PAIR, DIFFERENT = Delayed(1, 0, 2), Delayed(2, 0, 1), WithoutReplacement(2, 0, 1)
 
-QUICK = [("naive", Delayed(1, 0, 1)), ("block", PATH), ("nss", PAIR), ("naive_tree", PAIR)]
+QUICK = [("naive", Delayed(1, 0, 1)), ("block", PATH), ("nss", PAIR), ("naive_tree", PAIR), ("nss", DIFFERENT)]
 LONG = [
     ("naive", PATH),
     ("tree_monte_carlo", PATH),
@@ -28,35 +28,38 @@ LONG = [
     ("hsd", PATH),
     ("block", Delayed(1, 0, 3)),
     *((name, PAIR) for name in ("specinfer", "traversal", "rejection_without_replacement")),
-    *((name, Delayed(2, 1, 1)) for name in ("naive_tree", "block_tree", "specinfer")),
+    *((name, Delayed(2, 1, 1)) for name in ("naive_tree", "block_tree", "specinfer", "traversal")),
     *((name, Delayed(2, 0, 2)) for name in ("nss", "naive_tree", "block_tree")),
+    *((name, DIFFERENT) for name in ("naive_tree", "rejection_without_replacement", "traversal")),
+    ("layer_transport", PATH),
 ]
 #: A shape on which each lossy verifier is lossy.
 LOSSY = [
     ("naive_from_target", Delayed(1, 0, 1)),
     ("ensemble", Delayed(1, 0, 1)),
     *(pytest.param(name, PATH, marks=pytest.mark.heavy) for name in ("block_by_weights", "hsd_uncapped")),
+    pytest.param("specinfer", DIFFERENT, marks=pytest.mark.heavy),
 ]
 
 
-def proved(name: str, scheme: Delayed, kind: str = LOSSLESS, other: str | None = None) -> bool:
+def proved(name: str, scheme: DraftScheme, kind: str = LOSSLESS, other: str | None = None) -> bool:
     theorem = Theorem(kind, scheme, verifiers.make(name), None if other is None else verifiers.make(other))
     return all(theorem.step(depth).proved for depth in theorem.depths)
 
 
 @pytest.mark.parametrize(("name", "scheme"), QUICK, ids=str)
-def test_lossless_verifiers_are_proved(name: str, scheme: Delayed) -> None:
+def test_lossless_verifiers_are_proved(name: str, scheme: DraftScheme) -> None:
     assert proved(name, scheme)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("name", "scheme"), LONG, ids=str)
-def test_lossless_verifiers_are_proved_at_longer_shapes(name: str, scheme: Delayed) -> None:
+def test_lossless_verifiers_are_proved_at_longer_shapes(name: str, scheme: DraftScheme) -> None:
     assert proved(name, scheme)
 
 
 @pytest.mark.parametrize(("name", "scheme"), LOSSY, ids=str)
-def test_lossy_verifiers_are_not_proved(name: str, scheme: Delayed) -> None:
+def test_lossy_verifiers_are_not_proved(name: str, scheme: DraftScheme) -> None:
     assert not proved(name, scheme)
 
 

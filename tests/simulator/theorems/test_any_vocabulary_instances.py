@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.arithmetic import to_fmpq
-from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
@@ -179,6 +179,8 @@ ONE, TWO = Delayed(1, 0, 1), Delayed(1, 0, 2)
         pytest.param(Compared(), ONE, marks=pytest.mark.heavy),
         pytest.param(make("block"), TWO, marks=pytest.mark.heavy), pytest.param(Second(), TWO, marks=pytest.mark.heavy),
         pytest.param(make("specinfer"), Delayed(2, 0, 1), marks=pytest.mark.heavy),
+        pytest.param(make("naive_tree"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),
+        pytest.param(make("specinfer"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),
     ],
     ids=lambda each: str(getattr(getattr(each, "card", each), "name", each)),
 )  # fmt: skip

@@ -125,6 +125,10 @@ def by_sum(root):
     return root.target.sum(initial=1) == 2 and root.children[0] == SEVEN
 
 
+def by_slice(root):
+    return root.target[:] is not root.target
+
+
 def by_writing(root):
     x = root.children[0]
     try:
@@ -154,7 +158,7 @@ def by_shallow_copy(root):
 CONDITIONS = (
     by_text, by_format, by_set, by_dictionary, by_counter, by_attribute, by_error, by_array, by_type_of_row,
     by_attribute_of_row, by_error_of_row, by_text_of_row, by_name_of_node, by_text_of_node, by_attribute_of_node,
-    by_sum, by_writing, by_tie, by_shallow_copy,
+    by_sum, by_slice, by_writing, by_tie, by_shallow_copy,
 )  # fmt: skip
 
 
