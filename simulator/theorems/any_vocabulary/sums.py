@@ -123,7 +123,7 @@ class Sum:
 
     verifiers: each runs on a part of the tree, as `parts` says. touches: False where the share is 0 without a run.
     settled: once so many tokens are drafted, the sum over the others must be 0, whatever these are.
-    progress: is called now and then with the account; it may end the work by an error.
+    progress: is called at every run with the account; it may end the work by an error.
     records: whether the parts of every sum are kept, as a certificate needs them, or only its value.
     """
 
@@ -239,7 +239,7 @@ class Sum:
     def _masses(self, case: Case, drafted: Drafted, verifier: Verifier) -> Masses:
         run = ClassRun(case)
         self.account.runs += 1
-        if self.progress and self.account.runs % 50 == 0:
+        if self.progress:
             self.progress(self.account)
         found: Masses = {}
         try:

@@ -8,7 +8,12 @@ import pytest
 
 from draftproof import check
 from draftproof.experiments.cli.prove.formula import formula_of
+from draftproof.experiments.cli.prove.relating import relate_two
+from draftproof.experiments.cli.prove.work import Request
+from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.theorems.proof.relations import DOMINATES
 from draftproof.verifiers import make
 
 STEP = ("--vocab", "any", "--K", 1, "--L1", 0, "--L2", 1)
@@ -76,11 +81,11 @@ def test_a_relation_is_proved_or_refuted(draftproof):
     assert "nss falls below naive" in ran.out
 
 
-def test_the_search_for_a_witness_ends(draftproof, monkeypatch):
-    monkeypatch.setattr("draftproof.experiments.cli.prove.any_vocabulary.SEARCHED", 0)
-    ran = draftproof("prove", "nss", *STEP, "--dominates", "naive")
-    assert ran.code == 3
-    assert "no witness was found" in ran.err
+def test_the_search_for_a_witness_ends():
+    request = Request(find_verifier("block"), 2, Delayed(1, 0, 1), False, (), 100)
+    assert relate_two(request, DOMINATES, find_verifier("naive")).relation.proved
+    with pytest.raises(TooLarge, match="stopped after 0 s"):
+        relate_two(request, DOMINATES, find_verifier("naive"), seconds=0)
 
 
 def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):
