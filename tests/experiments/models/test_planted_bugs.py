@@ -87,15 +87,15 @@ def seeing_empty_slots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def counting_slots_as_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    add = reading._Row.add
-    monkeypatch.setattr(reading._Row, "add", lambda self, token, _, above: add(self, token, len(self.tokens), above))
+    add = reading.Row.add
+    monkeypatch.setattr(reading.Row, "add", lambda self, token, _, above: add(self, token, len(self.tokens), above))
 
 
 def forgetting_what_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions of drafted tokens as if one token alone had waited."""
-    add = reading._Row.add
+    add = reading.Row.add
     monkeypatch.setattr(
-        reading._Row, "add", lambda self, token, depth, above: add(self, token, depth - (len(above) > 1), above)
+        reading.Row, "add", lambda self, token, depth, above: add(self, token, depth - (len(above) > 1), above)
     )
 
 
