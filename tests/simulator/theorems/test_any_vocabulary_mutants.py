@@ -1,7 +1,7 @@
 """Mutants of block verification and traversal: none that enumeration refutes is proved for every vocabulary size.
 
 A mutant is a file of its own: the code of a verifier and of all functions that it calls, with one operator, number,
-argument, index or condition changed. Every change of that kind is made once; the heavy test takes every third one.
+argument, index or condition changed. Every change of that kind is made once; the heavy test takes every fifth one.
 Run as a script (`python tests/simulator/theorems/test_any_vocabulary_mutants.py [block|traversal]`) it prints a table.
 """
 
@@ -270,12 +270,12 @@ def test_no_lossy_mutant_is_proved(kind, tmp_path):
     every = mutants(kind)
     assert len(every) >= 100
     counts: Counter[tuple[str, str]] = Counter()
-    for number, text in enumerate(every[::3], start=1):
+    for number, text in enumerate(every[::5], start=1):
         found, claim, _ = judge(kind, number, text, tmp_path)
         assert not (claim == "proved" and found != "lossless"), difference(kind, text)
         assert not claim.startswith("CRASH"), (claim, difference(kind, text))
         counts[found.split(" at ")[0].split(":")[0], claim.split(":")[0]] += 1
-    assert counts["lossy", "not proved"] > len(every) // 12
+    assert counts["lossy", "not proved"] > len(every) // 20
 
 
 def main(kinds: list[str]) -> None:
