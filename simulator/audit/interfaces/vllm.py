@@ -52,8 +52,14 @@ def _sampling_metadata(call: Call, paths: Paths) -> Any:
         generators={},
         max_num_logprobs=None,
         no_penalties=True,
+        prompt_token_ids=None,
+        output_token_ids=[[] for _ in paths],
+        spec_token_ids=None,
         allowed_token_ids_mask=None,
         bad_words_token_ids={},
+        logitsprocs=SimpleNamespace(argmax_invariant=[], non_argmax_invariant=[]),
+        logprob_token_ids=None,
+        thinking_budget_state_holder=None,
     )
 
 

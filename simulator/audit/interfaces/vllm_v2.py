@@ -5,7 +5,8 @@ requests, `S` the largest number of drafts: target_logits `(m, V)`; draft_logits
 `(m,)`, for each request the pending token (0 here) and its drafts; cu_num_logits `(B + 1,)`, from 0; pos, the positions
 of the rows in their texts, expanded_idx_mapping, their requests, expanded_local_pos, their places in these, all `(m,)`;
 idx_mapping, temperature (1) and seed (all different) `(B,)`; num_speculative_steps, which is `S`; target_sampled
-`(m,)`, a token drawn from every row beforehand, for the version that compares drafts with it.
+`(m,)`, a token drawn from every row beforehand, for the version that compares drafts with it. The seeds are followed as
+seeds: noise that a function computes of them by itself is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +61,7 @@ _ARGUMENTS: Mapping[str, Callable[[Call, Paths], Any]] = {
     "expanded_idx_mapping": _by_row(lambda request, place, node: request),
     "expanded_local_pos": _by_row(lambda request, place, node: place),
     "temperature": lambda call, paths: replace(call.rows, logits=False).array([1] * len(paths)),
-    "seed": lambda call, paths: call.rows.integers([call.coins.number(_SEED + place) for place in range(len(paths))]),
+    "seed": lambda call, paths: call.rows.integers([call.coins.seed("seed", _SEED + i) for i in range(len(paths))]),
     "num_speculative_steps": lambda call, paths: _steps(paths),
 }
 

@@ -171,9 +171,11 @@ def blocked(value: Any) -> Any:
 
 
 def _each(function: Callable[..., Any], *columns: Any) -> Any:
+    made = np.empty(len(columns[0]), dtype=object)
     with np.errstate(all="ignore"):
-        made = np.frompyfunc(function, len(columns), 1)(*columns)
-    return np.asarray(made, dtype=object)
+        for place, numbers in enumerate(zip(*columns, strict=True)):
+            made[place] = function(*numbers)
+    return made
 
 
 def _spread(block: Any, shape: tuple[int, ...]) -> tuple[Any, Make]:
@@ -267,8 +269,9 @@ def _few(block: Lanes, largest: bool) -> tuple[list[int], list[Any]]:
     """The random lanes and the first of the best others, as floats, which decide a search; NaN is left out."""
     at = np.arange(block.size) if block.at is None else block.at
     lanes = dict(zip(at.tolist(), block.make(at).tolist(), strict=True))
-    others = np.delete(np.arange(block.size), at)
-    others = others[~np.isnan(block.real[others])]
+    numbers = ~np.isnan(block.real)
+    numbers[at] = False
+    others = np.flatnonzero(numbers)
     if len(others):
         best = others[(np.argmax if largest else np.argmin)(block.real[others])]
         lanes[int(best)] = float(block.real[best])

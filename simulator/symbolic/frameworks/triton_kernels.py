@@ -7,11 +7,13 @@ torch's tensors. `tl.rand` gives the same symbol for the same seed and offset.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from draftproof.simulator.symbolic.arrays.lanes import (
     elementwise,
     taken,
 )
+from draftproof.simulator.symbolic.frameworks.triton_steps import OPERATIONS, kept
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed
@@ -233,12 +236,12 @@ def _of_blocks(original: Any) -> Any:
 
     def method(self: Any, *handles_and_function: Any) -> Any:
         *handles, function = handles_and_function
-        blocks = [handle.data for handle in handles]
-        for block in blocks:
-            if _is_followed(block):
+        for handle in handles:
+            if _is_followed(handle.data):
                 break
         else:
-            return original(self, *handles_and_function)
+            return original(self, *handles, getattr(function, "original", function))
+        blocks = [handle.data for handle in handles]
         data = chosen(*blocks) if function is np.where else elementwise(function, *blocks)
         return type(handles[0])(data, handles[-1 if len(handles) == 3 else 0].dtype.scalar)
 
@@ -247,11 +250,15 @@ def _of_blocks(original: Any) -> Any:
 
 def _of_partial(rule: Any) -> Any:
     """An operation lane by lane, on blocks of plain numbers too, of which some were never set."""
+    kind = _interpreter().TensorHandle
 
     def method(self: Any, *arguments: Any) -> Any:
-        incomplete = [item.data for item in arguments if type(getattr(item, "data", None)) is Partial]
-        if not incomplete:
+        for item in arguments:
+            if type(item) is kind and type(item.data) is Partial:
+                break
+        else:
             return rule(self, *arguments)
+        incomplete = [item.data for item in arguments if type(getattr(item, "data", None)) is Partial]
         blocks = [item.data for item in arguments if hasattr(item, "data")]
         if any(_is_followed(item) and not isinstance(item, Partial) for item in blocks):
             return rule(self, *arguments)
@@ -306,6 +313,19 @@ def _argument(original: Any) -> Any:
             return original(arg)
         module = _interpreter()
         return module.tl.tensor(module.TensorHandle(_symbolic(boxed(arg).reshape(1)), module.tl.int64), module.tl.int64)
+
+    return function
+
+
+def _types_by_name(original: Any) -> Any:
+    known: dict[str, Any] = {}  # types do not change
+
+    def function(name: Any, constants: Any) -> Any:
+        if constants is not None or type(name) is not str:
+            return original(name, constants)
+        if name not in known:
+            known[name] = original(name, constants)
+        return known[name]
 
     return function
 
@@ -500,7 +520,25 @@ def _language() -> list[tuple[Any, str, Any]]:
     scope.restore()
     for holder, name, value in (changes.pop(key) for key in added):  # nothing to be put back after a call
         setattr(holder, name, value)
-    return [*changes.values(), (interpreter, "_patch_lang", _patched_once(interpreter._patch_lang))]
+    key = id(language.tensor), "__bool__"
+    holder, name, value = changes.pop(key, (language.tensor, "__bool__", language.tensor.__bool__))
+    replaced = [(holder, name, _truth(value))]
+    for holder, name, value in changes.values():
+        keeps = name in OPERATIONS and isinstance(value, FunctionType)
+        replaced.append((holder, name, kept(value) if keeps else value))
+    return [*replaced, (interpreter, "_patch_lang", _patched_once(interpreter._patch_lang))]
+
+
+def _truth(original: Any) -> Any:
+    """Whether a tensor is true. Triton's front end asks this to see if there is an `other` or a `mask`, also of 0."""
+
+    def method(self: Any) -> bool:
+        return sys._getframe(1).f_code.co_filename.endswith(_SEMANTIC) or bool(original(self))
+
+    return method
+
+
+_SEMANTIC = os.path.join("triton", "language", "semantic.py")
 
 
 def _patched_once(original: Any) -> Any:
@@ -524,7 +562,9 @@ def replacements() -> list[tuple[Any, str, Any]]:
         replaced.append((builder, maker, _constant(kind, getattr(builder, maker))))
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
         replaced.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
-    executor = interpreter.GridExecutor
+    executor, options = interpreter.GridExecutor, interpreter.interpreter_builder.options
+    if getattr(options, "sanitize_overflow", False) and not options.debug:  # it computes what nothing reads
+        replaced.append((interpreter.interpreter_builder, "options", replace(options, sanitize_overflow=False)))
     replaced += [
         (interpreter, "_validate_np_data_size", _fits(interpreter._validate_np_data_size)),
         (interpreter, "_get_np_dtype", _wide_types(interpreter._get_np_dtype)),
@@ -534,6 +574,8 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (executor, "__call__", _silent(executor.__call__)),
         (executor, "_init_args_hst", _on_host(executor._init_args_hst)),
     ]
+    if hasattr(language, "str_to_ty"):
+        replaced.append((language, "str_to_ty", _types_by_name(language.str_to_ty)))
     for holder in (language, language.random):
         for name, rule, parts in (("rand", _rand, 1), ("rand4x", _rand, 4), ("randint", _randint, 1)):
             replaced.append((holder, name, rule(getattr(holder, name), parts)))

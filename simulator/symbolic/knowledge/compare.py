@@ -261,11 +261,11 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
     level = real(c)
     ends = [bounds(region, symbol) for symbol in symbols]
     if kind == "min":
-        keep_constant = all(_number(high) > _number(level) for _, high in ends)
-        symbols = [x for x, (low, _) in zip(symbols, ends, strict=True) if _number(low) < _number(level)]
+        keep_constant = all(_above(high, level) for _, high in ends)
+        symbols = [x for x, (low, _) in zip(symbols, ends, strict=True) if _above(level, low)]
     else:
-        keep_constant = all(_number(low) < _number(level) for low, _ in ends)
-        symbols = [x for x, (_, high) in zip(symbols, ends, strict=True) if _number(high) > _number(level)]
+        keep_constant = all(_above(level, low) for low, _ in ends)
+        symbols = [x for x, (_, high) in zip(symbols, ends, strict=True) if _above(high, level)]
     left = [*symbols, c] if keep_constant or not symbols else symbols
     if len(left) == 1:
         return left[0]
@@ -274,6 +274,13 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
 
 def _parts(kind: str, member: Any) -> tuple[Any, ...]:
     return member.members if isinstance(member, Extreme) and member.kind == kind else (member,)
+
+
+def _above(x: Any, y: Any) -> bool:
+    """Whether `x > y`, of which either may be an infinite float."""
+    if type(x) is type(y):
+        return bool(x > y)
+    return bool(_number(x) > _number(y))
 
 
 def _number(x: Any) -> Any:

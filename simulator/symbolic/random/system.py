@@ -179,11 +179,19 @@ def _kept(get: Callable[[], Any], put: Callable[[Any], Any]) -> Iterator[None]:
         put(before)
 
 
+def _absolute(name: str, globals: Any, level: int) -> str:
+    """The name of a module that is imported from a package so many levels up; "" where there is none."""
+    if level == 0:
+        return name
+    parts = str((globals or {}).get("__package__") or "").split(".")
+    return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])]) if level <= len(parts) else ""
+
+
 def _imported_apart(original: Any) -> Any:
     def function(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         if current() is None or (level == 0 and name in sys.modules and not fromlist):
             return original(name, globals, locals, fromlist, level)
-        known = sys.modules.get(name) if level == 0 else None
+        known = sys.modules.get(_absolute(name, globals, level))
         if known is not None and all(hasattr(known, item) for item in fromlist):
             return original(name, globals, locals, fromlist, level)
         with suspended(), _kept(*python_random.STATE), _kept(*numpy_random.STATE):

@@ -51,6 +51,8 @@ vllm_right, vllm_wrong, vllm_shifted_wrong = vllm(excess), vllm(target), vllm(ex
 
 def vllm_forward_right(metadata, draft_probs, logits, sampling_metadata):
     """The bonus token is drawn inside, from its row of the logits."""
+    assert len(sampling_metadata.output_token_ids) == len(metadata.num_draft_tokens)
+    assert not sampling_metadata.logitsprocs.non_argmax_invariant
     target_probs = logits[metadata.target_logits_indices].softmax(-1)
     bonus = logits[metadata.bonus_logits_indices].softmax(-1)
     return vllm_right(

@@ -11,6 +11,7 @@ from draftproof.simulator.audit.interfaces import ENGINES
 from draftproof.simulator.audit.verdict import Request, run_audit
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.symbolic import NotFollowed
 from tests.quick import quick
 
 torch = pytest.importorskip("torch")
@@ -110,6 +111,19 @@ def test_eagle_is_given_the_buffers_of_its_tree():
     root = given["op"][0][0]
     second = float(root[1] / (1 - root[0]))
     assert given["cart_candidates_prob"][2, 1] == pytest.approx(second)
+
+
+def test_noise_that_a_function_computes_of_its_seed_is_refused_and_no_law():
+    """One value of the seed gives one token, which says nothing about the law over all seeds."""
+
+    def verify(target_logits, seed):
+        hashed = (seed[0] * 2654435761) % 2**32
+        return torch.tensor([[int((target_logits[0].softmax(0).cumsum(0) < hashed / 2**32).sum())]]), [1]
+
+    audit = make_audit(verify, "vllm-v2")
+    [case] = default_cases(audit.audited.interface, None, ["short"])
+    with pytest.raises(NotFollowed, match="of the argument seed"):
+        audit.judge(case.instance, case.scheme)
 
 
 def test_arguments_that_mean_nothing_are_named():

@@ -202,3 +202,61 @@ def test_a_wide_block_and_libdevice_are_followed(law, tmp_path):
     file = tmp_path / "device.py"
     file.write_text(LIBDEVICE)
     assert law(load(file, "run")) == {(0,): 1}  # the other lanes are zero
+
+
+OTHER = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(out, numbers, others, B: tl.constexpr):
+    for place in range(3):
+        other = tl.load(others + place)
+        tl.store(out + place, tl.load(numbers + place, mask=place == 1, other=other))
+    tl.store(out + 3, (tl.load(numbers, mask=False, other=0) == 0).to(tl.int32))
+    tl.store(out + 4, tl.max(tl.arange(0, B) + 0 * other, axis=0))
+    a, b = tl.load(numbers), tl.load(numbers + 1)
+    tl.store(out + 5, 10 * (a + a) + (a + b))
+
+def run():
+    out = torch.zeros(6, dtype=torch.int32)
+    kernel[(1,)](out, torch.tensor([5, 6, 7]), torch.tensor([0, 3, 4]), B=4)
+    return out.tolist()
+
+def refused():
+    out = torch.zeros(5, dtype=torch.int32)
+    missing[(1,)](out, torch.tensor([5, 6, 7]))
+    return out.tolist()
+
+@triton.jit
+def missing(out, numbers):
+    tl.store(out, (tl.load(numbers, mask=False) == 0).to(tl.int32))
+"""
+
+
+def test_a_single_number_that_is_masked_is_its_other_also_where_that_is_zero(law, tmp_path):
+    """Triton's front end takes an `other` of 0 for none."""
+    from draftproof.simulator.symbolic import NotFollowed
+
+    file = tmp_path / "other.py"
+    file.write_text(OTHER)
+    assert law(load(file, "run")) == {(0, 6, 4, 1, 3, 111): 1}
+    with pytest.raises(NotFollowed, match="never set"):
+        law(load(file, "refused"))
+
+
+def test_kept_steps_are_those_that_triton_finds(monkeypatch):
+    from draftproof.simulator.symbolic.frameworks import triton_steps
+
+    audit = make_audit(load(FILE, "right"), "chain", library="torch", name="right")
+    given = CASES[0].instance, CASES[0].scheme
+    kept = audit.judge(*given).law
+
+    def unknown(value, handles):
+        raise triton_steps._Unknown
+
+    monkeypatch.setattr(triton_steps, "_described", unknown)
+    assert [table.tolist() for table in audit.judge(*given).law.correction] == [
+        table.tolist() for table in kept.correction
+    ]
