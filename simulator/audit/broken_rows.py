@@ -27,14 +27,9 @@ from draftproof.simulator.raised import named_errors
 def silent_output(audit: Audit, scheme: DraftScheme | None) -> tuple[Case, FunctionFailed | None, list[str]]:
     """The case, what the function returns from broken rows, if anything, and the errors that it raises on them.
 
-    scheme: that of the audit. Raises `InvalidInput` where rows cannot be broken, and what the audit cannot follow.
+    scheme: that of the audit. Raises as `assert_breakable` does, and what the audit cannot follow.
     """
-    if audit.batch > 1:
-        raise InvalidInput("rows of NaN are for one request a call; leave out the batch")
-    if audit.audited.rows.kind.arithmetic.exact:
-        raise InvalidInput("fractions hold no NaN; use arithmetic float64")
-    if audit.audited.coins == "bisect" or not audit.processing.is_identity:
-        raise InvalidInput("rows of NaN need coins that can be followed, and rows that are handed over as they are")
+    assert_breakable(audit)
     case = broken_case(audit.audited.interface, scheme)
     found: dict[tuple[str, str], str] = {}
     raised: dict[str, None] = {}
@@ -54,6 +49,19 @@ def silent_output(audit: Audit, scheme: DraftScheme | None) -> tuple[Case, Funct
                 found[row.process, row.kind] = _told(silent[0], row)
     error = FunctionFailed("; ".join(found.values()), "", "", False) if found else None
     return case, error, list(raised)
+
+
+def assert_breakable(audit: Audit) -> None:
+    """Raise `InvalidInput` where rows cannot be broken."""
+    if audit.batch > 1:
+        raise InvalidInput(
+            "rows of NaN are tried with one request a call, since an error ends the call of a whole batch and does not "
+            "say which request it is about; leave out the batch, or nan"
+        )
+    if audit.audited.rows.kind.arithmetic.exact:
+        raise InvalidInput("fractions hold no NaN; use arithmetic float64")
+    if audit.audited.coins == "bisect" or not audit.processing.is_identity:
+        raise InvalidInput("rows of NaN need coins that can be followed, and rows that are handed over as they are")
 
 
 def _rows(root: DraftNode) -> Iterator[BrokenRow]:

@@ -22,7 +22,7 @@ from itertools import pairwise
 from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
-from draftproof.simulator.audit.broken_rows import silent_output
+from draftproof.simulator.audit.broken_rows import assert_breakable, silent_output
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
@@ -60,7 +60,7 @@ class Request:
     drawn: how the rows of the cases were sampled, None where that is not known. tolerance: the largest deviation that
     guards may cause, see `draftproof.simulator.symbolic.guards`. nan: whether the function is called with rows that are
     no probabilities, see `broken_rows`, on which it fails unless it raises.
-    Raises `InvalidInput` where `boundary` is not possible.
+    Raises `InvalidInput` where `boundary` or `nan` is not possible.
     """
 
     spec: str
@@ -78,6 +78,8 @@ class Request:
             raise InvalidInput("corner coins take one request a call; leave out the batch")
         if self.boundary and self.audit.audited.coins == "bisect":
             raise InvalidInput("corner coins need coins that can be followed; use the coins `symbols`")
+        if self.nan:
+            assert_breakable(self.audit)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from draftproof.simulator.errors import InvalidInput
 
 
 def judged(planted, name, also, cases=("short",), **options):
-    assert_lossless(planted("special_rows", name), interface="chain", cases=cases, also=also, **options)
+    assert_lossless(planted("special_rows", name), **{"interface": "chain", "cases": cases, "also": also, **options})
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,7 @@ def test_a_row_that_is_not_read_is_no_matter():
         ({}, ["naan"], "there are no rows 'naan' to be added; choose from masked, nan"),
         ({"arithmetic": "rational"}, ["nan"], "fractions hold no NaN"),
         ({"processing": "temperature=.5"}, ["nan"], "rows that are handed over as they are"),
+        ({"interface": "coins", "batch": 2}, ["nan"], "an error ends the call of a whole batch"),
     ],
 )
 def test_what_cannot_be_asked_is_said(planted, options, also, message):
