@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,10 @@ class RealCoins:
 
     @contextmanager
     def of_modules(self) -> Iterator[None]:
-        """Within it `random`, `numpy.random` and torch draw from this seed; afterwards they are as before."""
+        """Within it `random`, `numpy.random` and torch draw from this seed; afterwards they are as before.
+
+        Kernels of Triton may call functions of `libdevice`, which have no body in its interpreter.
+        """
         torch: Any = sys.modules.get("torch")
         states = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
         words = [int(word) for word in self._generator.integers(2**32, size=8)]
@@ -60,12 +63,21 @@ class RealCoins:
         if torch:
             torch.manual_seed(words[0] << 31 | words[1] >> 1)
         try:
-            yield
+            with _kernels():
+                yield
         finally:
             random.setstate(states[0])
             np.random.set_state(states[1])
             if torch:
                 torch.set_rng_state(states[2])
+
+
+def _kernels() -> AbstractContextManager[None]:
+    if "triton.runtime.interpreter" not in sys.modules:
+        return nullcontext()
+    from draftproof.simulator.symbolic.frameworks.triton_kernels import libdevice_computed  # noqa: PLC0415 - see above
+
+    return libdevice_computed()
 
 
 def _in_library(numbers: Any, library: str, dtype: Any) -> Any:

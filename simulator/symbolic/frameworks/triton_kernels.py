@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from types import FunctionType, SimpleNamespace
@@ -476,8 +476,6 @@ _LIBDEVICE: dict[str, Any] = {
 
 def _of_device(name: str, original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
-        if current() is None:
-            return original(*arguments, **options)
         rule = _LIBDEVICE.get(name)
         handle = getattr(arguments[0], "handle", None) if len(arguments) == 1 else None
         if rule is None or handle is None:
@@ -485,6 +483,28 @@ def _of_device(name: str, original: Any) -> Any:
         return type(arguments[0])(type(handle)(_of(rule, handle.data), handle.dtype), arguments[0].type)
 
     return function
+
+
+@contextmanager
+def libdevice_computed() -> Iterator[None]:
+    """Within it functions of `libdevice` compute, also outside of calls whose random numbers are symbols."""
+    replaced = _of_libdevice()
+    before = [(library, name, getattr(library, name)) for library, name, _ in replaced]
+    try:
+        for library, name, value in replaced:
+            setattr(library, name, value)
+        yield
+    finally:
+        for library, name, value in before:
+            setattr(library, name, value)
+
+
+def _of_libdevice() -> list[tuple[Any, str, Any]]:
+    replaced = []
+    for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"):
+        with suppress(ImportError):
+            replaced += device_replacements(importlib.import_module(name))
+    return replaced
 
 
 def device_replacements(library: Any) -> list[tuple[Any, str, Any]]:
@@ -583,7 +603,4 @@ def replacements() -> list[tuple[Any, str, Any]]:
         for name in ("randn", "randn4x", "philox"):
             if hasattr(holder, name):
                 replaced.append((holder, name, _unfollowed(name, getattr(holder, name))))
-    for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"):
-        with suppress(ImportError):
-            replaced += device_replacements(importlib.import_module(name))
-    return replaced
+    return [*replaced, *_of_libdevice()]

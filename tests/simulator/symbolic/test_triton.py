@@ -260,3 +260,13 @@ def test_kept_steps_are_those_that_triton_finds(monkeypatch):
     assert [table.tolist() for table in audit.judge(*given).law.correction] == [
         table.tolist() for table in kept.correction
     ]
+
+
+def test_libdevice_computes_with_real_numbers_too(tmp_path):
+    from draftproof.simulator.audit.real import RealCoins
+
+    file = tmp_path / "device.py"
+    file.write_text(LIBDEVICE)
+    run = load(file, "run")
+    with RealCoins([1]).of_modules():
+        assert run() == [0]
