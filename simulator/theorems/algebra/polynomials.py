@@ -17,6 +17,8 @@ from draftproof.simulator.errors import InvalidInput
 Polynomial: TypeAlias = Any
 #: Values of all variables, in their order.
 Point: TypeAlias = tuple[Any, ...]
+#: The sign of a constant factor, as a mask, and atoms with their exponents.
+Factors: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
 #: An atom and the signs that it may have.
 Condition: TypeAlias = tuple[int, int]
 
@@ -35,7 +37,11 @@ def mirrored(mask: int) -> int:
 
 
 class Ring:
-    """Polynomials in these variables. Raises `InvalidInput` for a name that comes twice."""
+    """Polynomials in these variables. Raises `InvalidInput` for a name that comes twice.
+
+    Polynomials have no hash, and python-flint 0.9 never frees some kilobytes of each text that it makes of one; so they
+    are looked up by their degrees in each variable and compared.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         if len(set(names)) < len(names):
@@ -46,9 +52,10 @@ class Ring:
         self.zero, self.one = self.constant(0), self.constant(1)
         self.atoms: list[Polynomial] = []
         self._numbers: dict[str, int] = {}
+        self._places: dict[tuple[int, ...], list[int]] = {}
         self._names: list[str] = []
         self._supports: dict[int, frozenset[int]] = {}
-        self._factors: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {}
+        self._factors: dict[tuple[int, ...], list[tuple[Polynomial, Factors]]] = {}
 
     def constant(self, value: Any) -> Polynomial:
         """A whole number or rational as a polynomial."""
@@ -61,12 +68,16 @@ class Ring:
     def atom(self, polynomial: Polynomial) -> int:
         """The number of the atom that is this polynomial divided by its leading coefficient."""
         monic = polynomial / polynomial.leading_coefficient()
-        key = str(monic)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.atoms)
-            self._names.append(key)
+        known = self._places.setdefault(monic.degrees(), [])
+        number = next((number for number in known if self.atoms[number] == monic), None)
+        if number is None:
+            number = len(self.atoms)
+            known.append(number)
+            name = str(monic)
+            self._numbers[name] = number
+            self._names.append(name)
             self.atoms.append(monic)
-        return self._numbers[key]
+        return number
 
     def name(self, atom: int) -> str:
         """What tells an atom apart in any ring of the same variables."""
@@ -76,14 +87,16 @@ class Ring:
         """The atom of this name, if it has come up."""
         return self._numbers.get(name)
 
-    def factors(self, polynomial: Polynomial) -> tuple[int, tuple[tuple[int, int], ...]]:
+    def factors(self, polynomial: Polynomial) -> Factors:
         """The sign of the constant factor, as a mask, and the irreducible factors as atoms with their exponents."""
-        key = str(polynomial)
-        if key not in self._factors:
-            self._factors[key] = self._factored(polynomial)
-        return self._factors[key]
+        known = self._factors.setdefault(polynomial.degrees(), [])
+        found = next((factors for each, factors in known if each == polynomial), None)
+        if found is None:
+            found = self._factored(polynomial)
+            known.append((polynomial, found))
+        return found
 
-    def _factored(self, polynomial: Polynomial) -> tuple[int, tuple[tuple[int, int], ...]]:
+    def _factored(self, polynomial: Polynomial) -> Factors:
         if polynomial.is_constant():
             return sign_of(polynomial.leading_coefficient() if not polynomial.is_zero() else 0), ()
         constant, parts = polynomial.factor()
