@@ -55,6 +55,6 @@ def test_laws_in_batches_of_one_and_eight(random_pair: Callable[..., Any], name:
     scheme, verifier = CASES[name]
     pair = random_pair(vocab=3)
     law = law_of_blocks(make(verifier), pair, scheme, WARM)
-    assert agrees(counted(pair, scheme, verifier, 1500, together), law)
-    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 600, 4, coin_for("numpy", 1), together)
+    assert agrees(counted(pair, scheme, verifier, 800, together), law)
+    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 300, 4, coin_for("numpy", 1), together)
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
