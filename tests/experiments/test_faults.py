@@ -33,6 +33,7 @@ import typer
 from draftproof.experiments import cli
 from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.runtime import VERDICTS
+from draftproof.lp_analysis.checker import check_file
 from draftproof.simulator import FAMILIES
 from tests.quick import quick
 
@@ -299,6 +300,9 @@ class Case:
         for file, size in self.sizes.items():
             path = run.folder / file
             if code not in VERDICTS and (not path.exists() or path.read_bytes() == OLD.encode()):
+                continue
+            if code not in VERDICTS and (self.name, file) == ("bound", "b.json"):
+                check_file(path)  # a search that is interrupted keeps a certificate of the gap that it had
                 continue
             try:
                 wrong += (
