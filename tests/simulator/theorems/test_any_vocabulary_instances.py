@@ -180,7 +180,7 @@ ONE, TWO = Delayed(1, 0, 1), Delayed(1, 0, 2)
         pytest.param(make("block"), TWO, marks=pytest.mark.heavy), pytest.param(Second(), TWO, marks=pytest.mark.heavy),
         pytest.param(make("specinfer"), Delayed(2, 0, 1), marks=pytest.mark.heavy),
         pytest.param(make("naive_tree"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),
-        pytest.param(make("specinfer"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),
+        pytest.param(make("rejection_without_replacement"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),
     ],
     ids=lambda each: str(getattr(getattr(each, "card", each), "name", each)),
 )  # fmt: skip
