@@ -309,7 +309,7 @@ def test_candidates_are_those_of_transformers(seed):
         return torch.tensor([destination_tokenizer.encode(source_tokenizer.decode(ids[0].tolist()))])
 
     for history in ((0,), (1,), (0, 1), (2, 0, 1), (4, 3)):
-        here = TextRoot(pair, history, 2, 9)
+        here = TextRoot(pair, history, 2, 8)
         generator = SimpleNamespace(
             prev_assistant_ids=torch.tensor([here.start]), assistant_lookbehind=10, main_model_max_length=None,
             assistant_tokenizer=pair.draft_tokens, target_tokenizer=pair.target_tokens,
