@@ -91,7 +91,7 @@ def applied() -> Iterator[None]:
     undo_others = []
     try:
         for held, replacements in names:  # the names of a module at once: a call is repeated for every branch
-            undo.append((held, dict(zip(replacements, map(held.__getitem__, replacements), strict=True))))
+            undo.append((held, {name: held[name] for name in replacements}))
             held.update(replacements)
         for holder, name, replacement in others:
             undo_others.append((holder, name, getattr(holder, name)))

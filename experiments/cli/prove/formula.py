@@ -12,22 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO
+from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, expected_length
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context
+from draftproof.simulator.theorems.certificate.formulas import relation
 
 #: Cases that are printed one by one, at most.
 SHOWN = 8
-_SIGNS = {
-    NEGATIVE: "<",
-    ZERO: "=",
-    POSITIVE: ">",
-    NEGATIVE | ZERO: "<=",
-    ZERO | POSITIVE: ">=",
-    NEGATIVE | POSITIVE: "!=",
-}
 
 
 @dataclass
@@ -157,7 +150,7 @@ class Formula:
         """For which `y` and, where that does not tell values apart, for which classes of tokens."""
         masks = [self._mask(each) for each in self.values]
         mask = self._mask(value)
-        text = f", if p(y) {_SIGNS[mask]} q(y)" if mask in _SIGNS else ""
+        text = f", if p(y) {relation(mask)} q(y)" if mask != ANY else ""
         shared = sum(bool(each & mask) for each in masks) > 1
         if not shared and value.times is not None:
             return text
@@ -177,7 +170,7 @@ class Formula:
     def _about(self, case: Case, number: int) -> str:
         known = case.classes[number]
         thresholds = [
-            f"p {_SIGNS[each.mask]} {_times(self._text(each.ratio), 'q')}" for each in known.thresholds.values()
+            f"p {relation(each.mask)} {_times(self._text(each.ratio), 'q')}" for each in known.thresholds.values()
         ]
         if not thresholds or known.target.constant is not None:
             return ""

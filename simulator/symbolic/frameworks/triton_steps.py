@@ -93,7 +93,7 @@ class _Recorder:
         return True, self.place(value)
 
     def place(self, handle: Any) -> int:
-        """The last place of a handle; raises `_Unknown` for one from elsewhere."""
+        """The last place of a handle; raises `_Unknown` for one that was not noted."""
         for place in range(len(self._handles) - 1, -1, -1):
             if self._handles[place] is handle:
                 return place

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, rational
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring, rational
 from draftproof.simulator.theorems.algebra.regions import Region
 
 #: Largest number of factors in a product, of products in a search, and denominator of a coefficient.
@@ -54,9 +54,11 @@ def certificate(polynomial: Polynomial, region: Region) -> Sum | None:
         products = list(_products(region, atoms, most, int(polynomial.total_degree())))
         if len(products) > PRODUCTS:
             return None
-        terms = _combination(polynomial, products, region)
-        if terms is not None and holds(terms, polynomial, region):
-            return terms
+        values = combination(region.ring, [product for _, product in products], polynomial)
+        if values is not None:
+            terms = tuple(Term(value, chosen) for value, (chosen, _) in zip(values, products, strict=True) if value)
+            if holds(terms, polynomial, region):
+                return terms
     return None
 
 
@@ -87,28 +89,26 @@ def _products(
                 yield chosen, product
 
 
-def _combination(
-    polynomial: Polynomial, products: Sequence[tuple[tuple[int, ...], Polynomial]], region: Region
-) -> Sum | None:
-    """Coefficients with the smallest sum, rounded; None where the linear program has no solution."""
+def combination(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> list[Fraction] | None:
+    """Numbers >= 0 with the smallest sum by which polynomials add up to another one, rounded: that is to be checked.
+
+    None where the linear program has no solution.
+    """
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
 
-    columns = [region.ring.terms(product) for _, product in products]
-    wanted = region.ring.terms(polynomial)
-    rows = {monomial: row for row, monomial in enumerate(dict.fromkeys((*wanted, *(m for c in columns for m in c))))}
-    matrix = np.zeros((len(rows), len(columns)))
-    for number, column in enumerate(columns):
-        for monomial, value in column.items():
-            matrix[rows[monomial], number] = _float(value)
-    right = np.zeros(len(rows))
-    for monomial, value in wanted.items():
-        right[rows[monomial]] = _float(value)
+    matrix, right = coefficients(ring, columns, wanted)
+    if not matrix.size:
+        return [Fraction(0)] * len(columns)
     solved = linprog(np.ones(len(columns)), A_eq=matrix, b_eq=right, method="highs")
-    if not solved.success:
-        return None
-    rounded = [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()]
-    return tuple(Term(value, chosen) for value, (chosen, _) in zip(rounded, products, strict=True) if value)
+    return [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()] if solved.success else None
 
 
-def _float(value: Any) -> float:
-    return int(value.p) / int(value.q)
+def coefficients(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> tuple[Any, Any]:
+    """The coefficients of polynomials in floats, a column each and a row for each monomial, and those of one more."""
+    terms = [ring.terms(column) for column in (*columns, wanted)]
+    rows = {monomial: row for row, monomial in enumerate(dict.fromkeys(m for each in terms for m in each))}
+    matrix = np.zeros((len(rows), len(terms)))
+    for number, each in enumerate(terms):
+        for monomial, value in each.items():
+            matrix[rows[monomial], number] = int(value.p) / int(value.q)
+    return matrix[:, :-1], matrix[:, -1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from flint import fmpq
 
@@ -34,6 +34,8 @@ class Empty(Enum):
     UNKNOWN = "unknown"
 
 
+#: The name and number of an atom, and the signs that it may have.
+Named: TypeAlias = tuple[str, int, int]
 #: Conditions that contradict one another, by the names of their atoms.
 Core = frozenset[tuple[str, int]]
 #: Known points that are moved, at most, before the solver is asked.
@@ -158,37 +160,43 @@ class Oracle:
         return answer
 
     def _asked(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
-        """What z3 says. Neither what it was asked before nor the numbers of atoms play a part.
-
-        Conditions that are tracked tell which of them contradict each other, but what z3 then does can take for ever
-        where it is quick without; so it is asked again without, and then all of them are taken to be needed.
-        """
+        """What z3 says. Neither what it was asked before nor the numbers of atoms play a part."""
         z3 = solver_module()
         listed = sorted((self.ring.name(number), number, mask) for number, mask in conditions)
         self.asked += 1
-        context = z3.Context()
-        solver = z3.SolverFor("QF_NRA", ctx=context)
-        solver.set("timeout", int(TRACKED * 1000))
-        solver.set("unsat_core", True)
-        for place, (_, number, mask) in enumerate(listed):
-            solver.assert_and_track(self._formula(z3, context, number, mask), f"c{place}")
-        answer, needed = solver.check(), listed
-        if answer == z3.unsat:
-            needed = [listed[int(str(name)[1:])] for name in solver.unsat_core()]
-        elif answer != z3.sat:
-            context = z3.Context()
-            solver = z3.Tactic("qfnra-nlsat", ctx=context).solver()
-            solver.set("timeout", int(self.seconds * 1000))
-            solver.add(*(self._formula(z3, context, number, mask) for _, number, mask in listed))
-            answer = solver.check()
+        answer, solver, needed = self._of_solver(z3, listed)
         if answer == z3.sat:
-            return self._rational(z3, context, solver.model(), conditions)
+            return self._rational(z3, solver.ctx, solver.model(), conditions)
         if answer != z3.unsat:
             return Empty.UNKNOWN
         core = frozenset((name, mask) for name, _, mask in needed)
         for name, _ in core:
             self.cores.setdefault(name, []).append(core)
         return Empty.YES
+
+    def _of_solver(self, z3: Any, listed: list[Named]) -> tuple[Any, Any, list[Named]]:
+        """The answer to conditions, the solver that has it, and which of them contradict each other.
+
+        What z3 does with conditions that are tracked can take for ever where it is quick without; so it is asked again
+        without, and then all of them are taken to be needed.
+        """
+        found = self._tracked(z3, z3.SolverFor("QF_NRA", ctx=z3.Context()), listed, TRACKED)
+        if found[0] in (z3.sat, z3.unsat):
+            return found
+        solver = z3.Tactic("qfnra-nlsat", ctx=z3.Context()).solver()
+        solver.set("timeout", int(self.seconds * 1000))
+        solver.add(*(self._formula(z3, solver.ctx, number, mask) for _, number, mask in listed))
+        return solver.check(), solver, listed
+
+    def _tracked(self, z3: Any, solver: Any, listed: list[Named], seconds: float) -> tuple[Any, Any, list[Named]]:
+        """`_of_solver` for a solver that tells which conditions contradict each other."""
+        solver.set("timeout", int(seconds * 1000))
+        solver.set("unsat_core", True)
+        for place, (_, number, mask) in enumerate(listed):
+            solver.assert_and_track(self._formula(z3, solver.ctx, number, mask), f"c{place}")
+        answer = solver.check()
+        core = solver.unsat_core() if answer == z3.unsat else ()
+        return answer, solver, [listed[int(str(name)[1:])] for name in core]
 
     def _rational(self, z3: Any, context: Any, model: Any, conditions: Iterable[Condition]) -> dict[int, Any] | Empty:
         """The values of a model if they are rational; unknown otherwise."""

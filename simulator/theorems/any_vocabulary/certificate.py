@@ -100,31 +100,36 @@ class _Place:
 
 class _Writer:
     def __init__(self) -> None:
-        self._polynomials: dict[str, int] = {}
+        self._polynomials: dict[tuple[Any, ...], int] = {}
         self._functions: dict[tuple[int, ...], int] = {}
         self._place: Any = None
         self.polynomials: list[list[Any]] = []
         self.functions: list[list[int]] = []
 
     def polynomial(self, polynomial: Polynomial) -> int:
-        if str(polynomial) not in self._polynomials:
-            self._polynomials[str(polynomial)] = len(self.polynomials)
-            self.polynomials.append(_terms(self._place.case.ring, polynomial))
-        return self._polynomials[str(polynomial)]
+        terms = _terms(self._place.case.ring, polynomial)
+        key = tuple(map(tuple, terms))
+        if key not in self._polynomials:
+            self._polynomials[key] = len(self.polynomials)
+            self.polynomials.append(terms)
+        return self._polynomials[key]
 
     def function(self, ratio: Ratio | Polynomial) -> int:
         """A function, with denominators that are > 0 in the case that is being written."""
-        num, below = ratio, list[int]()
-        if isinstance(ratio, Ratio):
-            num = ratio.num
-            for atom, exponent in ratio.ring.factors(ratio.den)[1]:
-                factor, times = self._place.positive(atom)
-                num, below = num * times**exponent, below + [self.polynomial(factor)] * exponent
-        entry = self.polynomial(num), *sorted(below)
+        num, below = self._over_positive(ratio) if isinstance(ratio, Ratio) else (ratio, [])
+        entry = self.polynomial(num), *sorted(map(self.polynomial, below))
         if entry not in self._functions:
             self._functions[entry] = len(self.functions)
             self.functions.append([*entry])
         return self._functions[entry]
+
+    def _over_positive(self, ratio: Ratio) -> tuple[Polynomial, list[Polynomial]]:
+        """The numerator over denominators that are > 0, and these."""
+        num, below = ratio.num, list[Polynomial]()
+        for atom, exponent in ratio.ring.factors(ratio.den)[1]:
+            factor, times = self._place.positive(atom)
+            num, below = num * times**exponent, below + [factor] * exponent
+        return num, below
 
     def pair(self, ratios: Iterable[Ratio]) -> list[int]:
         return [self.function(ratio) for ratio in ratios]
@@ -154,9 +159,7 @@ class _Writer:
             return self.products((value * below, factors) for value, factors in terms)
         if signs:
             function = self.function(difference)
-            numerator = difference.num
-            for atom, exponent in difference.ring.factors(difference.den)[1]:
-                numerator = numerator * place.positive(atom)[1] ** exponent
+            numerator, _ = self._over_positive(difference)
             if place.reasons.signed(numerator, strict=False):
                 place.wanted.append(numerator)
                 return [[function]]

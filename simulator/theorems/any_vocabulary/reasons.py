@@ -11,18 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from draftproof.simulator.theorems.algebra.nonnegative import certificate
-from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring, rational
+from draftproof.simulator.arithmetic import to_fmpq
+from draftproof.simulator.theorems.algebra.nonnegative import certificate, coefficients, combination
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.any_vocabulary.cases import Case, divided
 
-#: The largest numbers of factors in the searches, one after the other; of products in one; of a denominator.
-SEARCHES, PRODUCTS, DENOMINATOR = (1, 1, 2, 2), 1_500, 64
+#: The largest numbers of factors in the searches, one after the other, and of products in one.
+SEARCHES, PRODUCTS = (1, 1, 2, 2), 1_500
 #: Signs of what is not negative once it has the right sign.
 SIGNED = (NEGATIVE, POSITIVE, NEGATIVE | ZERO, ZERO | POSITIVE)
 
@@ -194,10 +195,10 @@ class Reasons:
         """Products of conditions and multiples of equations, all divided by `scale`, which is > 0."""
         ring, parts, terms = self.case.ring, dict[int, Polynomial](), list[Term]()
         for value, atoms in products:
-            coefficient = Ratio.quotient(ring, ring.constant(_rational(value)), scale)
+            coefficient = Ratio.quotient(ring, ring.constant(to_fmpq(value)), scale)
             terms.append((coefficient, tuple(oriented(self.given, atom) for atom in atoms)))
         for number, found in zeros:
-            parts = _added(parts, ring.one, found.parts, ring.constant(_rational(number * self._sign(found))))
+            parts = _added(parts, ring.one, found.parts, ring.constant(to_fmpq(number * self._sign(found))))
         for atom, part in parts.items():
             if not part.is_zero():
                 terms.append((Ratio.quotient(ring, part, scale), (ring.atoms[atom],)))
@@ -244,7 +245,7 @@ def _vanishing(ring: Ring, columns: Sequence[Polynomial]) -> list[int]:
     """The polynomials that come with a factor > 0 in sums, with factors >= 0, that are 0; in floats, so perhaps."""
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
 
-    matrix, _ = _linear(ring, columns, ring.zero)
+    matrix, _ = coefficients(ring, columns, ring.zero)
     if not matrix.size:
         return []
     count = len(columns)
@@ -261,33 +262,12 @@ def _vanishing(ring: Ring, columns: Sequence[Polynomial]) -> list[int]:
 
 
 def _combination(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> list[Fraction] | None:
-    """Numbers >= 0, as few as may be, by which the polynomials add up to `wanted`; None if none are found."""
-    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
-
-    matrix, right = _linear(ring, columns, wanted)
-    values = [Fraction(0)] * len(columns)
-    if matrix.size:
-        solved = linprog(np.ones(len(columns)), A_eq=matrix, b_eq=right, method="highs")
-        if not solved.success:
-            return None
-        values = [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()]
+    """Numbers >= 0 by which the polynomials add up to `wanted` exactly; None if none are found."""
+    values = combination(ring, columns, wanted)
+    if values is None:
+        return None
     total = ring.zero
     for value, column in zip(values, columns, strict=True):
         if value:
-            total = total + column * ring.constant(_rational(value))
+            total = total + column * ring.constant(to_fmpq(value))
     return values if (total - wanted).is_zero() and min(values, default=Fraction(0)) >= 0 else None
-
-
-def _linear(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> tuple[Any, Any]:
-    """The coefficients of polynomials, a column each, and those of one more."""
-    terms = [ring.terms(column) for column in (*columns, wanted)]
-    rows = {monomial: row for row, monomial in enumerate(dict.fromkeys(m for each in terms for m in each))}
-    matrix = np.zeros((len(rows), len(terms)))
-    for number, each in enumerate(terms):
-        for monomial, value in each.items():
-            matrix[rows[monomial], number] = int(value.p) / int(value.q)
-    return matrix[:, :-1], matrix[:, -1]
-
-
-def _rational(value: Fraction | int) -> Any:
-    return rational(Fraction(value).numerator, Fraction(value).denominator)

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle, solver_module
-from draftproof.simulator.theorems.algebra.polynomials import Condition, Point, Ring, rational
+from draftproof.simulator.theorems.algebra.oracle import Empty, Named, Oracle
+from draftproof.simulator.theorems.algebra.polynomials import Point, Ring, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
@@ -45,26 +45,8 @@ class RememberingOracle(Oracle):
             self.points.append(tuple(answer.get(position, rational(1, 2)) for position in places))
         return answer
 
-    def _asked(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
-        z3 = solver_module()
-        listed = sorted((self.ring.name(number), number, mask) for number, mask in conditions)
-        self.asked += 1
-        context = z3.Context()
-        solver = z3.Tactic("qfnra-nlsat", ctx=context).solver()
-        solver.set("timeout", int(self.seconds * 1000))
-        solver.set("unsat_core", True)
-        for place, (_, number, mask) in enumerate(listed):
-            solver.assert_and_track(self._formula(z3, context, number, mask), f"c{place}")
-        answer = solver.check()
-        if answer == z3.sat:
-            return self._rational(z3, context, solver.model(), conditions)
-        if answer != z3.unsat:
-            return Empty.UNKNOWN
-        needed = (listed[int(str(name)[1:])] for name in solver.unsat_core())
-        core = frozenset((name, mask) for name, _, mask in needed)
-        for name, _ in core:
-            self.cores.setdefault(name, []).append(core)
-        return Empty.YES
+    def _of_solver(self, z3: Any, listed: list[Named]) -> tuple[Any, Any, list[Named]]:
+        return self._tracked(z3, z3.Tactic("qfnra-nlsat", ctx=z3.Context()).solver(), listed, self.seconds)
 
 
 @dataclass

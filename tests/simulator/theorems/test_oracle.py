@@ -48,8 +48,8 @@ def test_a_square_hides_no_zero():
 class Deaf:
     """A solver that has no answer."""
 
-    def __init__(self, answer):
-        self._answer = answer
+    def __init__(self, answer, ctx):
+        self._answer, self.ctx = answer, ctx
 
     def set(self, *_):
         pass
@@ -67,9 +67,9 @@ class WithDeaf:
     def __init__(self, z3):
         self._z3, self.tracked = z3, 0
 
-    def SolverFor(self, *_, **__):  # noqa: N802 - as z3 calls it
+    def SolverFor(self, _, ctx):  # noqa: N802 - as z3 calls it
         self.tracked += 1
-        return Deaf(self._z3.unknown)
+        return Deaf(self._z3.unknown, ctx)
 
     def __getattr__(self, name):
         return getattr(self._z3, name)
@@ -86,8 +86,8 @@ def test_a_question_without_answer_is_asked_again_without_keeping_track(monkeypa
 
 def test_without_any_answer_nothing_is_called_empty(monkeypatch):
     deaf = WithDeaf(oracle.solver_module())
-    deaf.Tactic = lambda *_, **__: SimpleNamespace(
-        solver=lambda: SimpleNamespace(**ANSWERLESS, check=lambda: deaf.unknown)
+    deaf.Tactic = lambda _, ctx: SimpleNamespace(
+        solver=lambda: SimpleNamespace(**ANSWERLESS, ctx=ctx, check=lambda: deaf.unknown)
     )
     monkeypatch.setattr(oracle, "solver_module", lambda: deaf)
     ring, product = products()[0]
