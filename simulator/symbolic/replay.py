@@ -6,6 +6,7 @@ same result.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import random
@@ -162,11 +163,24 @@ def _steps(seen: list[tuple[str, int, int]]) -> Iterator[None]:
         sys.settrace(before)
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Within it no garbage is collected: that runs callbacks of other packages, at any instruction."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
 def last_common_line(one: Callable[[], Any], other: Callable[[], Any]) -> str:
     """`FILE:line` of the last instruction that two runs have in common."""
     walks: list[list[tuple[str, int, int]]] = [[], []]
-    for walk, run in zip(walks, (one, other), strict=True):
-        with _steps(walk):
-            run()
+    with _no_collection():
+        for walk, run in zip(walks, (one, other), strict=True):
+            with _steps(walk):
+                run()
     common = [here for here, there in takewhile(lambda pair: pair[0] == pair[1], zip(*walks, strict=False))]
     return f"{os.path.basename(common[-1][0])}:{common[-1][1]}" if common else "unknown line"

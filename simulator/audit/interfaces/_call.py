@@ -132,6 +132,8 @@ class Interface:
 
 def integer(value: Any, what: str) -> int:
     """A whole number of the result; raises `InvalidVerifier` with what it was meant to be."""
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         single = concrete(value)
         while isinstance(single, (list, tuple)) and len(single) == 1:  # arrays of one element

@@ -150,7 +150,7 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
     data = mask.data
     if _is_followed(data):
         data = np.array([bool(item) for item in densified(data).flat], dtype=bool).reshape(data.shape)
-    return np.ascontiguousarray(np.broadcast_to(data, shape))
+    return data if data.shape == shape else np.ascontiguousarray(np.broadcast_to(data, shape))
 
 
 def _addresses(data: Any, wanted: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from flint import fmpq
@@ -254,11 +253,12 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
     symbols = list({id(member): member for member in members if isinstance(member, Symbol)}.values())
     if not constants:
         return Extreme(kind, tuple(symbols)) if len(symbols) > 1 else symbols[0]
-    for constant in constants:
-        if type(real(constant)) is float and math.isnan(real(constant)):
+    levels = [real(constant) for constant in constants]
+    for constant, level in zip(constants, levels, strict=True):
+        if type(level) is float and math.isnan(level):
             return constant
-    c = min(constants) if kind == "min" else max(constants)
-    level = real(c)
+    best = (min if kind == "min" else max)(range(len(constants)), key=constants.__getitem__)
+    c, level = constants[best], levels[best]
     ends = [bounds(region, symbol) for symbol in symbols]
     if kind == "min":
         keep_constant = all(_above(high, level) for _, high in ends)
@@ -280,14 +280,7 @@ def _above(x: Any, y: Any) -> bool:
     """Whether `x > y`, of which either may be an infinite float."""
     if type(x) is type(y):
         return bool(x > y)
-    return bool(_number(x) > _number(y))
-
-
-def _number(x: Any) -> Any:
-    """A `Fraction` for an `fmpq`, which can be compared with an infinite float."""
-    if type(x) is fmpq:
-        return Fraction(int(x.p), int(x.q))
-    return x
+    return x > 0 if type(x) is float else y < 0
 
 
 def floor(region: Any, x: Any) -> int:

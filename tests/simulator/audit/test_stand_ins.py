@@ -4,6 +4,7 @@ Every row is a test that is true of real numbers. A verifier that is wrong where
 that is wrong where it is false is never refuted.
 """
 
+import gc
 from dataclasses import make_dataclass
 from functools import partial
 
@@ -179,3 +180,21 @@ def test_a_method_that_dataclasses_wrote_is_no_line_of_the_function(tmp_path):
     file.write_text("def run(make):\n    return make()\n")
     run = load(file, "run")
     assert last_common_line(partial(run, one), partial(run, two)) == "theirs.py:2"
+
+
+def test_callbacks_of_the_garbage_collector_are_no_lines_of_the_function(tmp_path):
+    (tmp_path / "theirs.py").write_text("def run(make):\n    made = [[], []]\n    return make(made)\n")
+    (tmp_path / "other.py").write_text("def called(phase, info):\n    runs.append(phase)\n")
+    run, called = load(tmp_path / "theirs.py", "run"), load(tmp_path / "other.py", "called")
+    called.__globals__["runs"] = runs = []
+    before = gc.get_threshold()
+    gc.callbacks.append(called)
+    try:
+        gc.set_threshold(1)
+        [[] for _ in range(9)]
+        assert runs
+        found = [last_common_line(partial(run, len), partial(run, str)) for _ in range(9)]
+        assert set(found) == {"theirs.py:3"}
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(called)
