@@ -17,6 +17,7 @@ from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import (
     _class_tournament,
     _greedy_classes,
+    _memo,
     _set_flow,
     khisti,
     layer_greedy,
@@ -43,10 +44,13 @@ COARSE = [None, pytest.param((2, 1), marks=pytest.mark.heavy), (1, 1)]
 
 
 def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> None:
-    """Every verifier takes its way for large vocabularies at any size, with so many classes."""
+    """Every verifier takes its way for large vocabularies at any size, with so many classes.
+
+    Nothing is remembered: other tests ask for the same rows with the usual classes.
+    """
+    patch.setattr(_memo, "LONGEST", 0)
     patch.setattr(_set_flow, "MOST_LISTED_SETS", 0)
     patch.setattr(path_transport, "MOST_TOKENS", 0)
-    patch.setattr(path_transport, "_default_step", path_transport._computed_step)
     patch.setattr(layer_greedy, "MOST_TOKENS", 0)
     patch.setattr(khisti, "CLASSES", 0)
     if coarse:

@@ -26,6 +26,7 @@ def plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, SymbolicArray) else value
 
 
+_PLAIN = frozenset((int, float, bool, str, type(None)))
 #: Arrays of other libraries that `numpy.asarray` turns into numpy's; a library adds its own.
 FOREIGN: list[type] = []
 
@@ -41,6 +42,8 @@ def objects(value: Any) -> Any:
 
 def random_inside(value: Any) -> bool:
     """Whether a number, an array, a tensor or nested lists of them hold a random number."""
+    if type(value) in _PLAIN:
+        return False
     if isinstance(value, (list, tuple)):
         return any(map(random_inside, value))
     if isinstance(value, (Symbol, SymbolicArray)):

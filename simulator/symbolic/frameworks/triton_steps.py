@@ -118,6 +118,20 @@ def _language() -> Any:
     return sys.modules["triton.language"]
 
 
+#: Types by their identity, each with its key: results of kept steps share them.
+_KEYS: dict[int, tuple[Any, Any]] = {}
+
+
+def _key_of(kind: Any) -> Any:
+    """`_of_type`, remembered."""
+    found = _KEYS.get(id(kind))
+    if found is None:
+        found = kind, _of_type(kind)
+        if len(_KEYS) < MOST:
+            _KEYS[id(kind)] = found
+    return found[1]
+
+
 def _of_type(kind: Any) -> Any:
     """A type of Triton as a key: kinds of numbers, pointers, and blocks of either."""
     scalar = kind.scalar
@@ -132,7 +146,7 @@ def _described(value: Any, handles: list[Any]) -> Any:
     language = _language()
     if kind is language.tensor:
         handles.append(value.handle)
-        return _of_type(value.type)
+        return _key_of(value.type)
     if kind is int or kind is bool or kind is str or value is None:
         return kind, value
     if kind is float:
@@ -140,7 +154,7 @@ def _described(value: Any, handles: list[Any]) -> Any:
     if kind is language.constexpr:
         return kind, _described(value.value, handles)
     if kind is language.dtype:
-        return _of_type(value)
+        return _key_of(value)
     if kind is list or kind is tuple:
         return kind, *(_described(item, handles) for item in value)
     raise _Unknown
@@ -148,6 +162,8 @@ def _described(value: Any, handles: list[Any]) -> Any:
 
 def _same(handles: list[Any]) -> list[int]:
     """For each operand the first one that it is."""
+    if len(handles) < 2:
+        return []
     return [next(i for i, other in enumerate(handles) if other is handle) for handle in handles]
 
 
