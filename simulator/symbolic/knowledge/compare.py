@@ -11,7 +11,7 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
 from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product, Terms
-from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
+from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable, identity
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import refused_operation
 
@@ -250,7 +250,7 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
     """
     members = [part for member in members for part in _parts(kind, member)]
     constants = [member for member in members if not isinstance(member, Symbol)]
-    symbols = list({id(member): member for member in members if isinstance(member, Symbol)}.values())
+    symbols = list({identity(member): member for member in members if isinstance(member, Symbol)}.values())
     if not constants:
         return Extreme(kind, tuple(symbols)) if len(symbols) > 1 else symbols[0]
     levels = [real(constant) for constant in constants]
@@ -273,7 +273,7 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
 
 
 def _parts(kind: str, member: Any) -> tuple[Any, ...]:
-    return member.members if isinstance(member, Extreme) and member.kind == kind else (member,)
+    return member.members if type(member) is Extreme and member.kind == kind else (member,)
 
 
 def _above(x: Any, y: Any) -> bool:

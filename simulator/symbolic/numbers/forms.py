@@ -265,7 +265,7 @@ class Extreme(Symbol):
         self.kind = kind
         self.members = members
         first = next(member for member in members if isinstance(member, Symbol))
-        self.source: Symbol = first.source if isinstance(first, Extreme) else first
+        self.source: Symbol = first.source if type(first) is Extreme else first
 
     @property
     def variable(self) -> Variable:

@@ -25,6 +25,9 @@ from draftproof.simulator.symbolic.where import (
     text_if_shown,
 )
 
+#: Python's own, which asks nothing; during a call another function is in its place.
+identity = id
+
 
 class Element:
     """The part of `Symbol` that numpy asks elements of an object array for."""

@@ -1,5 +1,6 @@
 """What decides an audit is a function of its findings."""
 
+import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -128,6 +129,31 @@ def test_state_shows_on_the_only_tree(changes_after):
     found = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
     with pytest.raises(InvalidVerifier, match=r"two laws|something else when it is called again"):
         judge(found, check_states(found, found.request.cases))
+
+
+def test_state_that_shows_after_the_runs_that_are_compared_shows_in_the_law(monkeypatch):
+    monkeypatch.setattr("draftproof.simulator.audit.judge.MOST_AUDITED_RUNS", 2)
+
+    def found(right_calls):
+        calls = []
+
+        def verify(p, q):
+            calls.append(0)
+            first = random.random() < 0.5
+            u = random.random() if first else 1 - random.random()
+            return [int(u >= p(())[0]) if len(calls) <= right_calls else 0]
+
+        audit = make_audit(verify, "step")
+        record = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
+        try:
+            judge(record, check_states(record, record.request.cases))
+        except InvalidVerifier:
+            return False, len(calls)
+        return conclude(record).lossless, len(calls)
+
+    lossless, calls = found(1_000)
+    assert lossless
+    assert not any(found(right_calls)[0] for right_calls in range(calls // 2))
 
 
 def test_a_refutation_that_a_second_run_does_not_show_is_state(planted):
