@@ -34,6 +34,7 @@ def pooled_results(
     Raises `InvalidVerifier` where a process ends unexpectedly.
     """
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _initialise, (os.getpid(), start, start_arguments))
+    complete = False
     try:
         running: set[Future[tuple[T, dict[str, str]]]] = set()
         for call in calls:
@@ -49,15 +50,17 @@ def pooled_results(
         while running:
             done, running = wait(running, None, FIRST_COMPLETED)
             yield from map(_result, done)
+        complete = True
     except BrokenProcessPool:
         raise InvalidVerifier(
             "a process that computed rows ended unexpectedly, perhaps for want of memory; rows so far are kept, and "
             "--jobs 1 shows more of the reason"
         ) from None
     finally:
-        for process in list((pool._processes or {}).values()):  # the pool has no public way to stop now
-            process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        if not complete:
+            for process in list((pool._processes or {}).values()):  # the pool has no public way to stop now
+                process.terminate()
+        pool.shutdown(wait=complete, cancel_futures=True)  # processes that end too early leave a traceback of the pool
 
 
 def _result(future: Future[tuple[T, dict[str, str]]]) -> T:
