@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from draftproof.experiments.runtime import end_with
+from draftproof.experiments.runtime import GRACE, end_with
 from draftproof.experiments.shared.code import add_used, with_used_files
 from draftproof.simulator.errors import InvalidVerifier
 
@@ -57,10 +57,14 @@ def pooled_results(
             "--jobs 1 shows more of the reason"
         ) from None
     finally:
-        if not complete:
-            for process in list((pool._processes or {}).values()):  # the pool has no public way to stop now
-                process.terminate()
-        pool.shutdown(wait=complete, cancel_futures=True)  # processes that end too early leave a traceback of the pool
+        processes = list((pool._processes or {}).values())  # the pool has no public way to stop now
+        if complete:
+            pool.shutdown(wait=False)  # they end in order: if they are ended, the pool may leave a traceback
+            for process in processes:
+                process.join(GRACE)
+        for process in processes:
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _result(future: Future[tuple[T, dict[str, str]]]) -> T:

@@ -42,8 +42,8 @@ _NOTHING = Sampling()
 FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
-#: Runs on a draft tree that are compared in search of state; functions have fewer, some loops more. State that changes
-#: what is wrong later than that shows in the law.
+#: Runs on a draft tree that are compared in search of state; functions have fewer, some loops more. State that shows
+#: only later is found where it changes the law while that is enumerated.
 MOST_AUDITED_RUNS = 500
 
 

@@ -141,19 +141,23 @@ def test_state_that_shows_after_the_runs_that_are_compared_shows_in_the_law(monk
             calls.append(0)
             first = random.random() < 0.5
             u = random.random() if first else 1 - random.random()
-            return [int(u >= p(())[0]) if len(calls) <= right_calls else 0]
+            return [int((u >= p(())[0]) == (len(calls) <= right_calls))]
 
         audit = make_audit(verify, "step")
         record = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
+        cases = check_states(record, record.request.cases)
+        compared = len(calls)
         try:
-            judge(record, check_states(record, record.request.cases))
+            judge(record, cases)
         except InvalidVerifier:
-            return False, len(calls)
-        return conclude(record).lossless, len(calls)
+            return False, compared, len(calls)
+        return conclude(record).lossless, compared, len(calls)
 
-    lossless, calls = found(1_000)
+    lossless, compared, calls = found(1_000)
     assert lossless
-    assert not any(found(right_calls)[0] for right_calls in range(calls // 2))
+    assert calls - compared >= 4
+    assert not any(found(right_calls)[0] for right_calls in range(compared, calls))
+    assert found(calls)[0]
 
 
 def test_a_refutation_that_a_second_run_does_not_show_is_state(planted):
