@@ -9,12 +9,11 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.knowledge.session import current
-from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 from draftproof.simulator.symbolic.numbers.unset import Nondeterministic, Unset
 from draftproof.simulator.symbolic.where import NeverSet
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
-_PLAIN = (int, float, bool, str, type(None))
 
 
 def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of value
@@ -23,7 +22,7 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
     Tuples, lists and dictionaries keep their kind; other objects are returned as they are. Raises `InvalidVerifier`
     if a random number is left in the result.
     """
-    if type(value) in _PLAIN or isinstance(value, Nondeterministic):
+    if type(value) in PLAIN or isinstance(value, Nondeterministic):
         return value
     if isinstance(value, Unset):
         raise NeverSet(f"it returned a number that was never set, in memory taken at {value.line}")

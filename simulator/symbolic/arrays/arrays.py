@@ -17,7 +17,7 @@ import numpy as np
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
-from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 from draftproof.simulator.symbolic.where import refusal, refused_operation, text_if_shown
 
 
@@ -26,7 +26,6 @@ def plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, SymbolicArray) else value
 
 
-_PLAIN = frozenset((int, float, bool, str, type(None)))
 #: Arrays of other libraries that `numpy.asarray` turns into numpy's; a library adds its own.
 FOREIGN: list[type] = []
 
@@ -42,7 +41,7 @@ def objects(value: Any) -> Any:
 
 def random_inside(value: Any) -> bool:
     """Whether a number, an array, a tensor or nested lists of them hold a random number."""
-    if type(value) in _PLAIN:
+    if type(value) in PLAIN:
         return False
     if isinstance(value, (list, tuple)):
         return any(map(random_inside, value))

@@ -142,9 +142,10 @@ def _of_type(kind: Any) -> Any:
     return type(kind), kind.name, scalar.const, scalar.address_space, _of_type(scalar.element_ty)
 
 
-def _described(value: Any, handles: list[Any], language: Any) -> Any:
+def _described(value: Any, handles: list[Any]) -> Any:
     """What the search sees of an operand; its handle goes to `handles`. Raises `_Unknown`."""
     kind = type(value)
+    language = _language()
     if kind is language.tensor:
         handles.append(value.handle)
         return _key_of(value.type)
@@ -153,19 +154,18 @@ def _described(value: Any, handles: list[Any], language: Any) -> Any:
     if kind is float:
         return kind, repr(value)  # -0.0 is another number than 0.0, and NaN is not equal to itself
     if kind is language.constexpr:
-        return kind, _described(value.value, handles, language)
+        return kind, _described(value.value, handles)
     if kind is language.dtype:
         return _key_of(value)
     if kind is list or kind is tuple:
-        return kind, *(_described(item, handles, language) for item in value)
+        return kind, *(_described(item, handles) for item in value)
     raise _Unknown
 
 
 def _same(handles: list[Any]) -> list[int]:
     """For each operand the first one that it is."""
-    if len(handles) == 2:
-        return [0, 0 if handles[0] is handles[1] else 1]
-    return [next(i for i, other in enumerate(handles) if other is handle) for handle in handles]
+    first: dict[int, int] = {}
+    return [first.setdefault(identity(handle), place) for place, handle in enumerate(handles)]
 
 
 def kept(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,13 +174,13 @@ def kept(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def function(*arguments: Any, **options: Any) -> Any:
         handles: list[Any] = []
-        semantic, language = _module().interpreter_semantic, _language()
+        semantic = _module().interpreter_semantic
         if type(semantic.builder) is _Recorder:
             return original(*arguments, **options)
         try:
             key = (
-                *[_described(value, handles, language) for value in arguments],
-                *[(name, _described(value, handles, language)) for name, value in options.items()],
+                *[_described(value, handles) for value in arguments],
+                *[(name, _described(value, handles)) for name, value in options.items()],
                 *_same(handles),  # `x + x` has other steps than `x + y`
             )
         except _Unknown:
@@ -204,12 +204,8 @@ def kept(original: Callable[..., Any]) -> Callable[..., Any]:
 def _made(steps: Steps, handles: list[Any], builder: Any) -> Any:
     for name, arguments, options in steps.calls:
         given = [handles[item] if is_place else item for is_place, item in arguments]
-        call = getattr(builder, name)
-        if options:
-            named = {key: handles[item] if is_place else item for key, (is_place, item) in options}
-            handles.append(call(*given, **named))
-        else:
-            handles.append(call(*given))
+        named = {key: handles[item] if is_place else item for key, (is_place, item) in options}
+        handles.append(getattr(builder, name)(*given, **named))
     tensor = _language().tensor
     result = tensor.__new__(tensor)
     result.__dict__.update(steps.about)

@@ -27,6 +27,8 @@ from draftproof.simulator.symbolic.where import (
 
 #: Python's own, which asks nothing; during a call another function is in its place.
 identity = id
+#: Types of values in which no random number is.
+PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 class Element:

@@ -144,14 +144,14 @@ def test_state_that_shows_after_the_runs_that_are_compared_shows_in_the_law(monk
             return [int((u >= p(())[0]) == (len(calls) <= right_calls))]
 
         audit = make_audit(verify, "step")
-        record = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
-        cases = check_states(record, record.request.cases)
+        seen = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
+        cases = check_states(seen, seen.request.cases)
         compared = len(calls)
         try:
-            judge(record, cases)
+            judge(seen, cases)
         except InvalidVerifier:
             return False, compared, len(calls)
-        return conclude(record).lossless, compared, len(calls)
+        return conclude(seen).lossless, compared, len(calls)
 
     lossless, compared, calls = found(1_000)
     assert lossless

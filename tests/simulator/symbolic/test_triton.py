@@ -253,7 +253,7 @@ def test_kept_steps_are_those_that_triton_finds(monkeypatch):
     given = CASES[0].instance, CASES[0].scheme
     kept = audit.judge(*given).law
 
-    def unknown(*operand):
+    def unknown(value, handles):
         raise triton_steps._Unknown
 
     monkeypatch.setattr(triton_steps, "_described", unknown)
