@@ -20,6 +20,9 @@ from hypothesis import HealthCheck, settings
 #: One thread a process: the suite runs on as many workers as there are processors.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+#: Kernels run without a GPU: Triton reads this once, when the first test of a worker imports it.
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
 settings.register_profile(
     "tests", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

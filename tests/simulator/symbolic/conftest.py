@@ -6,7 +6,6 @@ Expressions are Python text, so one line is followed exactly in plain Python, nu
 # ruff: noqa: PLW0108 - the functions of the libraries are looked up when they are called
 
 import math
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -26,8 +25,6 @@ try:
 except ImportError:  # the same expressions in three libraries need all three
     torch = None  # type: ignore[assignment]
     collect_ignore = ["test_algebra.py", "test_axes.py", "test_random_expressions.py", "test_refused.py"]
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before anything imports triton
 
 
 def _frozen(value: Any) -> Any:
