@@ -19,7 +19,7 @@ verification. One layer: optimal transport. For vocabularies of more than 32 tok
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -91,14 +91,7 @@ class LayerTransport:
         race, laws = self.raced(joined(parts), joined([group.law for group in flat]), branches)
         rows = iter(laws.reshape(len(flat), size))
         law = [added([next(rows) for _ in here]) for here in groups]
-        means = [minimum(*pair) for pair in zip(target_mass, law, strict=True)]
-        scores = {}
-        pairs, total = selectable(race, groups, lambda _, token: token)
-        for (place, token), weight in pairs.items():
-            mean = means[place][token]
-            if mean > 0:
-                scores[*forks[place].node.context, token] = portion(mean / law[place][token], weight, total)
-        return Step(scores, {fork.node.context: mean.__getitem__ for fork, mean in zip(forks, means, strict=True)})
+        return scored_by(forks, target_mass, law, *selectable(race, groups, lambda _, token: token))
 
     @property
     def structure(self) -> Layered | None:
@@ -117,6 +110,26 @@ class LayerTransport:
             return _raced(target_mass, draft, branches)
         race = self.solver(target_mass, draft, branches)
         return race, law_of(race, draft, branches)
+
+
+def scored_by(
+    forks: Sequence[Scored],
+    target_mass: Sequence[Vector],
+    laws: Sequence[Vector],
+    weights: Mapping[tuple[int, int], Any],
+    total: Any,
+) -> Step:
+    """Step 3. laws: `r` of each node. weights: of the drafted pairs that may be selected, by node and token.
+
+    total: the sum of all weights, that of the null option among them.
+    """
+    means = [minimum(*pair) for pair in zip(target_mass, laws, strict=True)]
+    scores = {}
+    for (place, token), weight in weights.items():
+        mean = means[place][token]
+        if mean > 0:
+            scores[*forks[place].node.context, token] = portion(mean / laws[place][token], weight, total)
+    return Step(scores, {fork.node.context: mean.__getitem__ for fork, mean in zip(forks, means, strict=True)})
 
 
 def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:

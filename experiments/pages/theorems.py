@@ -33,8 +33,8 @@ PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
     "experiments/cli/prove/free",
 )
-#: The module that proves theorems for every vocabulary size.
-EVERY_SIZE = "simulator/theorems/any_vocabulary/depth"
+#: The module that proves theorems for every vocabulary size, and the one for a free solver.
+EVERY_SIZE, SELECTED = "simulator/theorems/any_vocabulary/depth", "experiments/cli/prove/selected"
 #: The most draft trees of a shape.
 MOST_TREES = 1_000
 
@@ -82,7 +82,8 @@ class Claim:
     @cached_property
     def code(self) -> str:
         """A digest of all code that the proof runs."""
-        prover = [*PROVER, *([FREE] if self.free else [])] if self.vocab_size else [EVERY_SIZE]
+        prover, free = (PROVER, FREE) if self.vocab_size else ((EVERY_SIZE,), SELECTED)
+        prover = (*prover, *((free,) if self.free else ()))
         modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
         digests = (code_digest([*prover, module.replace(".", "/")]) for module in modules)
         return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
@@ -165,6 +166,8 @@ def every_size() -> Iterator[Claim]:
         yield Claim(name, None, WithoutReplacement(2, 0, 1))
     for scheme in (Delayed(1, 0, 1), PATH):
         yield Claim("layer_transport", None, scheme)
+    for scheme in (PAIR, TRUNK):
+        yield Claim("layer_transport", None, scheme, ("solver",))
     for kind, one, other in (
         (EQUALS, "hsd", "block"),
         (EQUALS, "tree_monte_carlo", "block"),
@@ -329,7 +332,8 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     yield from NOTES
     every = [row for row in rows if row["vocab_size"] is None]
     rows = [row for row in rows if row["vocab_size"] is not None]
-    anywhere = [(row["verifier"], row["scheme"]) for row in every if not row["kind"] and row["verdict"] == "proved"]
+    proved = [row for row in every if not row["kind"] and row["verdict"] == "proved"]
+    anywhere = [(row["verifier"], row["scheme"], row["free"]) for row in proved]
     yield "\n## Lossless\n\nEvery V: the same is proved for every vocabulary size, with full support; see below.\n"
     yield (
         "| verifier | V | scheme | free | zeros | verdict | every V | cells of verdicts | of balances | degree | "
@@ -337,7 +341,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     )
     for row in rows:
         if not row["kind"] and row["verdict"] != "refuted":
-            everywhere = "proved" if (row["verifier"], row["scheme"]) in anywhere and not row["free"] else ""
+            everywhere = "proved" if (row["verifier"], row["scheme"], row["free"]) in anywhere else ""
             yield (
                 f"| {row['verifier']} | {row['vocab_size']} | {scheme_from_dict(row['scheme'])} | "
                 f"{', '.join(row['free'])} | {'yes' if row['zeros'] else ''} | {row['verdict']} | {everywhere} | "
@@ -391,13 +395,15 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         "\n## Every vocabulary size\n\n"
         "`prove` with `--vocab any`: for every V >= 2 and every p and q with full support; why one proof\n"
         "covers every size stands in any_vocabulary/README.md. `equals`: the same law of verdicts; `dominates`: every\n"
-        "drafted prefix is kept at least as often. Cases: of the named context and token. Runs of the code, pairs of\n"
-        "functions shown to be equal, questions to the solver. Code: as above.\n"
+        "drafted prefix is kept at least as often; `solver free`: whichever branch of a layer is selected. Cases: of\n"
+        "the named context and token. Runs of the code, pairs of functions shown to be equal, questions to the solver\n"
+        "z3. Code: as above.\n"
     )
     yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
-        name = f"{row['verifier']} {row['kind']} {row['other']}".strip()
+        free = f", {', '.join(row['free'])} free" if row["free"] else ""
+        name = f"{row['verifier']} {row['kind']} {row['other']}".strip() + free
         counts = " | ".join(str(row[key]) for key in ("cases", "runs", "equations", "questions", "cpu_seconds", "code"))
         yield f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
 
@@ -427,6 +433,8 @@ def stale(page: str) -> list[Claim]:
     missing = []
     for claim in claims():
         name = f"{claim.verifier} {claim.kind} {claim.other}".strip()
+        if claim.vocab_size is None and claim.free:
+            name += f", {', '.join(claim.free)} free"
         start, end = f"| {name} | {claim.size} | {claim.scheme} | ", f" | {claim.code} |"
         free = f"{start}{', '.join(claim.free)} | "
         starts = (

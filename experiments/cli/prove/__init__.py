@@ -107,8 +107,8 @@ def prove(
     request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
     if size is None:
-        if (equals and dominates) or zeros or free or latex or resume:
-            raise InvalidInput("--vocab any takes no --zeros, --free, --latex or --resume, and one relation at a time")
+        if (equals and dominates) or zeros or latex or resume:
+            raise InvalidInput("--vocab any takes no --zeros, --latex or --resume, and one relation at a time")
         found = (EQUALS, equals) if equals else (DOMINATES, dominates)
         relation = None if found[1] is None else (found[0], find_verifier(found[1]))
         if every_length and relation is not None:

@@ -134,7 +134,7 @@ class Case:
             next_class=number + 1,
         )
 
-    def _with_pair(self, scope: int, row: Context) -> tuple[Case, int]:
+    def with_pair(self, scope: int, row: Context) -> tuple[Case, int]:
         """Two more variables."""
         first = len(self.scopes)
         if first + 2 > len(self.ring.variables):
@@ -143,7 +143,7 @@ class Case:
 
     def with_name(self, row: Context, of_class: int, scope: int) -> tuple[Case, Token]:
         """Name a further token of a class; the row after it comes with it."""
-        case, first = self._with_pair(scope, row)
+        case, first = self.with_pair(scope, row)
         token = Token(len(case.names), row)
         region = case.region
         for variable in case.ring.variables[first : first + 2]:
@@ -167,8 +167,27 @@ class Case:
     def masses(self, token: Token) -> tuple[Ratio, Ratio]:
         """`p` and `q` of a named token; where its class says `p = ratio q`, without the variable of `p`."""
         p, q = self.variables(token)
-        ratio = self.classes[self.names[token].of_class].ratio
-        return (p if ratio is None else ratio * q), q
+        known = self.classes[self.names[token].of_class]
+        if known.draft.is_zero:
+            return p, known.draft
+        return (p if known.ratio is None else known.ratio * q), q
+
+    def with_zeros(self, row: Context, scope: int) -> Case:
+        """The tokens of a row without questions and names are in two classes: in the second one `q` is 0 everywhere.
+
+        The second class alone may be empty.
+        """
+        case, first = self.with_pair(scope, row)
+        (number,), target = case.rows[row], case.variable(first)
+        one, zero = (Ratio(case.ring, constant) for constant in (case.ring.one, case.ring.zero))
+        classes = {number: TokenClass(row, one - target, one, {}), case.next_class: TokenClass(row, target, zero, {})}
+        case = replace(
+            case,
+            rows={**case.rows, row: tuple(classes)},
+            classes={**case.classes, **classes},
+            next_class=case.next_class + 1,
+        )
+        return case.assuming(target, POSITIVE | ZERO).assuming(one - target, POSITIVE)
 
     def rest(self, of_class: int) -> tuple[Ratio, Ratio]:
         """The sums of the tokens of a class without the named ones."""
@@ -265,7 +284,7 @@ class Case:
         masks = allowed & ask.mask, allowed & ~ask.mask
         for mask in masks:
             yield from self._with_classes(ask, {ask.of_class: old.answered(ask.ratio, mask)}, {})
-        case, first = self._with_pair(ask.scope, old.row)
+        case, first = self.with_pair(ask.scope, old.row)
         part = case.variable(first), case.variable(first + 1)
         if ZERO in masks:
             part = ask.ratio * part[1], part[1]

@@ -72,7 +72,7 @@ class Draft:
     value: Any = None
 
 
-class _Impossible(DraftproofError):
+class Impossible(DraftproofError):
     """There are no p, q and V of this case."""
 
 
@@ -155,7 +155,7 @@ class Sum:
                 if open_question.ask.scope < scope:
                     raise
                 waiting += case.answers(open_question.ask)
-            except _Impossible:
+            except Impossible:
                 continue
         return results
 
@@ -176,7 +176,7 @@ class Sum:
                     result.value = result.value + chance * after.value
             for number, (a, b) in wanted.terms.items():
                 if not (a.is_zero and b.is_zero):
-                    new = self._new(case, drafted, scope, wanted.context, number, (a, b))
+                    new = self._new(case, scope, wanted.context, number, (a, b), partial(self._next, drafted))
                     if self.records:
                         result.new.append(new)
                     result.value = result.value + new.value
@@ -185,22 +185,27 @@ class Sum:
             return result
         return self._leaf(case, tree.children)
 
+    def _next(self, drafted: tuple[Token, ...], case: Case, token: Token, scope: int) -> Draft:
+        return self._from(case, (*drafted, token), scope)
+
     def _new(
         self,
         case: Case,
-        drafted: tuple[Token, ...],
         scope: int,
         context: Context,
         of_class: int,
         weight: tuple[Ratio, Ratio],
+        after: Callable[[Case, Token, int], Draft],
     ) -> New:
-        """The sum over all tokens of a class that have no name yet."""
+        """The sum over all tokens of a class that have no name yet. after: the sum over what follows one."""
         inside, token = case.with_name(context, of_class, scope + 1)
         p, q = inside.masses(token)
         chance = weight[0] * p + weight[1] * q
-        found = self._resolved(inside, scope + 1, lambda each: self._from(each, (*drafted, token), scope + 1))
+        found = self._resolved(inside, scope + 1, lambda each: after(each, token, scope + 1))
         first, ring = inside.names[token].first, case.ring
-        common = self._common(found, first) if found else Ratio(ring, ring.zero)  # without cases there is no such token
+        common = (
+            self._common(found, first + 2) if found else Ratio(ring, ring.zero)
+        )  # without cases there is no such token
         value = chance * common
         a, b = value.num.derivative(first), value.num.derivative(first + 1)
         if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or any(
@@ -213,14 +218,16 @@ class Sum:
         return New(token, of_class, inside.variables(token), weight, found, linear, total)
 
     def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
-        """The one function that a sum is in all cases. first: the position of the first variable of the new token."""
+        """The one function that a sum is in all cases, of no variable from the position `first` on."""
         for case, draft in found:
             candidate = case.reduced(draft.value)
-            if any(degree > 0 for part in (candidate.num, candidate.den) for degree in part.degrees()[first + 2 :]):
+            if any(degree > 0 for part in (candidate.num, candidate.den) for degree in part.degrees()[first:]):
                 continue
             self.account.equations += len(found)
             if all(other.equal(candidate, each.value) for other, each in found):
                 return candidate
+        if not found:
+            raise Impossible("all cases of what follows are impossible")
         raise NotShown(
             "what follows a drafted token depends on how it compares, or on its own row: "
             + "; ".join(dict.fromkeys(draft.value.key for _, draft in found))
@@ -236,6 +243,9 @@ class Sum:
         value = Ratio(case.ring, case.ring.zero) if value is None else value
         return Draft(leaf=Leaf(drafted, masses) if self.records else None, value=value)
 
+    def _root(self, run: ClassRun, drafted: Drafted) -> ClassNode:
+        return ClassNode(run, drafted)
+
     def _masses(self, case: Case, drafted: Drafted, verifier: Verifier) -> Masses:
         run = ClassRun(case)
         self.account.runs += 1
@@ -246,7 +256,7 @@ class Sum:
             with run.following():
                 watched = Watched(verifier)
                 shown = watched if is_library(verifier) else _Shown(watched)
-                verify = guarded(shown, ClassNode(run, drafted), library=True)
+                verify = guarded(shown, self._root(run, drafted), library=True)
                 for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
                     block = _block(verdict, drafted)
                     found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
@@ -255,7 +265,7 @@ class Sum:
         except InvalidVerifier as error:
             if not tokens.refused:
                 if case.is_impossible():
-                    raise _Impossible("nothing is claimed about this case") from None
+                    raise Impossible("nothing is claimed about this case") from None
                 raise NotShown(f"in a case that is not shown to be impossible the code fails: {error}") from error
         finally:
             if tokens.refused:

@@ -110,7 +110,7 @@ class Theorem:
     def step(self, depth: int, progress: Callable[[Account], None] | None = None, records: bool = True) -> Step:
         """Try to prove it for contexts of one length. progress, records: see `Sum`."""
         case, context, token = start(depth, after=self.kind != DOMINATES)
-        share, touches = _SHARES[self.kind], partial(_drafts, context=context)
+        share, touches = _SHARES[self.kind], partial(drafts, context=context)
         verifiers = [self.verifier, *([] if self.other is None else [self.other])]
         of = partial(share, context=context, token=token)
         step = Step(context, token, () if token is None else case.variables(token))
@@ -134,21 +134,22 @@ def expected_length(verifier: Verifier, scheme: DraftScheme, first: bool = False
     first: given the first drafted token, which is the named one of the step; a function of its `p` and `q`, too.
     """
     if not first:
-        return Step().add(Sum(scheme, [verifier], _length), Case.start(*_ring()))
+        return Step().add(Sum(scheme, [verifier], _length), Case.start(*ring_of_cases()))
     case, drafted, _ = start(1, after=False)
     return Step(drafted, variables=case.variables(drafted[0])).add(
         Sum(scheme, [verifier], _length), case, drafted=drafted
     )
 
 
-def _ring() -> tuple[Ring, Oracle]:
+def ring_of_cases() -> tuple[Ring, Oracle]:
+    """The variables of all cases of a proof, and who says what is impossible."""
     ring = Ring([name for number in range(PAIRS) for name in (f"p{number}", f"q{number}")])
     return ring, RememberingOracle(ring, seconds=SECONDS)
 
 
 def start(depth: int, after: bool = True) -> tuple[Case, Context, Token | None]:
     """A named context of this length and, unless `after` is False, a named token after it; nothing else is known."""
-    case = Case.start(*_ring())
+    case = Case.start(*ring_of_cases())
     context: Context = ()
     for _ in range(depth):
         case, token = case.with_name(context, case.rows[context][0], 0)
@@ -159,12 +160,12 @@ def start(depth: int, after: bool = True) -> tuple[Case, Context, Token | None]:
     return case, context, token
 
 
-def _drafts(drafted: Drafted, context: Context) -> bool:
+def drafts(drafted: Drafted, context: Context) -> bool:
     """Whether a draft tree has a context: verdicts on others do not pass through it."""
     return all(token in drafted.get(context[:depth], ()) for depth, token in enumerate(context))
 
 
-def _balance(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
+def balance(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
     """`D(c) p(y|c) - D(c,y) - e(c,y)`; at the root, where `D = 1`, every verdict adds its `p(y)`."""
     depth, (wanted, _) = len(context), case.variables(token)
     total = None
@@ -203,4 +204,4 @@ def _length(case: Case, masses: Sequence[Masses]) -> Ratio | None:
     return total
 
 
-_SHARES: dict[str, Callable[..., Ratio | None]] = {LOSSLESS: _balance, EQUALS: difference, DOMINATES: gain}
+_SHARES: dict[str, Callable[..., Ratio | None]] = {LOSSLESS: balance, EQUALS: difference, DOMINATES: gain}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -16,6 +18,27 @@ ADVICE = "for every V only what is linear in p and q and alike for all tokens is
 #: What was refused in the current run, in case the code that asked has caught it.
 refused: list[NotFollowed] = []
 _others = count(2)
+
+
+@dataclass
+class Order:
+    """How tokens are sorted: by `sign` times their names, not at all with 0. asked: whether it mattered."""
+
+    sign: int = 0
+    asked: bool = False
+
+
+_order = Order()
+
+
+@contextmanager
+def sorting(sign: int) -> Iterator[Order]:
+    """The library may sort tokens, the one way or, with -1, the other. What is found must not depend on it."""
+    _order.sign, _order.asked = sign, False
+    try:
+        yield _order
+    finally:
+        _order.sign = 0
 
 
 class Token:
@@ -85,8 +108,15 @@ class Token:
     def _number(self, *_: Any) -> Any:
         _refuse("a token was used as a number")
 
+    def __lt__(self, other: Token) -> bool:
+        """Lists of the library are in one order of the tokens or the opposite one; see `sorting`."""
+        if asked_by_others() or not _order.sign or self.row != other.row:
+            self._number()
+        _order.asked = True
+        return _order.sign * self._name < _order.sign * other._name
+
     __str__ = __repr__
-    __lt__ = __le__ = __gt__ = __ge__ = __index__ = __int__ = __float__ = __complex__ = __bool__ = _number
+    __le__ = __gt__ = __ge__ = __index__ = __int__ = __float__ = __complex__ = __bool__ = _number
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = __floordiv__ = _number
     __rfloordiv__ = __truediv__ = __rtruediv__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = _number
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = _number

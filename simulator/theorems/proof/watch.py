@@ -167,8 +167,7 @@ class Watch:
         self._seen: set[CodeType] = set()
         self._held: dict[str, tuple[Callable[[], Any], Any]] = {}
         self._refusal: NotFollowed | None = None
-        self._aside = 0  # how deep in what runs beside the subject: an import, or what the collector of garbage calls
-        self._collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+        self._aside = 0  # how deep in what runs beside the subject: imports, collections of garbage
         self._needed = not is_library(subject)
         if self._needed:
             self._hold(f"what {type(subject).__name__} holds", lambda: (subject, type(subject).__mro__))
@@ -180,19 +179,31 @@ class Watch:
             yield
             return
         before = sys.getprofile()
+        gc.callbacks.insert(0, self._collects)
+        gc.callbacks.append(self._has_collected)
         sys.setprofile(self._event)
         try:
             yield
         finally:
             sys.setprofile(before)
+            gc.callbacks.remove(self._collects)
+            gc.callbacks.remove(self._has_collected)
             if self._refusal is None:
                 self._compare()
             if self._refusal is not None:
                 raise self._refusal
 
+    def _collects(self, phase: str, _: Any) -> None:
+        """A collection begins: it calls finalizers, also of what was left by others, and the callbacks after this."""
+        self._aside += phase == "start"
+
+    def _has_collected(self, phase: str, _: Any) -> None:
+        """The collection is over, and so are the callbacks before this."""
+        self._aside -= phase == "stop"
+
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if code in self._collecting or (code.co_name == "_find_and_load" and code.co_filename == _IMPORTS):
+        if code.co_name == "_find_and_load" and code.co_filename == _IMPORTS:
             self._aside += (event == "call") - (event == "return")
         elif self._aside:
             return

@@ -104,6 +104,27 @@ def test_options_that_do_not_go_together_are_refused_in_one_line(draftproof, opt
     assert len(ran.err.strip().splitlines()) == 1
 
 
+SELECTED = ("prove", "layer_transport", "--vocab", "any", "--free", "solver", "--L2", 1)
+
+
+def test_a_theorem_about_every_selection_says_what_it_leaves_out(draftproof, tmp_path):
+    ran = draftproof(*SELECTED, "--K", 1, "--json", tmp_path / "proof.json")
+    assert ran.code == 0
+    out = " ".join(ran.out.split())
+    assert "at delayed(K=1, L1=0, L2=1), whichever branch of a layer its solver selects" in out
+    assert "NOT proved here: that the law r of the selection is computed rightly" in out
+    assert json.loads((tmp_path / "proof.json").read_text())["free"] == ["solver"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--certificate", "x.json"), ("--formula",), ("--every-length",), ("--equals", "block")]
+)
+def test_a_theorem_about_every_selection_has_no_more_than_a_verdict(draftproof, options):
+    ran = draftproof(*SELECTED, "--K", 1, *options)
+    assert ran.code == 2
+    assert len(ran.err.strip().splitlines()) == 1
+
+
 def test_a_certificate_is_valid_until_a_number_is_changed(draftproof, tmp_path):
     file = tmp_path / "naive.json"
     assert draftproof("prove", "naive", *STEP, "--certificate", file).code == 0

@@ -1,6 +1,7 @@
 """A collection of garbage may come at any line of a followed verifier; what it calls is not part of it."""
 
 import gc
+import os
 import time
 
 from draftproof.simulator.drafts import Delayed
@@ -15,6 +16,37 @@ class Allocating(Naive):
     def verify(self, root, coin):
         _ = [[] for _ in range(1_000)]
         return super().verify(root, coin)
+
+
+ENDED = []
+
+
+class Left:
+    """What only the collector ends, as it refers to itself, by something that a verifier may not do."""
+
+    def __init__(self):
+        self.myself = self
+
+    def __del__(self):
+        ENDED.append(os.stat(os.curdir))
+
+
+class Leaving(Allocating):
+    """Leaves garbage before the collection."""
+
+    def verify(self, root, coin):
+        Left()
+        return super().verify(root, coin)
+
+
+def test_what_ends_in_a_collection_is_nobodys_doing():
+    threshold = gc.get_threshold()
+    gc.set_threshold(50, 1, 1)
+    try:
+        assert prove(Subject.of(Leaving()), Shape(2, Delayed(1, 0, 1))).proved
+    finally:
+        gc.set_threshold(*threshold)
+    assert ENDED
 
 
 def test_what_the_collector_calls_is_nobodys_doing():

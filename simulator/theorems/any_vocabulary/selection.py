@@ -1,0 +1,351 @@
+"""Verifiers that go layer by layer and select a drafted branch of each, whatever their selection, for every vocabulary.
+
+The branches of a layer are drawn. One of them, or none, is selected with some probability, given all that is drafted.
+`r(y|c)` is the probability that a branch of token `y` after node `c` is selected, averaged over the drafts of the
+layer. Nothing else is known here of the selection: its chances are any numbers that have the averages `r`, zeros
+included. If a function of the drafts is `f0 + sum over the branches of chance * f(c, y)`, where neither `f0` nor `f`
+depends on the other drafts or on the chances, its average is `f0 + sum over c and y of r(y|c) f(c, y)`. So the layer is
+summed up as if one branch were drawn, from `r`; that the function is of this kind is shown for all drafted tokens and
+all chances. A layer of one branch is drawn from `q`, as in `Sum`.
+
+`r(y|c)` is a number for each node, the sum of its `r`, times a row with the sum 1, which is the `q` of a case there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+from draftproof.simulator.drafts.delayed import Delayed
+from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, ZERO
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.rows import Entries
+from draftproof.simulator.theorems.any_vocabulary.runs import ClassNode, ClassRun
+from draftproof.simulator.theorems.any_vocabulary.sums import Account, Draft, Drafted, Impossible, Masses, NotShown, Sum
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, balance, drafts, is_zero, ring_of_cases
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token, sorting
+
+Then = Callable[[Case, Token, int], Draft]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What is drafted and selected. branches: of each its path, which ends at a node that has no score.
+
+    trunk: the number of tokens that all branches share. scored: the nodes of the last layer that have a score.
+    masses: of a node whose branches are selected the sum of its `r`. chances: of every branch that may be selected.
+    """
+
+    branches: tuple[Context, ...]
+    trunk: int
+    scored: frozenset[Context] = frozenset(((),))
+    masses: Mapping[Context, Ratio] = field(default_factory=dict)
+    chances: Mapping[Context, Ratio] = field(default_factory=dict)
+
+    def further(self, drawn: Mapping[int, Token], chances: Mapping[Context, Ratio]) -> Paths:
+        """The next layer. drawn: the next token of a branch. chances: of the branches that have a score there."""
+        branches = tuple((*path, drawn[i]) if i in drawn else path for i, path in enumerate(self.branches))
+        return replace(self, branches=branches, scored=frozenset(chances), chances={**self.chances, **chances})
+
+    @property
+    def drafted(self) -> Drafted:
+        """The drafted tokens by context, with repetitions."""
+        depth = max(map(len, self.branches))
+        found: dict[Context, tuple[Token, ...]] = {}
+        for length in range(depth):
+            for path in self.branches[: None if length >= self.trunk else 1]:
+                if len(path) > length:
+                    found[path[:length]] = (*found.get(path[:length], ()), path[length])
+        return found
+
+
+class Unknown(Entries):
+    """The law of branches of which one is selected; code may do nothing with it."""
+
+    __slots__ = ()
+
+    def __init__(self, run: ClassRun, context: Context) -> None:
+        self.run, self.context = run, context
+
+
+@dataclass
+class Selections(Sum):
+    """The sum over all drafts of a delayed tree. made: the verifier with these masses and chances; see `Paths`."""
+
+    scheme: Delayed
+    made: Callable[[Paths], Verifier] = field(kw_only=True)
+    _paths: Paths = field(init=False)
+
+    def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
+        """The sum in every case. The variable of the root's `r` is the first one of the case, where it has one."""
+        K, L1 = self.scheme.K, self.scheme.L1
+        masses: dict[Context, Ratio] = {(): case.variable(0)} if K > 1 and L1 == 0 else {}
+        start = Paths(((),) * (K if L1 == 0 else 1), L1, masses=masses)
+        return self._resolved(case, 0, lambda each: self._layer(each, start, 0))
+
+    def _layer(self, case: Case, paths: Paths, scope: int) -> Draft:
+        """The sum over all that is drafted from the next layer on."""
+        going = [i for i, path in enumerate(paths.branches) if path in paths.scored]
+        depth = len(next(iter(paths.scored), ()))
+        if not going or depth == self.scheme.depth:
+            return self._end(case, paths)
+        if depth == self.scheme.L1 and len(paths.branches) < self.scheme.K:
+            paths = replace(paths, branches=paths.branches * self.scheme.K)
+            going = list(range(self.scheme.K))
+        if len(going) == 1:
+            return self._single(case, paths, going[0], scope)
+        if depth == 0:
+            return self._selected(case, paths, going, scope)
+        return self._of_any_law(case, paths, going, scope)
+
+    def _single(self, case: Case, paths: Paths, i: int, scope: int) -> Draft:
+        """A layer of one branch."""
+        context = paths.branches[i]
+        one = Ratio(case.ring, case.ring.one)
+
+        def then(each: Case, token: Token, inner: int) -> Draft:
+            return self._layer(each, paths.further({i: token}, {(*context, token): one}), inner)
+
+        return self._drawn(case, context, scope, then)
+
+    def _of_any_law(self, case: Case, paths: Paths, going: Sequence[int], scope: int) -> Draft:
+        """A layer below drafted tokens. Its `r` may be another one for each of them: the sum may not depend on it."""
+        first = len(case.scopes)
+        contexts = list(dict.fromkeys(paths.branches[i] for i in going))
+        inside = case
+        for context in contexts:
+            if not any(inside.classes[number].draft.is_zero for number in inside.rows[context]):
+                inside = inside.with_zeros(context, scope + 1)
+        inside, masses = with_chances(inside, contexts, scope + 1, POSITIVE | ZERO)
+        below = replace(paths, masses={**paths.masses, **masses})
+        found = self._resolved(inside, scope + 1, lambda each: self._selected(each, below, going, scope + 1))
+        value = self._common(found, first)
+        if any(named.row in contexts for named in case.names.values()) and not is_zero(case, value):
+            raise NotShown(f"what a layer adds depends on how its branches are selected: {value.key}")
+        return Draft(value=value)
+
+    def _selected(self, case: Case, paths: Paths, going: Sequence[int], scope: int) -> Draft:
+        """A layer of several branches: `f0 + sum of r f`."""
+        nothing = self._alike(case, paths, going, scope, {}, partial(self._none_selected, paths)).value
+        total = nothing
+        for context in dict.fromkeys(paths.branches[i] for i in going):
+            members = [i for i in going if paths.branches[i] == context]
+
+            def then(each: Case, token: Token, inner: int, members: Sequence[int] = members) -> Draft:
+                found = []
+                for i in members:
+                    others = [other for other in going if other != i]
+                    end = partial(self._one_more, paths, i, nothing)
+                    found.append(self._alike(each, paths, others, inner, {i: token}, end))
+                return self._equal(each, found)
+
+            total = total + paths.masses[context] * self._drawn(case, context, scope, then).value
+        return Draft(value=total)
+
+    def _drawn(self, case: Case, context: Context, scope: int, then: Then) -> Draft:
+        """The sum over a token drawn from `q`."""
+        zero, one = (Ratio(case.ring, constant) for constant in (case.ring.zero, case.ring.one))
+        total = zero
+        for token, named in case.names.items():
+            if named.row == context and not case.masses(token)[1].is_zero:
+                total = total + case.masses(token)[1] * then(case, token, scope).value
+        for number in case.rows[context]:
+            if not case.classes[number].draft.is_zero:
+                total = total + self._new(case, scope, context, number, (zero, one), then).value
+        return Draft(value=total)
+
+    def _alike(
+        self,
+        case: Case,
+        paths: Paths,
+        others: Sequence[int],
+        scope: int,
+        drawn: Mapping[int, Token],
+        end: Callable[[Mapping[int, Token], Case, int], Draft],
+    ) -> Draft:
+        """What is the same whatever these branches draw."""
+        if not others:
+            return end(drawn, case, scope)
+        i, *rest = others
+        context = paths.branches[i]
+
+        def then(each: Case, token: Token, inner: int) -> Draft:
+            return self._alike(each, paths, rest, inner, {**drawn, i: token}, end)
+
+        found = [then(case, token, scope) for token, named in case.names.items() if named.row == context]
+        for number in case.rows[context]:
+            inside, token = case.with_name(context, number, scope + 1)
+            cases = self._resolved(inside, scope + 1, partial(then, token=token, inner=scope + 1))
+            if cases:
+                found.append(Draft(value=self._common(cases, len(case.scopes))))
+        return self._equal(case, found)
+
+    def _equal(self, case: Case, found: Sequence[Draft]) -> Draft:
+        """The one function that these are."""
+        if not found:
+            raise Impossible("there is no token to draw")
+        first, *others = found
+        self.account.equations += len(others)
+        if not all(case.equal(first.value, other.value) for other in others):
+            raise NotShown(
+                "what a selected branch adds depends on the other drafted tokens, or on its place among them: "
+                + "; ".join(dict.fromkeys(each.value.key for each in found))
+            )
+        return first
+
+    def _none_selected(self, paths: Paths, drawn: Mapping[int, Token], case: Case, scope: int) -> Draft:
+        return self._layer(case, paths.further(drawn, {}), scope)
+
+    def _one_more(
+        self, paths: Paths, i: int, nothing: Ratio, drawn: Mapping[int, Token], case: Case, scope: int
+    ) -> Draft:
+        """What the selection of a branch adds for each of its chance, whichever others may be selected.
+
+        nothing: the sum where none is selected.
+        """
+        pairs = {branch: (*paths.branches[branch], token) for branch, token in drawn.items()}
+        selectable = dict.fromkeys(pair for pair in pairs.values() if not case.masses(pair[-1])[1].is_zero)
+        others = [pair for pair in selectable if pair != pairs[i]]
+        found = []
+        for count in range(len(others) + 1):
+            for beside in combinations(others, count):
+                inside, chances = with_chances(case, [pairs[i], *beside], scope + 1, POSITIVE)
+                below = paths.further(drawn, chances)
+                cases = self._resolved(inside, scope + 1, partial(self._layer, paths=below, scope=scope + 1))
+                found.append(Draft(value=self._slope(cases, nothing, list(chances.values()), len(case.scopes))))
+        return self._equal(case, found)
+
+    def _slope(
+        self, found: Sequence[tuple[Case, Draft]], nothing: Ratio, chances: Sequence[Ratio], first: int
+    ) -> Ratio:
+        """`f` of the first chance, where a sum is `nothing + sum of chance * f` in all cases.
+
+        first: the position of the first chance among the variables.
+        """
+        self.account.equations += len(found)
+        for case, draft in sorted(found, key=lambda each: equations_of(each[0])):  # most general ones first
+            slopes = [slope(case.reduced(draft.value), chance) for chance in chances]
+            if not any(
+                degree > 0 for each in slopes for part in (each.num, each.den) for degree in part.degrees()[first:]
+            ):
+                value = nothing
+                for chance, each in zip(chances, slopes, strict=True):
+                    value = value + chance * each
+                if all(other.equal(value, each.value) for other, each in found):
+                    return slopes[0]
+        if not found:
+            raise Impossible("all cases of what follows are impossible")
+        raise NotShown(
+            "what follows is not linear in the chances that drafted tokens are selected: "
+            + "; ".join(dict.fromkeys(draft.value.key for _, draft in found))
+        )
+
+    def _end(self, case: Case, paths: Paths) -> Draft:
+        value = None
+        if self.touches(paths.drafted):
+            self._paths = paths
+            verifier = self.made(paths)
+            with sorting(1) as order:
+                masses = self._masses(case, paths.drafted, verifier)
+            if order.asked:
+                with sorting(-1):
+                    again = self._masses(case, paths.drafted, verifier)
+                if masses.keys() != again.keys() or not all(case.equal(masses[each], again[each]) for each in masses):
+                    raise NotShown("the verdict depends on the order of the drafted tokens")
+            value = self.share(case, (masses,))
+        return Draft(value=Ratio(case.ring, case.ring.zero) if value is None else value)
+
+    def _root(self, run: ClassRun, drafted: Drafted) -> ClassNode:
+        paths = self._paths
+
+        class Node(ClassNode):
+            def _law(self, run: ClassRun, context: Context) -> Any:
+                return Unknown(run, context) if context in paths.masses else super()._law(run, context)
+
+            def child(self, token: Any) -> Any:
+                context = (*self.context, token)
+                if context not in paths.chances and any(context == path[: len(context)] for path in paths.branches):
+                    self._run.refuse("a drafted token that is not selected was looked at")
+                return super().child(token)
+
+        return Node(run, drafted)
+
+
+def equations_of(case: Case) -> int:
+    """The number of equations that hold in a case."""
+    return sum(mask == ZERO for _, mask in case.region)
+
+
+def slope(value: Ratio, variable: Ratio) -> Ratio:
+    """The derivative with respect to a variable."""
+    ring = value.ring
+    position = next(at for at, each in enumerate(ring.variables) if each == variable.num)
+    num, den = (part.derivative(position) for part in (value.num, value.den))
+    return Ratio.quotient(ring, num * value.den - value.num * den, value.den * value.den)
+
+
+def with_chances(case: Case, contexts: Sequence[Context], scope: int, mask: int) -> tuple[Case, dict[Context, Ratio]]:
+    """A free number for each context, with a sign in `mask`; their sum is at most 1."""
+    found: dict[Context, Ratio] = {}
+    rest = Ratio(case.ring, case.ring.one)
+    for context in contexts:
+        if len(found) % 2 == 0:
+            case, first = case.with_pair(scope, ())
+        found[context] = case.variable(first + len(found) % 2)
+        rest = rest - found[context]
+        case = case.assuming(found[context], mask)
+    return case.assuming(rest, POSITIVE | ZERO), found
+
+
+@dataclass(frozen=True)
+class AnySelection:
+    """That a verifier is lossless for every p and q, every V, and every selection; see the module.
+
+    made: the verifier with given laws and chances.
+    """
+
+    scheme: Delayed
+    verifier: Verifier
+    made: Callable[[Paths], Verifier]
+    kind: str = LOSSLESS
+    other: None = None
+
+    @property
+    def depths(self) -> range:
+        """The lengths of the contexts that it is about."""
+        return range(self.scheme.depth + 1)
+
+    def step(self, depth: int, progress: Callable[[Account], None] | None = None, records: bool = False) -> Step:
+        """Try to prove it for contexts of one length; no parts of sums are kept, whatever `records`."""
+        step = Step()
+        for case, context, token in self.starts(depth):
+            step.context, step.token = context, token
+
+            def share(each: Case, masses: Sequence[Masses], context: Any = context, token: Any = token) -> Any:
+                return balance(each, masses, context, token)
+
+            touches = partial(drafts, context=context)
+            total = Selections(self.scheme, [self.verifier], share, touches, progress=progress, made=self.made)
+            step.add(total, case, is_zero)
+        return step
+
+    def starts(self, depth: int) -> Iterator[tuple[Case, Context, Token]]:
+        """A named context of this length and a named token after it; each of them may have `q = 0`."""
+        start = Case.start(*ring_of_cases())
+        if self.scheme.K > 1 and self.scheme.L1 == 0:
+            start, _ = with_chances(start, [()], 0, POSITIVE | ZERO)
+        waiting: list[tuple[Case, Context]] = [(start, ())]
+        for length in range(depth + 1):
+            named = []
+            for case, context in waiting:
+                split = case.with_zeros(context, 0) if self.scheme.K > 1 and length >= self.scheme.L1 else case
+                for number in split.rows[context]:
+                    inside, token = split.with_name(context, number, 0)
+                    named.append((inside, (*context, token)))
+            waiting = named
+        return ((case, context[:-1], context[-1]) for case, context in waiting)
