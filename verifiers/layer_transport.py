@@ -78,20 +78,29 @@ class LayerTransport:
     def step(self, layer: Sequence[Scored]) -> Step:
         """Steps 1 to 3 for one layer."""
         forks = [scored for scored in layer if scored.node.children]
+        if sum(len(scored.node.children) for scored in forks) == 1:
+            return _single(forks[0])
+        if self.by_classes(forks):
+            return class_step(forks, [groups_of(scored.node) for scored in forks], _class_race)
+        target_mass = [scored.score * scored.node.target for scored in forks]
+        return scored_by(forks, target_mass, *self.selection(forks, target_mass))
+
+    def by_classes(self, forks: Sequence[Scored]) -> bool:
+        """Whether classes of tokens stand for single ones."""
+        return len(forks[0].node.target) > self.most_tokens
+
+    def selection(
+        self, forks: Sequence[Scored], target_mass: Sequence[Vector]
+    ) -> tuple[list[Vector], dict[tuple[int, int], Any], Any]:
+        """Steps 1 and 2: `r` of each node; see `scored_by` for the weights and their sum."""
         groups = [groups_of(scored.node) for scored in forks]
         flat = [group for here in groups for group in here]
         branches = tuple(len(group.drafted) for group in flat)
-        if sum(branches) == 1:
-            return _single(forks[0])
-        size = len(forks[0].node.target)
-        if size > self.most_tokens:
-            return class_step(forks, groups, _class_race)
-        target_mass = [scored.score * scored.node.target for scored in forks]
         parts = [part for mass, here in zip(target_mass, groups, strict=True) for part in divided(mass, here)]
         race, laws = self.raced(joined(parts), joined([group.law for group in flat]), branches)
-        rows = iter(laws.reshape(len(flat), size))
+        rows = iter(laws.reshape(len(flat), -1))
         law = [added([next(rows) for _ in here]) for here in groups]
-        return scored_by(forks, target_mass, law, *selectable(race, groups, lambda _, token: token))
+        return law, *selectable(race, groups, lambda _, token: token)
 
     @property
     def structure(self) -> Layered | None:

@@ -3,7 +3,6 @@
 import json
 import time
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from draftproof.experiments.cli.prove import relating, views, work
 from draftproof.experiments.cli.prove.formula import Formula, formula_of
 from draftproof.experiments.cli.prove.free import SOLVED
 from draftproof.experiments.cli.prove.lean import lean_of
-from draftproof.experiments.cli.prove.selected import AnySelected
+from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
@@ -39,8 +38,8 @@ NO_FORMULA = (
 )
 #: What a theorem with a free solver leaves out.
 NOT_PROVED = (
-    "NOT proved here: that the law r of the selection is computed rightly (at one V: --free weights), and the classes "
-    "of tokens that stand for single ones where there are more than 32"
+    "NOT proved here: that the law r and the weights of the selection are computed rightly (at one V: --free weights), "
+    "and the classes of tokens that stand for single ones where there are more than 32"
 )
 #: Most seconds in which a witness against a relation is looked for at one vocabulary size.
 SEARCHED = 60.0
@@ -159,7 +158,7 @@ def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) ->
         raise InvalidInput("with --vocab any the solver of layer_transport can be free, for losslessness; nothing else")
     if not isinstance(scheme, Delayed):
         raise InvalidInput(f"--free {SOLVED} is for draft trees of {Delayed.name}, not {scheme}")
-    return AnySelection(scheme, verifier, partial(AnySelected, verifier))
+    return AnySelection(scheme, verifier, any_selected)
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ class Case:
     def with_zeros(self, row: Context, scope: int) -> Case:
         """The tokens of a row without questions and names are in two classes: in the second one `q` is 0 everywhere.
 
-        The second class alone may be empty.
+        The second class alone may be empty. Where the row stands for another one that is not `q`, it is 0 there.
         """
         case, first = self.with_pair(scope, row)
         (number,), target = case.rows[row], case.variable(first)

@@ -1,12 +1,13 @@
 """Verifiers that go layer by layer and select a drafted branch of each, whatever their selection, for every vocabulary.
 
-The branches of a layer are drawn. One of them, or none, is selected with some probability, given all that is drafted.
-`r(y|c)` is the probability that a branch of token `y` after node `c` is selected, averaged over the drafts of the
-layer. Nothing else is known here of the selection: its chances are any numbers that have the averages `r`, zeros
-included. If a function of the drafts is `f0 + sum over the branches of chance * f(c, y)`, where neither `f0` nor `f`
-depends on the other drafts or on the chances, its average is `f0 + sum over c and y of r(y|c) f(c, y)`. So the layer is
-summed up as if one branch were drawn, from `r`; that the function is of this kind is shown for all drafted tokens and
-all chances. A layer of one branch is drawn from `q`, as in `Sum`.
+The branches of a layer are drawn. One of them, or none, is selected with some probability, given what is drafted down
+to this layer. `r(y|c)` is the probability that a branch of token `y` after node `c` is selected, averaged over the
+drafts of the layer. Nothing else is known here of the selection: its chances are any numbers that have the averages
+`r`, zeros included. If a function of the drafts is `f0 + sum of chance * f(c, y)` over the different pairs of a node
+and a token that are drafted, where neither `f0` nor `f` depends on the other drafts or on the chances, its average is
+`f0 + sum of r(y|c) f(c, y)` over all pairs. So the layer is summed up as if one branch were drawn, from `r`; that the
+function is of this kind is shown for all drafted tokens and all chances. A pair that is not selected for these drafts
+has no weight. A layer of one branch is drawn from `q`, as in `Sum`.
 
 `r(y|c)` is a number for each node, the sum of its `r`, times a row with the sum 1, which is the `q` of a case there.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations, product
 from typing import Any
 
 from draftproof.simulator.drafts.delayed import Delayed
@@ -39,6 +40,7 @@ class Paths:
 
     trunk: the number of tokens that all branches share. scored: the nodes of the last layer that have a score.
     masses: of a node whose branches are selected the sum of its `r`. chances: of every branch that may be selected.
+    total: the sum of the weights in the last layer, for which a selection may have any scale; 1 if there is none.
     """
 
     branches: tuple[Context, ...]
@@ -46,11 +48,15 @@ class Paths:
     scored: frozenset[Context] = frozenset(((),))
     masses: Mapping[Context, Ratio] = field(default_factory=dict)
     chances: Mapping[Context, Ratio] = field(default_factory=dict)
+    total: Ratio | None = None
 
-    def further(self, drawn: Mapping[int, Token], chances: Mapping[Context, Ratio]) -> Paths:
+    def further(
+        self, drawn: Mapping[int, Token], chances: Mapping[Context, Ratio], total: Ratio | None = None
+    ) -> Paths:
         """The next layer. drawn: the next token of a branch. chances: of the branches that have a score there."""
         branches = tuple((*path, drawn[i]) if i in drawn else path for i, path in enumerate(self.branches))
-        return replace(self, branches=branches, scored=frozenset(chances), chances={**self.chances, **chances})
+        chances_of_all = {**self.chances, **chances}
+        return replace(self, branches=branches, scored=frozenset(chances), chances=chances_of_all, total=total)
 
     @property
     def drafted(self) -> Drafted:
@@ -120,6 +126,8 @@ class Selections(Sum):
         inside = case
         for context in contexts:
             if not any(inside.classes[number].draft.is_zero for number in inside.rows[context]):
+                if len(inside.rows[context]) > 1 or any(named.row == context for named in inside.names.values()):
+                    raise NotShown("a row was compared before it is known whether its branches are selected")
                 inside = inside.with_zeros(context, scope + 1)
         inside, masses = with_chances(inside, contexts, scope + 1, POSITIVE | ZERO)
         below = replace(paths, masses={**paths.masses, **masses})
@@ -215,7 +223,10 @@ class Selections(Sum):
         for count in range(len(others) + 1):
             for beside in combinations(others, count):
                 inside, chances = with_chances(case, [pairs[i], *beside], scope + 1, POSITIVE)
-                below = paths.further(drawn, chances)
+                inside, first = inside.with_pair(scope + 1, ())  # the scale of the weights
+                total = inside.variable(first)
+                below = paths.further(drawn, chances, total)
+                inside = inside.assuming(total, POSITIVE)
                 cases = self._resolved(inside, scope + 1, partial(self._layer, paths=below, scope=scope + 1))
                 found.append(Draft(value=self._slope(cases, nothing, list(chances.values()), len(case.scopes))))
         return self._equal(case, found)
@@ -250,10 +261,11 @@ class Selections(Sum):
         if self.touches(paths.drafted):
             self._paths = paths
             verifier = self.made(paths)
-            with sorting(1) as order:
+            first, *others = orders_of(paths.drafted)
+            with sorting(first) as order:
                 masses = self._masses(case, paths.drafted, verifier)
-            if order.asked:
-                with sorting(-1):
+            for ranks in others if order.asked else ():
+                with sorting(ranks):
                     again = self._masses(case, paths.drafted, verifier)
                 if masses.keys() != again.keys() or not all(case.equal(masses[each], again[each]) for each in masses):
                     raise NotShown("the verdict depends on the order of the drafted tokens")
@@ -274,6 +286,12 @@ class Selections(Sum):
                 return super().child(token)
 
         return Node(run, drafted)
+
+
+def orders_of(drafted: Drafted) -> list[dict[Token, int]]:
+    """All orders of the children of each node."""
+    orders = [permutations(dict.fromkeys(tokens)) for tokens in drafted.values()]
+    return [{token: rank for row in each for rank, token in enumerate(row)} for each in product(*orders)]
 
 
 def equations_of(case: Case) -> int:

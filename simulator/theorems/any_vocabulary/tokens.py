@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -22,9 +22,9 @@ _others = count(2)
 
 @dataclass
 class Order:
-    """How tokens are sorted: by `sign` times their names, not at all with 0. asked: whether it mattered."""
+    """How tokens are sorted; those without a rank are not. asked: whether one was compared with another."""
 
-    sign: int = 0
+    ranks: Mapping[Token, int] = field(default_factory=dict)
     asked: bool = False
 
 
@@ -32,13 +32,13 @@ _order = Order()
 
 
 @contextmanager
-def sorting(sign: int) -> Iterator[Order]:
-    """The library may sort tokens, the one way or, with -1, the other. What is found must not depend on it."""
-    _order.sign, _order.asked = sign, False
+def sorting(ranks: Mapping[Token, int]) -> Iterator[Order]:
+    """The library may sort these tokens, in this order. What is found must be the same in all orders."""
+    _order.ranks, _order.asked = ranks, False
     try:
         yield _order
     finally:
-        _order.sign = 0
+        _order.ranks = {}
 
 
 class Token:
@@ -109,11 +109,12 @@ class Token:
         _refuse("a token was used as a number")
 
     def __lt__(self, other: Token) -> bool:
-        """Lists of the library are in one order of the tokens or the opposite one; see `sorting`."""
-        if asked_by_others() or not _order.sign or self.row != other.row:
+        """The library may sort drafted tokens; see `sorting`."""
+        ranks = _order.ranks
+        if asked_by_others() or self not in ranks or other not in ranks or self.row != other.row:
             self._number()
         _order.asked = True
-        return _order.sign * self._name < _order.sign * other._name
+        return ranks[self] < ranks[other]
 
     __str__ = __repr__
     __le__ = __gt__ = __ge__ = __index__ = __int__ = __float__ = __complex__ = __bool__ = _number

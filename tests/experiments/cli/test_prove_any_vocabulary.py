@@ -112,7 +112,7 @@ def test_a_theorem_about_every_selection_says_what_it_leaves_out(draftproof, tmp
     assert ran.code == 0
     out = " ".join(ran.out.split())
     assert "at delayed(K=1, L1=0, L2=1), whichever branch of a layer its solver selects" in out
-    assert "NOT proved here: that the law r of the selection is computed rightly" in out
+    assert "NOT proved here: that the law r and the weights of the selection are computed rightly" in out
     assert json.loads((tmp_path / "proof.json").read_text())["free"] == ["solver"]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.cli.prove.selected import AnySelected
+from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.simulator.arithmetic import to_fmpq
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -221,7 +221,7 @@ def _any_race(random: Random, size: int) -> Race:
 def test_what_any_selection_keeps_is_what_enumeration_gives():
     """The probability of keeping a drafted token, with races drawn at random, is `min(p, r)`."""
     scheme, random = Delayed(2, 0, 1), Random(3)
-    theorem = AnySelection(scheme, LayerTransport(), partial(AnySelected, LayerTransport()))
+    theorem = AnySelection(scheme, LayerTransport(), any_selected)
     found = []
     for case, _, token in theorem.starts(0):
 

@@ -1,26 +1,24 @@
 """`layer_transport` whichever branch its solver selects: what is proved for every vocabulary size, and what is not."""
 
 import inspect
-from functools import partial
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("z3")
 
-from draftproof.experiments.cli.prove import selected
+from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection
-from draftproof.verifiers import layer_transport
-from draftproof.verifiers._layers import Step
+from draftproof.simulator.theorems.proof.watch import NotFollowed
+from draftproof.verifiers import _layers, layer_transport
 
 PAIR = Delayed(2, 0, 1)
 KEPT = "mean / laws[place][token]"
 
 
-def proved(scheme, depths=None, made=None):
-    verifier = layer_transport.LayerTransport()
-    theorem = AnySelection(scheme, verifier, made or partial(selected.AnySelected, verifier))
+def proved(scheme, depths=None):
+    theorem = AnySelection(scheme, layer_transport.LayerTransport(), any_selected)
     return all(theorem.step(depth).proved for depth in depths or theorem.depths)
 
 
@@ -40,13 +38,14 @@ def changed(monkeypatch, old, new):
     assert source.count(old) == 1
     names = dict(vars(layer_transport))
     exec(compile(source.replace(old, new), layer_transport.__file__, "exec"), names)
-    monkeypatch.setattr(selected, "scored_by", names["scored_by"])
+    monkeypatch.setattr(layer_transport, "scored_by", names["scored_by"])
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         (KEPT, "mean"),
+        ("weight, total)", "weight, 1)"),
         ("weight, total)", "weight * weight, total)"),
         ("if mean > 0:", "if mean > 0 and token is sorted(each for _, each in weights)[0]:"),
         pytest.param("weight, total)", "weight / 2, total)", marks=pytest.mark.heavy),
@@ -63,16 +62,59 @@ def test_another_step_3_is_not_proved(monkeypatch, old, new):
     assert not proved(PAIR)
 
 
-class Looks(selected.AnySelected):
-    """Looks at the law that its branches are drawn from."""
+#: Other code in place of a step, or of what is done with its verdict, as if it were of the library.
+LOOKS = """
+def step(self, layer):
+    return Step() if layer[0].node.draft[layer[0].node.children[0]] > 0 else original(self, layer)
+"""
+FORGETS = """
+def step(self, layer):
+    return original(self, [replace(scored, score=1) for scored in layer])
+"""
+MIDDLE = """
+def step(self, layer):
+    node, chances = layer[0].node, self.paths.chances
+    first, second, third = node.children
+    scores = {}
+    if len({*node.children}) == 3 and sorted(node.children)[1] is third and (second,) in chances:
+        scores[(second,)] = node.target.run.evaluated(chances[(second,)])
+    return Step(scores, {(): lambda part: node.target * 0})
+"""
+BETWEEN = """
+def _verdict(chosen, step, coin):
+    verdict = original(chosen, step, coin)
+    drafted, token = sorted(set(chosen.node.children)), verdict.correction
+    if len(drafted) == 2 and drafted[0] < token < drafted[1]:
+        return Verdict(verdict.accepted, drafted[0])
+    return verdict
+"""
 
-    def _step(self, layer):
-        for scored in layer:
-            if scored.node.children and scored.node.draft[scored.node.children[0]] > 0:
-                return Step()
-        return super()._step(layer)
+
+def replaced(monkeypatch, where, name, text):
+    names = {**vars(_layers), "original": getattr(where, name), "replace": replace}
+    exec(compile(text, _layers.__file__, "exec"), names)
+    monkeypatch.setattr(where, name, names[name])
 
 
-def test_the_law_of_branches_that_are_selected_cannot_be_looked_at():
-    with pytest.raises(DraftproofError, match="a row took part in what is not linear"):
-        proved(PAIR, [0], partial(Looks, layer_transport.LayerTransport()))
+def test_the_law_of_branches_that_are_selected_cannot_be_looked_at(monkeypatch):
+    replaced(monkeypatch, layer_transport.LayerTransport, "step", LOOKS)
+    with pytest.raises(NotFollowed, match="a row took part in what is not linear"):
+        proved(PAIR, [0])
+
+
+@pytest.mark.heavy
+def test_a_step_that_forgets_the_score_is_not_proved(monkeypatch):
+    replaced(monkeypatch, layer_transport.LayerTransport, "step", FORGETS)
+    assert not proved(Delayed(2, 1, 1), [0])
+
+
+def test_only_drafted_tokens_are_sorted(monkeypatch):
+    replaced(monkeypatch, _layers, "_verdict", BETWEEN)
+    with pytest.raises(NotFollowed, match="a token was used as a number"):
+        proved(PAIR, [0])
+
+
+@pytest.mark.heavy
+def test_three_tokens_are_sorted_in_every_order(monkeypatch):
+    replaced(monkeypatch, layer_transport.LayerTransport, "step", MIDDLE)
+    assert not proved(Delayed(3, 0, 1), [0])
