@@ -27,7 +27,8 @@ class AnySelected(LayerTransport):
         laws: list[Any] = []
         weights: dict[Any, Any] = {}
         row: Any = forks[0].node.target
-        total = row.run.evaluated(self.paths.total) if self.paths.total else 1
+        scale = self.paths.totals.get(len(forks[0].node.context) + 1)
+        total = 1 if scale is None else row.run.evaluated(scale)
         for place, fork in enumerate(forks):
             context: Any = fork.node.context
             laws.append(ClassRow.of(row.run, context, "q") * row.run.evaluated(self.paths.masses[context]))

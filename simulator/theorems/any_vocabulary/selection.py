@@ -40,7 +40,7 @@ class Paths:
 
     trunk: the number of tokens that all branches share. scored: the nodes of the last layer that have a score.
     masses: of a node whose branches are selected the sum of its `r`. chances: of every branch that may be selected.
-    total: the sum of the weights in the last layer, for which a selection may have any scale; 1 if there is none.
+    totals: the sum of the weights in the layer of this depth, where some branch of it may be selected.
     """
 
     branches: tuple[Context, ...]
@@ -48,15 +48,17 @@ class Paths:
     scored: frozenset[Context] = frozenset(((),))
     masses: Mapping[Context, Ratio] = field(default_factory=dict)
     chances: Mapping[Context, Ratio] = field(default_factory=dict)
-    total: Ratio | None = None
+    totals: Mapping[int, Ratio] = field(default_factory=dict)
 
     def further(
         self, drawn: Mapping[int, Token], chances: Mapping[Context, Ratio], total: Ratio | None = None
     ) -> Paths:
         """The next layer. drawn: the next token of a branch. chances: of the branches that have a score there."""
         branches = tuple((*path, drawn[i]) if i in drawn else path for i, path in enumerate(self.branches))
-        chances_of_all = {**self.chances, **chances}
-        return replace(self, branches=branches, scored=frozenset(chances), chances=chances_of_all, total=total)
+        totals = {**self.totals, **({} if total is None else {max(map(len, branches)): total})}
+        return replace(
+            self, branches=branches, scored=frozenset(chances), chances={**self.chances, **chances}, totals=totals
+        )
 
     @property
     def drafted(self) -> Drafted:
@@ -223,8 +225,8 @@ class Selections(Sum):
         for count in range(len(others) + 1):
             for beside in combinations(others, count):
                 inside, chances = with_chances(case, [pairs[i], *beside], scope + 1, POSITIVE)
-                inside, first = inside.with_pair(scope + 1, ())  # the scale of the weights
-                total = inside.variable(first)
+                inside, first = inside.with_pair(scope + 1, ())
+                total = inside.variable(first)  # weights may have any scale
                 below = paths.further(drawn, chances, total)
                 inside = inside.assuming(total, POSITIVE)
                 cases = self._resolved(inside, scope + 1, partial(self._layer, paths=below, scope=scope + 1))
