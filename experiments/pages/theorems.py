@@ -166,8 +166,7 @@ def every_size() -> Iterator[Claim]:
         yield Claim(name, None, WithoutReplacement(2, 0, 1))
     for scheme in (Delayed(1, 0, 1), PATH):
         yield Claim("layer_transport", None, scheme)
-    for scheme in (PAIR, TRUNK):
-        yield Claim("layer_transport", None, scheme, ("solver",))
+    yield Claim("layer_transport", None, PAIR, ("solver",))
     for kind, one, other in (
         (EQUALS, "hsd", "block"),
         (EQUALS, "tree_monte_carlo", "block"),
