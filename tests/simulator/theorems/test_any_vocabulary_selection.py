@@ -23,9 +23,9 @@ def proved(scheme, depths=None):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("scheme", [PAIR, Delayed(2, 1, 1)], ids=str)
-def test_it_is_lossless_whatever_is_selected(scheme):
-    assert proved(scheme)
+@pytest.mark.parametrize(("scheme", "depths"), [(PAIR, None), (Delayed(2, 1, 1), [0])], ids=str)
+def test_it_is_lossless_whatever_is_selected(scheme, depths):
+    assert proved(scheme, depths)
 
 
 def test_a_path_has_nothing_to_select():
