@@ -383,9 +383,18 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     if waiting:
         yield "\n## Waiting\n\nTried too, but not yet with the code as it is now; nothing is said about them:\n"
     for claim in waiting:
-        free = f", {', '.join(claim.free)} free" if claim.free else ""
-        name = f"{claim.verifier} {claim.kind} {claim.other}".strip()
-        yield f"- {name}, V = {claim.size}, {claim.scheme}{free}{', with zeros' if claim.zeros else ''}"
+        zeros = ", with zeros" if claim.zeros else ""
+        yield f"- {name_of(claim.fields())}, V = {claim.size}, {claim.scheme}{free_in(claim.fields())}{zeros}"
+
+
+def name_of(fields: dict[str, Any]) -> str:
+    """The verifiers of a claim or a row, and their relation."""
+    return f"{fields['verifier']} {fields['kind']} {fields['other']}".strip()
+
+
+def free_in(fields: dict[str, Any]) -> str:
+    """What is free in a claim or a row, after a comma."""
+    return f", {', '.join(fields['free'])} free" if fields["free"] else ""
 
 
 def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -401,8 +410,7 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
-        free = f", {', '.join(row['free'])} free" if row["free"] else ""
-        name = f"{row['verifier']} {row['kind']} {row['other']}".strip() + free
+        name = name_of(row) + free_in(row)
         counts = " | ".join(str(row[key]) for key in ("cases", "runs", "equations", "questions", "cpu_seconds", "code"))
         yield f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
 
@@ -431,9 +439,7 @@ def stale(page: str) -> list[Claim]:
     """Claims without a row of the current code. page: its text."""
     missing = []
     for claim in claims():
-        name = f"{claim.verifier} {claim.kind} {claim.other}".strip()
-        if claim.vocab_size is None and claim.free:
-            name += f", {', '.join(claim.free)} free"
+        name = name_of(claim.fields()) + ("" if claim.vocab_size else free_in(claim.fields()))
         start, end = f"| {name} | {claim.size} | {claim.scheme} | ", f" | {claim.code} |"
         free = f"{start}{', '.join(claim.free)} | "
         starts = (

@@ -158,7 +158,7 @@ def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) ->
         raise InvalidInput("with --vocab any the solver of layer_transport can be free, for losslessness; nothing else")
     if not isinstance(scheme, Delayed):
         raise InvalidInput(f"--free {SOLVED} is for draft trees of {Delayed.name}, not {scheme}")
-    return AnySelection(scheme, verifier, any_selected)
+    return AnySelection(scheme, any_selected)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,16 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.rows import Entries
 from draftproof.simulator.theorems.any_vocabulary.runs import ClassNode, ClassRun
-from draftproof.simulator.theorems.any_vocabulary.sums import Account, Draft, Drafted, Impossible, Masses, NotShown, Sum
+from draftproof.simulator.theorems.any_vocabulary.sums import (
+    Account,
+    Draft,
+    Drafted,
+    Impossible,
+    Masses,
+    NotShown,
+    Sum,
+    depends,
+)
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, balance, drafts, is_zero, ring_of_cases
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token, sorting
 
@@ -87,7 +96,6 @@ class Selections(Sum):
 
     scheme: Delayed
     made: Callable[[Paths], Verifier] = field(kw_only=True)
-    _paths: Paths = field(init=False)
 
     def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
         """The sum in every case. The variable of the root's `r` is the first one of the case, where it has one."""
@@ -241,11 +249,11 @@ class Selections(Sum):
         first: the position of the first chance among the variables.
         """
         self.account.equations += len(found)
-        for case, draft in sorted(found, key=lambda each: equations_of(each[0])):  # most general ones first
+        for case, draft in sorted(
+            found, key=lambda each: sum(mask == ZERO for _, mask in each[0].region)
+        ):  # general first
             slopes = [slope(case.reduced(draft.value), chance) for chance in chances]
-            if not any(
-                degree > 0 for each in slopes for part in (each.num, each.den) for degree in part.degrees()[first:]
-            ):
+            if not depends(first, *(part for each in slopes for part in (each.num, each.den))):
                 value = nothing
                 for chance, each in zip(chances, slopes, strict=True):
                     value = value + chance * each
@@ -261,44 +269,39 @@ class Selections(Sum):
     def _end(self, case: Case, paths: Paths) -> Draft:
         value = None
         if self.touches(paths.drafted):
-            self._paths = paths
-            verifier = self.made(paths)
+            run = partial(self._masses, case, paths.drafted, self.made(paths), node_with(paths))
             first, *others = orders_of(paths.drafted)
             with sorting(first) as order:
-                masses = self._masses(case, paths.drafted, verifier)
+                masses = run()
             for ranks in others if order.asked else ():
                 with sorting(ranks):
-                    again = self._masses(case, paths.drafted, verifier)
+                    again = run()
                 if masses.keys() != again.keys() or not all(case.equal(masses[each], again[each]) for each in masses):
                     raise NotShown("the verdict depends on the order of the drafted tokens")
             value = self.share(case, (masses,))
         return Draft(value=Ratio(case.ring, case.ring.zero) if value is None else value)
 
-    def _root(self, run: ClassRun, drafted: Drafted) -> ClassNode:
-        paths = self._paths
 
-        class Node(ClassNode):
-            def _law(self, run: ClassRun, context: Context) -> Any:
-                return Unknown(run, context) if context in paths.masses else super()._law(run, context)
+def node_with(paths: Paths) -> type[ClassNode]:
+    """Nodes of a tree with this selection."""
 
-            def child(self, token: Any) -> Any:
-                context = (*self.context, token)
-                if context not in paths.chances and any(context == path[: len(context)] for path in paths.branches):
-                    self._run.refuse("a drafted token that is not selected was looked at")
-                return super().child(token)
+    class Node(ClassNode):
+        def _law(self, run: ClassRun, context: Context) -> Any:
+            return Unknown(run, context) if context in paths.masses else super()._law(run, context)
 
-        return Node(run, drafted)
+        def child(self, token: Any) -> Any:
+            context = (*self.context, token)
+            if context not in paths.chances and any(context == path[: len(context)] for path in paths.branches):
+                self._run.refuse("a drafted token that is not selected was looked at")
+            return super().child(token)
+
+    return Node
 
 
 def orders_of(drafted: Drafted) -> list[dict[Token, int]]:
     """All orders of the children of each node."""
     orders = [permutations(dict.fromkeys(tokens)) for tokens in drafted.values()]
     return [{token: rank for row in each for rank, token in enumerate(row)} for each in product(*orders)]
-
-
-def equations_of(case: Case) -> int:
-    """The number of equations that hold in a case."""
-    return sum(mask == ZERO for _, mask in case.region)
 
 
 def slope(value: Ratio, variable: Ratio) -> Ratio:
@@ -330,10 +333,8 @@ class AnySelection:
     """
 
     scheme: Delayed
-    verifier: Verifier
     made: Callable[[Paths], Verifier]
     kind: str = LOSSLESS
-    other: None = None
 
     @property
     def depths(self) -> range:
@@ -350,7 +351,7 @@ class AnySelection:
                 return balance(each, masses, context, token)
 
             touches = partial(drafts, context=context)
-            total = Selections(self.scheme, [self.verifier], share, touches, progress=progress, made=self.made)
+            total = Selections(self.scheme, (), share, touches, progress=progress, made=self.made)
             step.add(total, case, is_zero)
         return step
 

@@ -18,6 +18,7 @@ from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.laws.enumeration import guarded
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
+from draftproof.simulator.theorems.algebra.polynomials import Polynomial
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary import tokens
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
@@ -208,9 +209,7 @@ class Sum:
         )  # without cases there is no such token
         value = chance * common
         a, b = value.num.derivative(first), value.num.derivative(first + 1)
-        if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or any(
-            degree > 0 for part in (a, b, value.den) for degree in part.degrees()[first:]
-        ):
+        if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or depends(first, a, b, value.den):
             raise NotShown(f"what follows a drafted token is not linear in its own probabilities: {value.key}")
         linear = Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
         rest = case.rest(of_class)
@@ -221,7 +220,7 @@ class Sum:
         """The one function that a sum is in all cases, of no variable from the position `first` on."""
         for case, draft in found:
             candidate = case.reduced(draft.value)
-            if any(degree > 0 for part in (candidate.num, candidate.den) for degree in part.degrees()[first:]):
+            if depends(first, candidate.num, candidate.den):
                 continue
             self.account.equations += len(found)
             if all(other.equal(candidate, each.value) for other, each in found):
@@ -243,10 +242,7 @@ class Sum:
         value = Ratio(case.ring, case.ring.zero) if value is None else value
         return Draft(leaf=Leaf(drafted, masses) if self.records else None, value=value)
 
-    def _root(self, run: ClassRun, drafted: Drafted) -> ClassNode:
-        return ClassNode(run, drafted)
-
-    def _masses(self, case: Case, drafted: Drafted, verifier: Verifier) -> Masses:
+    def _masses(self, case: Case, drafted: Drafted, verifier: Verifier, node: type[ClassNode] = ClassNode) -> Masses:
         run = ClassRun(case)
         self.account.runs += 1
         if self.progress:
@@ -256,7 +252,7 @@ class Sum:
             with run.following():
                 watched = Watched(verifier)
                 shown = watched if is_library(verifier) else _Shown(watched)
-                verify = guarded(shown, self._root(run, drafted), library=True)
+                verify = guarded(shown, node(run, drafted), library=True)
                 for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
                     block = _block(verdict, drafted)
                     found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
@@ -271,6 +267,11 @@ class Sum:
             if tokens.refused:
                 raise tokens.refused[0]
         return found
+
+
+def depends(first: int, *parts: Polynomial) -> bool:
+    """Whether a polynomial has a variable from the position `first` on."""
+    return any(degree > 0 for part in parts for degree in part.degrees()[first:])
 
 
 @dataclass

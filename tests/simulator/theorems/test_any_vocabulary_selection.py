@@ -18,7 +18,7 @@ KEPT = "mean / laws[place][token]"
 
 
 def proved(scheme, depths=None):
-    theorem = AnySelection(scheme, layer_transport.LayerTransport(), any_selected)
+    theorem = AnySelection(scheme, any_selected)
     return all(theorem.step(depth).proved for depth in depths or theorem.depths)
 
 
@@ -96,9 +96,17 @@ def replaced(monkeypatch, where, name, text):
     monkeypatch.setattr(where, name, names[name])
 
 
-def test_the_law_of_branches_that_are_selected_cannot_be_looked_at(monkeypatch):
-    replaced(monkeypatch, layer_transport.LayerTransport, "step", LOOKS)
-    with pytest.raises(NotFollowed, match="a row took part in what is not linear"):
+@pytest.mark.parametrize(
+    ("where", "name", "text", "why"),
+    [
+        (layer_transport.LayerTransport, "step", LOOKS, "a row took part in what is not linear"),
+        (_layers, "_verdict", BETWEEN, "a token was used as a number"),
+    ],
+    ids=["the law of branches that are selected is looked at", "tokens that are not drafted are sorted"],
+)
+def test_it_is_refused(monkeypatch, where, name, text, why):
+    replaced(monkeypatch, where, name, text)
+    with pytest.raises(NotFollowed, match=why):
         proved(PAIR, [0])
 
 
@@ -106,12 +114,6 @@ def test_the_law_of_branches_that_are_selected_cannot_be_looked_at(monkeypatch):
 def test_a_step_that_forgets_the_score_is_not_proved(monkeypatch):
     replaced(monkeypatch, layer_transport.LayerTransport, "step", FORGETS)
     assert not proved(Delayed(2, 1, 1), [0])
-
-
-def test_only_drafted_tokens_are_sorted(monkeypatch):
-    replaced(monkeypatch, _layers, "_verdict", BETWEEN)
-    with pytest.raises(NotFollowed, match="a token was used as a number"):
-        proved(PAIR, [0])
 
 
 @pytest.mark.heavy
