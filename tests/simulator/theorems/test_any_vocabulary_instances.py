@@ -5,28 +5,36 @@ all that the case knows of them holds. There the sum is the number that enumerat
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import product
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.simulator.arithmetic import to_fmpq
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection, Selections
 from draftproof.simulator.theorems.any_vocabulary.theorem import (
     LOSSLESS,
     Step,
     Theorem,
+    drafts,
     expected_length,
+    passes,
 )
 from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.verifiers import make
+from draftproof.verifiers._race import Race
+from draftproof.verifiers.layer_transport import LayerTransport, law_of
 
 
 class Compared:
@@ -105,7 +113,8 @@ class _Placed:
             row = self.contexts.index(named.row)
             values[named.first] = self.rows[row][0][token]
             if row in of_class:
-                values[named.first + 1] = self.rows[row][1][token]
+                if not case.classes[named.of_class].draft.is_zero:  # else its variable for q stands for nothing
+                    values[named.first + 1] = self.rows[row][1][token]
                 if of_class[row][token] != named.of_class:
                     return None
         equations = [
@@ -201,6 +210,51 @@ def test_every_instance_is_in_one_case_and_its_sum_is_what_enumeration_gives(ver
         assert not step.reason
         for size, points in ((2, 5), (3, 2), (4, 1)) if scheme == ONE else ((2, 4), (3, 1)):
             assert hold_against_enumeration(verifier, scheme, step, size, points, seed=depth)
+
+
+def _any_race(random: Random, size: int) -> Race:
+    """Weights of which some are 0, and blocks."""
+    weights, blocks = ([[random.choice(values) for _ in range(size)]] for values in ((0, 1, 2, 5), (0, 1)))
+    weights[0][random.randrange(size)] = 1
+    return Race(np.array(blocks), np.array(weights), 1, random.choice((0, 3)))
+
+
+@pytest.mark.heavy
+def test_what_any_selection_keeps_is_what_enumeration_gives():
+    """The probability of keeping a drafted token, with races drawn at random, is `min(p, r)`."""
+    scheme, random = Delayed(2, 0, 1), Random(3)
+    theorem = AnySelection(scheme, any_selected)
+    found = []
+    for case, _, token in theorem.starts(0):
+
+        def kept(each: Case, masses: Any, token: Any = token) -> Any:
+            return passes(each, masses, (token,))
+
+        touches = partial(drafts, context=(token,))
+        found += Selections(scheme, (), kept, touches, made=theorem.made).cases(case)
+    compared = 0
+    for size, points in ((2, 6), (3, 6), (4, 3)):
+        shape = Shape(size, scheme)
+        for number in range(points):
+            instance = shape.instance(random_point(shape, random, (4, 6, 9)[number % 3]))
+            race, p, q = _any_race(random, size), instance.target.row(()), instance.draft.row(())
+            law = law_of(race, q, (2,))
+            total = law.sum()
+            racing = enumerate_law(
+                LayerTransport(solver=lambda *_, race=race: race), instance.target, instance.draft, scheme
+            )
+            law = law / total
+            instead = SimpleNamespace(target=instance.target, draft=SimpleNamespace(row=lambda _, law=law: law))
+            for token in range(size):
+                values = {
+                    draft.value.at(point)
+                    for case, draft in found
+                    for point in _Placed(case, (token,), instead, {0: total}).points()
+                }
+                kept_there = sum(racing.correction[1][token], rational(0, 1))
+                assert values == {kept_there} == {min(p[token], law[token] * total)}
+                compared += 1
+    assert compared == 6 * 2 + 6 * 3 + 3 * 4
 
 
 def test_block_efficiency_is_what_enumeration_gives():
