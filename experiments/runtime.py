@@ -5,6 +5,7 @@ get its runs from a worker process and judge here. Any other command with such c
 which sends its exit code through a pipe once everything it wrote has arrived; how that process ends is no verdict.
 """
 
+import gc
 import json
 import os
 import select
@@ -29,7 +30,7 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 VERDICTS = (0, 1, 3)
 #: Seconds that a command may take to end after Ctrl-C or SIGTERM.
 END_SECONDS = 5.0
-#: Seconds between two checks whether the parent is alive.
+#: Seconds between two checks whether the parent is alive, and between two alarms.
 PERIOD = 0.5
 #: Seconds that a process may take to end by itself, and again after SIGTERM.
 GRACE = 1.0
@@ -123,12 +124,13 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
         return
 
     def late(number: int, frame: Any) -> None:
-        raise _TimeUp
+        if not _swallows(frame):
+            raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, late)
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+            signal.setitimer(signal.ITIMER_REAL, seconds, PERIOD)  # again, where nobody saw the first one
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -136,6 +138,16 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
         raise TooLarge(message) from None
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def _swallows(frame: Any) -> bool:
+    """Whether Python would drop an exception that is raised here: in a finalizer or beside a collection of garbage."""
+    beside = [getattr(each, "__code__", None) for each in gc.callbacks]
+    while frame is not None:
+        if frame.f_code in beside or frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

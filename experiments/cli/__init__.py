@@ -1,5 +1,6 @@
 """The command line: what every command has in common. Each command is a module of this package."""
 
+import os
 import re
 import signal
 import sys
@@ -7,7 +8,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -85,7 +86,7 @@ def main() -> None:
         if not runtime.runs_in_worker(sys.argv[1:]):
             sys.exit(runtime.supervise(sys.argv[1:]))
         use_workers()
-    sys.exit(run(program(needed_commands(sys.argv[1:])), "draftproof"))
+    _leave(run(program(needed_commands(sys.argv[1:])), "draftproof"))
 
 
 def supervised() -> None:
@@ -121,7 +122,15 @@ def run_command(command: Callable[..., int]) -> None:
     """Run one command as a program of its own, such as a study."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command()(command)
-    sys.exit(run(alone))
+    _leave(run(alone))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process; after a signal at once, as what it left incomplete may abort the process while Python ends."""
+    if code in (INTERRUPTED, TERMINATED):
+        runtime.flush_or_discard()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(program: typer.Typer, name: str | None = None) -> int:

@@ -1,5 +1,6 @@
 """Signals have exit codes of their own, limits of time leave no alarm behind, files are written in one step."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -166,6 +167,59 @@ def patient():
 def test_work_that_handles_its_own_errors_is_cut_short_all_the_same():
     with pytest.raises(TooLarge, match="too long"), limited(0.01, "too long"):
         patient()
+
+
+class Slow:
+    """Takes longer to be removed than a limit allows."""
+
+    def __del__(self) -> None:
+        time.sleep(0.2)
+
+
+def removing() -> None:
+    Slow()
+    patient()
+
+
+def collecting() -> None:
+    """A collection of garbage takes longer than a limit allows, as somebody else does something beside it."""
+
+    def beside(phase: str, info: dict[str, int]) -> None:
+        time.sleep(0.2)
+
+    gc.callbacks.append(beside)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(beside)
+    patient()
+
+
+@pytest.mark.parametrize("work", [removing, collecting])
+def test_an_alarm_that_rings_where_python_drops_exceptions_rings_again(monkeypatch, work):
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    with pytest.raises(TooLarge, match="too long"), limited(0.05, "too long"):
+        work()
+    assert not dropped
+
+
+@BOTH
+def test_a_process_that_a_signal_has_ended_does_not_abort_while_python_ends(number, code):
+    text = f"""
+import atexit, os, signal
+from draftproof.experiments.cli import run_command
+
+def work() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    atexit.register(os.abort)
+    os.kill(os.getpid(), {int(number)})
+    return 0
+
+run_command(work)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
 
 
 @pytest.mark.parametrize("folder", [False, True])
