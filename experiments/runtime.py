@@ -123,10 +123,17 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
         yield
         return
 
+    collecting = False
+
+    def beside(phase: str, info: Any) -> None:
+        nonlocal collecting
+        collecting = phase == "start"
+
     def late(number: int, frame: Any) -> None:
-        if not _swallows(frame):
+        if not (collecting or _swallows(frame)):
             raise _TimeUp
 
+    gc.callbacks.append(beside)
     before = signal.signal(signal.SIGALRM, late)
     try:
         try:
@@ -138,10 +145,11 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
         raise TooLarge(message) from None
     finally:
         signal.signal(signal.SIGALRM, before)
+        gc.callbacks.remove(beside)
 
 
 def _swallows(frame: Any) -> bool:
-    """Whether Python would drop an exception that is raised here: in a finalizer or beside a collection of garbage."""
+    """Whether Python would drop an exception that is raised here: in a finalizer, or beside collections of garbage."""
     beside = [getattr(each, "__code__", None) for each in gc.callbacks]
     while frame is not None:
         if frame.f_code in beside or frame.f_code.co_name == "__del__":

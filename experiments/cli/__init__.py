@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -86,7 +86,11 @@ def main() -> None:
         if not runtime.runs_in_worker(sys.argv[1:]):
             sys.exit(runtime.supervise(sys.argv[1:]))
         use_workers()
-    _leave(run(program(needed_commands(sys.argv[1:])), "draftproof"))
+    code = run(program(needed_commands(sys.argv[1:])), "draftproof")
+    if code in (INTERRUPTED, TERMINATED):  # what a signal left incomplete may abort the process while Python ends
+        runtime.flush_or_discard()
+        os._exit(code)
+    sys.exit(code)
 
 
 def supervised() -> None:
@@ -122,15 +126,7 @@ def run_command(command: Callable[..., int]) -> None:
     """Run one command as a program of its own, such as a study."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command()(command)
-    _leave(run(alone))
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process; after a signal at once, as what it left incomplete may abort the process while Python ends."""
-    if code in (INTERRUPTED, TERMINATED):
-        runtime.flush_or_discard()
-        os._exit(code)
-    sys.exit(code)
+    sys.exit(run(alone))
 
 
 def run(program: typer.Typer, name: str | None = None) -> int:
