@@ -83,6 +83,7 @@ class _Placed:
     def __init__(self, case: Case, tokens: tuple[int, ...], instance: Any, known: Mapping[int, Any] | None = None):
         self.case, self.size, self.known = case, instance.target.vocab_size, known or {}
         self.contexts = list(case.rows)
+        self.classes = list(case.rows.values())  # of each context; tokens are no keys outside of the library
         self.named = list(zip(case.names, case.names.values(), tokens, strict=True))
         self.rows = []
         for context in self.contexts:
@@ -93,8 +94,7 @@ class _Placed:
     def points(self) -> Iterator[tuple[Any, ...]]:
         """The values of the variables for every way in which tokens go to classes as the case says."""
         drafted = [n for n, (_, draft) in enumerate(self.rows) if draft is not None]
-        rows = list(self.case.rows.values())
-        classes = [rows[n] for n in drafted]
+        classes = [self.classes[n] for n in drafted]
         for choice in product(*(product(each, repeat=self.size) for each in classes)):
             if all(self._needed(each) <= set(one) for one, each in zip(choice, classes, strict=True)):
                 point = self._point(dict(zip(drafted, choice, strict=True)))
@@ -107,7 +107,6 @@ class _Placed:
 
     def _point(self, of_class: dict[int, tuple[int, ...]]) -> tuple[Any, ...] | None:
         case, ring = self.case, self.case.ring
-        rows = list(case.rows.values())  # tokens are no keys outside of the library
         values: dict[int, Any] = dict(self.known)
         for _, named, token in self.named:
             row = self.contexts.index(named.row)
@@ -120,7 +119,7 @@ class _Placed:
         equations = [
             (ratio, sum((self.rows[row][side][t] for t, each in enumerate(classes) if each == number), rational(0, 1)))
             for row, classes in of_class.items()
-            for number in rows[row]
+            for number in self.classes[row]
             for side, ratio in enumerate((case.classes[number].target, case.classes[number].draft))
         ]
         for ratio, total in equations * len(equations):
