@@ -288,6 +288,19 @@ def row_of_another_tree(certificate):
     one_with(certificate, "row")["row"] = [9]
 
 
+def trees_that_end_early(certificate):
+    """At the longest context no tree has it, so that nothing is said about any verdict."""
+    for case in certificate["steps"][2]["cases"]:
+        case.update(sum={"verdicts": []}, rest=[])
+
+
+def tree_that_ends_early(certificate):
+    """After one token of two."""
+    step = certificate["steps"][2]
+    after = next(each for each in dicts(step, "after") if each["after"].get("row") == step["names"][:1])
+    after["after"] = {"verdicts": []}
+
+
 DIFFER, UNKNOWN, OLD = "the two sides differ", "nothing says that", "not all are new"
 PLANTED = {
     changed_mass: f"masses of verdicts: {DIFFER}",
@@ -317,6 +330,8 @@ PLANTED = {
     known_variables: OLD,
     known_variables_of_a_class: OLD,
     missing_verdicts: "zip",
+    trees_that_end_early: "nothing is drafted",
+    tree_that_ends_early: "nothing is drafted",
     missing_cases: "there are no cases",
     missing_step: "the steps",
     missing_steps: "the steps",
