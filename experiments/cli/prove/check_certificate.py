@@ -1,7 +1,7 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
 A polynomial is a list of terms; `[-1, "p0", "q1", "q1"]` is minus p0 q1^2. A function is a list of polynomials by
-number, a numerator and factors of a denominator; sums of products are compared by multiplying out. Exit code 0: valid.
+number, a numerator and factors of a denominator; sums of products are multiplied out. Exit code 0: valid; 1: not.
 
 On trust: that the scheme draws with these chances and the code has these verdicts (draftproof prove --verify runs
 both), and that the cases and classes are all that there are.
@@ -75,7 +75,8 @@ class Checker:
 
     def sign(self, known: Any, products: Any) -> str:
         """What the signs of the factors say of a sum of products."""
-        signs = [s for f in products if "=" not in (s := {">", *(known.get(self.functions[n][0], "?") for n in f)})]
+        signs = [{">", *(known.get(self.functions[n][0], "?") for n in factors)} for factors in products]
+        signs = [each for each in signs if "=" not in each]
         return "=" if not signs else "?" if "?" in set().union(*signs) else ">" if {">"} in signs else ">="
 
     def cases(self, around: Any, place: str, cases: Any, nodes: Any, names: Any, times: Any, less: Any) -> None:
@@ -125,9 +126,8 @@ class Checker:
         """What the theorem counts of the verdicts on a tree, whose masses add up to 1."""
         length, context = len(self.names), self.names[: None if self.kind == "dominates" else -1]
         value, self.deepest = list[Any](), max(self.deepest, *map(len, nodes))
-        for n in range(len(context) * (tuple(context) not in nodes)):
-            drafted = tuple(context[:n]) not in nodes or any([*e[:n]] == context[:n] and len(e) > n for e in nodes)
-            require(drafted, place, "nothing is drafted where the context goes on")
+        leaves, above = {*nodes} - {each[:-1] for each in nodes if each}, (context[:n] for n in range(len(context)))
+        require(not leaves & {*map(tuple, above)}, place, "nothing is drafted where the context goes on")
         for enters, masses in zip(ENTERS[self.kind] if tuple(context) in nodes else [], verdicts, strict=True):
             self.equal(known, f"{place}, masses of verdicts", [(mass,) for *_, mass in masses], ONE)
             for *accepted, token, mass in masses:
