@@ -35,6 +35,8 @@ PROVER, FREE = (
 )
 #: The module that proves theorems for every vocabulary size, and the one for a free solver.
 EVERY_SIZE, SELECTED = "simulator/theorems/any_vocabulary/depth", "experiments/cli/prove/selected"
+#: In place of a relation: lossless, and what an induction over the depth of draft trees needs.
+EVERY_LENGTH = "every length"
 #: The most draft trees of a shape.
 MOST_TREES = 1_000
 
@@ -144,6 +146,7 @@ def claims() -> Iterator[Claim]:
     for kind, one, other, scheme in RELATIONS:
         yield Claim(one, 2, scheme, kind=kind, other=other)
     yield from every_size()
+    yield from every_size_relations()
     yield from large_claims()
 
 
@@ -155,18 +158,26 @@ def every_size() -> Iterator[Claim]:
     yield Claim("block", None, LONG)
     names = ("nss", "naive", "block", "naive_tree", "block_tree", "specinfer")
     for scheme in (PAIR, TRUNK, DEEP):
-        for name in names if scheme is not DEEP else names[:-1]:
+        for name in names:
             yield Claim(name, None, scheme)
     for name in ("nss", "naive", "block", "naive_tree", "block_tree"):
         yield Claim(name, None, Delayed(3, 0, 1))
     for name in ("rejection_without_replacement", "traversal"):
         yield Claim(name, None, PAIR)
-    yield Claim("traversal", None, TRUNK)
+    for scheme in (TRUNK, DEEP):
+        yield Claim("traversal", None, scheme)
     for name in ("nss", "naive", "naive_tree", "rejection_without_replacement", "traversal"):
         yield Claim(name, None, WithoutReplacement(2, 0, 1))
+    for name in ("nss", "naive", "naive_tree", "rejection_without_replacement"):
+        yield Claim(name, None, WithoutReplacement(2, 0, 2))
     for scheme in (Delayed(1, 0, 1), PATH):
         yield Claim("layer_transport", None, scheme)
-    yield Claim("layer_transport", None, PAIR, ("solver",))
+    for scheme in (PAIR, TRUNK):
+        yield Claim("layer_transport", None, scheme, ("solver",))
+
+
+def every_size_relations() -> Iterator[Claim]:
+    """Relations for every vocabulary size, and claims for every length."""
     for kind, one, other in (
         (EQUALS, "hsd", "block"),
         (EQUALS, "tree_monte_carlo", "block"),
@@ -175,6 +186,8 @@ def every_size() -> Iterator[Claim]:
         (DOMINATES, "block", "naive"),
     ):
         yield Claim(one, None, PATH, kind=kind, other=other)
+    for name in ("naive", "block", "naive_tree", "block_tree", "specinfer", "traversal"):
+        yield Claim(name, None, PAIR, kind=EVERY_LENGTH)
 
 
 def small_claims() -> Iterator[Claim]:
@@ -276,14 +289,17 @@ def row_of(claim: Claim) -> dict[str, Any]:
 def row_of_every_size(claim: Claim) -> dict[str, Any]:
     """The same for every vocabulary size."""
     other = find_verifier(claim.other) if claim.other else None
-    proof = run_every_size(claim.request(), claim.kind or LOSSLESS, other)
+    every_length = claim.kind == EVERY_LENGTH
+    kind = claim.kind if claim.other else LOSSLESS
+    proof = run_every_size(claim.request(), kind, other, every_length=every_length)
+    steps = [*proof.steps, *(step for *_, step in proof.hypotheses)]
     return {
         **claim.fields(),
         "verdict": "proved" if proof.proved else "open",
-        "cases": sum(len(step.cases) for step in proof.steps),
-        "runs": sum(step.account.runs for step in proof.steps),
-        "equations": sum(step.account.equations for step in proof.steps),
-        "questions": sum(step.asked for step in proof.steps),
+        "cases": sum(len(step.cases) for step in steps),
+        "runs": sum(step.account.runs for step in steps),
+        "equations": sum(step.account.equations for step in steps),
+        "questions": sum(step.asked for step in steps),
         "code": claim.code,
         "cpu_seconds": round(proof.seconds, 1),
         "strong_id": claim.strong_id,
@@ -403,9 +419,10 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         "\n## Every vocabulary size\n\n"
         "`prove` with `--vocab any`: for every V >= 2 and every p and q with full support; why one proof\n"
         "covers every size stands in any_vocabulary/README.md. `equals`: the same law of verdicts; `dominates`: every\n"
-        "drafted prefix is kept at least as often; `solver free`: whichever branch of a layer is selected. Cases: of\n"
-        "the named context and token. Runs of the code, pairs of functions shown to be equal, questions to the solver\n"
-        "z3. Code: as above.\n"
+        "drafted prefix is kept at least as often; `solver free`: whichever branch of a layer is selected; `every\n"
+        "length`: for any number of layers, too, with up to K branches, by an induction whose hypotheses are proved,\n"
+        "but for one that any_vocabulary/depth.py names. Cases: of the named context and token. Runs of the code,\n"
+        "pairs of functions shown to be equal, questions to the solver z3. Code: as above.\n"
     )
     yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|---|"

@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from fractions import Fraction
 from functools import cache, reduce
-from itertools import chain
 from typing import Any
 
 ONE: Any = [()]  # the product of no functions; below, how the verdicts of each verifier enter the sum of a theorem
@@ -43,23 +42,23 @@ def product(*factors: Any) -> Any:
 class Checker:
     """One file. Functions are known by number; variables and minus 1 are functions, too, known by name.
 
-    known: signs of polynomials, ">", ">=" or "="; variables are > 0, and are in it from where they come up. `p4` and
-    `q4` belong to the token 4, or to a class of tokens. nodes: of the tree that has been drafted, from the root on.
+    known: signs of polynomials, ">", ">=" or "="; variables, > 0, from where they come up: `p4` and `q4` of token 4 or
+    of a class of tokens. tree: the nodes drafted so far, from the root on, and what masses of verdicts add up to.
     """
 
     def check(self, fields: Any) -> None:
         """Check all steps of a file; raises `ValueError`."""
-        require(fields["format"] == "draftproof theorem for every vocabulary 2", "the file", "it has another format")
-        terms = [[(tuple(sorted(names)), Fraction(value)) for value, *names in each] for each in fields["polynomials"]]
-        polynomials, self.kind, self.counts = [*map(added, terms)], fields["kind"], Counter[str]()
+        require(fields["format"] == "draftproof theorem for every vocabulary 3", "the file", "it has another format")
+        polynomials = [added((tuple(sorted(m)), Fraction(a)) for a, *m in each) for each in fields["polynomials"]]
         self.functions: Any = dict(enumerate([polynomials[n] for n in each] for each in fields["functions"]))
-        self.functions["-"], self.deepest, self.lengths = [added([((), -1)])], 0, set[int]()
+        self.functions["-"], self.kind, self.counts = [added([((), -1)])], fields["kind"], Counter[str]()
+        self.deepest, self.lengths = 0, set[int]()
         constants = {one: ">" for one in polynomials if all(not names and value > 0 for names, value in one)}
         for step in fields["steps"]:
-            self.names = step["names"]
-            self.cases(constants | {added([]): "="}, "the start", step["cases"], ((),), self.names, ONE, [])
-        lengths, longest = [len(step["names"]) for step in fields["steps"]], self.deepest + (self.kind != "dominates")
-        require(lengths == sorted(self.lengths) == [*range(1, longest + 1)] != [], "the steps", "one is not there")
+            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]])
+            self.cases(constants | {added([]): "="}, "the start", step["cases"], tree, self.names, ONE, [])
+        found, most = [len(step["names"]) for step in fields["steps"]], self.deepest + (self.kind != "dominates")
+        require(found == sorted(self.lengths) == [*range(1, max([most, *found]) + 1)] != [], "the steps", "not all")
 
     def equal(self, known: Any, place: str, left: Any, right: Any) -> None:
         """Two sums of products are equal; their variables have come up, and their denominators are > 0."""
@@ -67,19 +66,18 @@ class Checker:
         found = [[self.functions[n] for n in factors] for factors in (*left, *(("-", *each) for each in right))]
         below = [Counter(den for _, *dens in factors for den in dens) for factors in found]
         common = reduce(Counter.__or__, below, Counter[Any]())
-        names = {name for one in chain(*chain(*found)) for monomial, _ in one for name in monomial}
+        names = {name for factors in found for each in factors for one in each for term, _ in one for name in term}
         require(all(added([((name,), 1)]) in known for name in names), place, f"one of {sorted(names)} may not occur")
         require(all(known.get(den) == ">" for den in common), place, "nothing says that all denominators are > 0")
         products = ((*(f[0] for f in each), *(common - den).elements()) for each, den in zip(found, below, strict=True))
-        require(not added(chain(*(product(*each) for each in products))), place, "the two sides differ")
+        require(not added(term for each in products for term in product(*each)), place, "the two sides differ")
 
     def sign(self, known: Any, products: Any) -> str:
         """What the signs of the factors say of a sum of products."""
-        signs = [{">", *(known.get(self.functions[n][0], "?") for n in factors)} for factors in products]
-        signs = [each for each in signs if "=" not in each]
+        signs = [s for f in products if "=" not in (s := {">", *(known.get(self.functions[n][0], "?") for n in f)})]
         return "=" if not signs else "?" if "?" in set().union(*signs) else ">" if {">"} in signs else ">="
 
-    def cases(self, around: Any, place: str, cases: Any, nodes: Any, names: Any, times: Any, less: Any) -> None:
+    def cases(self, around: Any, place: str, cases: Any, tree: Any, names: Any, times: Any, less: Any) -> None:
         """In every case a sum times `times`, without `less`, is `rest`, and that is 0 or, at the end, as claimed."""
         require(bool(cases), place, "there are no cases")
         for number, case in enumerate(cases):
@@ -96,19 +94,19 @@ class Checker:
                 require(sign in signs, here, f"nothing says that function {name} is {sign} 0")
                 known |= {one: "=", minus: "="} if sign == "=" or sign == known.get(minus) == ">=" else {one: sign}
             if known[added([])] != ">":  # 0 > 0 says that there is nothing in this case
-                value = [(*a, *b) for a in self.sum(known, here, case["sum"], nodes) for b in times]
+                value = [(*a, *b) for a in self.sum(known, here, case["sum"], tree) for b in times]
                 self.equal(known, f"{here}, values in cases", value, [*less, *case["rest"]])
                 wanted = "> >= =" if self.kind == "dominates" and not less else "="
                 require(self.sign(known, case["rest"]) in wanted.split(), here, "nothing says that it is as claimed")
 
-    def sum(self, known: Any, place: str, fields: Any, nodes: Any) -> Any:
+    def sum(self, known: Any, place: str, fields: Any, tree: Any) -> Any:
         """Products that add up to a sum, from which nothing that is drafted is left out."""
         if "verdicts" in fields:
-            return self.leaf(known, place, fields["verdicts"], nodes)
-        row, value, chances = tuple(fields["row"]), list[Any](), list[Any]()
+            return self.leaf(known, place, fields, *tree)
+        row, value, chances, (nodes, totals) = tuple(fields["row"]), list[Any](), list[Any](), tree
         require(row in nodes, place, f"{row} was not drafted")
         for part in fields["drafted"]:
-            token, grown = part.get("token"), (*nodes, (*row, part.get("token")))
+            token, grown = part.get("token"), ([*nodes, (*row, part.get("token"))], totals)
             if "after" in part:
                 value += [(part["chance"], *each) for each in self.sum(known, place, part["after"], grown)]
                 chances.append((part["chance"],))
@@ -122,22 +120,24 @@ class Checker:
             self.equal(known, f"{place}, rows of p and q", [(mass,) for mass in masses], ONE)
         return value
 
-    def leaf(self, known: Any, place: str, verdicts: Any, nodes: Any) -> Any:
-        """What the theorem counts of the verdicts on a tree, whose masses add up to 1."""
-        length, context = len(self.names), self.names[: None if self.kind == "dominates" else -1]
-        value, self.deepest = list[Any](), max(self.deepest, *map(len, nodes))
-        leaves, above = {*nodes} - {each[:-1] for each in nodes if each}, (context[:n] for n in range(len(context)))
-        require(not leaves & {*map(tuple, above)}, place, "nothing is drafted where the context goes on")
-        for enters, masses in zip(ENTERS[self.kind] if tuple(context) in nodes else [], verdicts, strict=True):
-            self.equal(known, f"{place}, masses of verdicts", [(mass,) for *_, mass in masses], ONE)
+    def leaf(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
+        """What the theorem counts of the verdicts on a tree and of what is drafted later."""
+        later, context = fields.get("later", []), (*self.names[: -1 if (ends := self.kind != "dominates") else None],)
+        if not later and any(n[:-1] == context[: len(n) - 1] and context[: len(n)] not in nodes for n in nodes[1:]):
+            return []  # other tokens are drafted there than those of the context
+        value, self.lengths, self.deepest = [], self.lengths | {len(self.names)}, max(self.deepest, *map(len, nodes))
+        for part, (enters, masses, total) in enumerate(zip(ENTERS[self.kind], fields["verdicts"], totals, strict=True)):
+            listed = [*([mass] for *_, mass in masses), *(each["masses"][part] for each in later)]
+            self.equal(known, f"{place}, masses of verdicts", listed, total)
             for *accepted, token, mass in masses:
                 require(tuple(accepted) in nodes, place, f"{accepted} was not drafted")
-                block = accepted if self.kind == "dominates" else [*accepted, token]
-                if block[: None if self.kind == "equals" else length] == self.names:
-                    value, self.lengths = [*value, (*enters, mass)], self.lengths | {length}
-                if self.kind == "lossless" and accepted[: length - 1] == context:
+                if [*accepted, *[token] * ends][: None if self.kind == "equals" else len(self.names)] == self.names:
+                    value.append((*enters, mass))
+                if self.kind == "lossless" and tuple(accepted[: len(context)]) == context:
                     value.append((mass, f"p{self.names[-1]}"))
-        return value
+        for each in later:
+            self.cases(known, place, each["cases"], (nodes, [[m] for m in each["masses"]]), [], ONE, [each["value"]])
+        return [*value, *(each["value"] for each in later)]
 
 
 if __name__ == "__main__":

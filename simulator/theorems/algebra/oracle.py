@@ -56,6 +56,7 @@ class Oracle:
     points: list[Point] = field(default_factory=list)
     _signs: dict[Condition, int] = field(default_factory=dict)
     _found: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
+    _texts: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
 
     def fresh(self, ring: Ring) -> Self:
         """An oracle for another ring with the answers of z3, which depend only on the conditions, but without points.
@@ -185,15 +186,15 @@ class Oracle:
             return found
         solver = z3.Tactic("qfnra-nlsat", ctx=z3.Context()).solver()
         solver.set("timeout", int(self.seconds * 1000))
-        solver.add(*(self._formula(z3, solver.ctx, number, mask) for _, number, mask in listed))
+        solver.add(*self._read(z3, solver.ctx, listed))
         return solver.check(), solver, listed
 
     def _tracked(self, z3: Any, solver: Any, listed: list[Named], seconds: float) -> tuple[Any, Any, list[Named]]:
         """`_of_solver` for a solver that tells which conditions contradict each other."""
         solver.set("timeout", int(seconds * 1000))
         solver.set("unsat_core", True)
-        for place, (_, number, mask) in enumerate(listed):
-            solver.assert_and_track(self._formula(z3, solver.ctx, number, mask), f"c{place}")
+        for place, formula in enumerate(self._read(z3, solver.ctx, listed)):
+            solver.assert_and_track(formula, f"c{place}")
         answer = solver.check()
         core = solver.unsat_core() if answer == z3.unsat else ()
         return answer, solver, [listed[int(str(name)[1:])] for name in core]
@@ -208,43 +209,48 @@ class Oracle:
             values[position] = fmpq(value.numerator_as_long(), value.denominator_as_long())
         return values
 
-    def _formula(self, z3: Any, context: Any, atom: int, mask: int) -> Any:
+    def _read(self, z3: Any, context: Any, listed: Sequence[Named]) -> list[Any]:
+        """Conditions in z3's language, read from text: to call it for every operation takes longer than its answer."""
+        declared = "".join(
+            f"(declare-const x{position} Real)"
+            for position in sorted(self._variables((number, mask) for _, number, mask in listed))
+        )
+        asserted = "".join(f"(assert {self._formula(number, mask)})" for _, number, mask in listed)
+        return list(z3.parse_smt2_string(declared + asserted, ctx=context))
+
+    def _formula(self, atom: int, mask: int) -> str:
         """A condition on a product is one on its factors: of those with an even exponent only zeros matter."""
-        odd, even = z3.RealVal(1, context), []
-        for part, exponent in self.ring.factors(self.ring.atoms[atom])[1]:
-            formula = as_formula(z3, context, self.ring, self.ring.atoms[part])
-            if exponent % 2:
-                odd = odd * formula
-            else:
-                even.append(formula)
-        return condition_formula(z3, odd, even, mask)
+        if atom not in self._texts:
+            factors = self.ring.factors(self.ring.atoms[atom])[1]
+            texts = [(as_text(self.ring, self.ring.atoms[part]), exponent % 2) for part, exponent in factors]
+            odd = " ".join(["1.0", *(text for text, is_odd in texts if is_odd)])
+            self._texts[atom] = f"(* {odd})", [text for text, is_odd in texts if not is_odd]
+        return condition_text(*self._texts[atom], mask)
 
 
-def condition_formula(z3: Any, odd: Any, even: Sequence[Any], mask: int) -> Any:
-    """A condition on the sign of `odd` times the squares of `even` in z3's language."""
+def condition_text(odd: str, even: Sequence[str], mask: int) -> str:
+    """A condition on the sign of `odd` times the squares of `even` in SMT-LIB's language."""
     sign = {
-        NEGATIVE: odd < 0,
-        ZERO: odd == 0,
-        POSITIVE: odd > 0,
-        NEGATIVE | ZERO: odd <= 0,
-        ZERO | POSITIVE: odd >= 0,
-        NEGATIVE | POSITIVE: odd != 0,
+        NEGATIVE: f"(< {odd} 0.0)",
+        ZERO: f"(= {odd} 0.0)",
+        POSITIVE: f"(> {odd} 0.0)",
+        NEGATIVE | ZERO: f"(<= {odd} 0.0)",
+        ZERO | POSITIVE: f"(>= {odd} 0.0)",
+        NEGATIVE | POSITIVE: f"(distinct {odd} 0.0)",
     }[mask]
     if mask & ZERO:
-        return z3.Or(sign, *(term == 0 for term in even))
-    return z3.And(sign, *(term != 0 for term in even))
+        return " ".join(["(or", sign, *(f"(= {text} 0.0)" for text in even)]) + ")"
+    return " ".join(["(and", sign, *(f"(distinct {text} 0.0)" for text in even)]) + ")"
 
 
-def as_formula(z3: Any, context: Any, ring: Ring, polynomial: Polynomial) -> Any:
-    """A polynomial in z3's language; variables are `x0, x1, ..`."""
-    total = z3.RealVal(0, context)
+def as_text(ring: Ring, polynomial: Polynomial) -> str:
+    """A polynomial in SMT-LIB's language; variables are `x0, x1, ..`."""
+    terms = []
     for exponents, coefficient in ring.terms(polynomial).items():
-        product = z3.RealVal(str(coefficient), context)
-        for position, exponent in enumerate(exponents):
-            for _ in range(int(exponent)):
-                product = product * z3.Real(f"x{position}", context)
-        total = total + product
-    return z3.simplify(total)
+        names = [f"x{position}" for position, exponent in enumerate(exponents) for _ in range(int(exponent))]
+        size = f"(/ {abs(int(coefficient.p))}.0 {int(coefficient.q)}.0)"
+        terms.append(" ".join(["(*", size if coefficient > 0 else f"(- {size})", *names]) + ")")
+    return " ".join(["(+ 0.0", *terms]) + ")"
 
 
 def solver_module() -> Any:

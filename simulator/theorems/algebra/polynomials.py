@@ -89,6 +89,8 @@ class Ring:
 
     def factors(self, polynomial: Polynomial) -> Factors:
         """The sign of the constant factor, as a mask, and the irreducible factors as atoms with their exponents."""
+        if polynomial.is_constant():
+            return sign_of(polynomial.leading_coefficient() if not polynomial.is_zero() else 0), ()
         known = self._factors.setdefault(polynomial.degrees(), [])
         found = next((factors for each, factors in known if each == polynomial), None)
         if found is None:
@@ -97,8 +99,6 @@ class Ring:
         return found
 
     def _factored(self, polynomial: Polynomial) -> Factors:
-        if polynomial.is_constant():
-            return sign_of(polynomial.leading_coefficient() if not polynomial.is_zero() else 0), ()
         constant, parts = polynomial.factor()
         sign = sign_of(constant)
         pairs = []

@@ -261,6 +261,19 @@ class Case:
         of_row = max((self.scopes[self.names[token].first] for token in found.row), default=0)
         return max(of_row, self.scope_of(found.target), self.scope_of(found.draft))
 
+    def is_new(self, ask: Ask, before: Case, context: Context) -> bool:
+        """Whether a question is about rows from a context on, or about what was not there in the case before."""
+        rows, parts = list[Context](), list[Polynomial]()
+        if isinstance(ask, AskClass):
+            if ask.of_class >= before.next_class:
+                return True
+            rows, parts = [self.classes[ask.of_class].row], [ask.ratio.num, ask.ratio.den]
+        elif isinstance(ask, AskSign):
+            parts = [self.ring.atoms[ask.atom]]
+        used = [at for part in parts for at, degree in enumerate(part.degrees()[: len(self.scopes)]) if degree > 0]
+        rows += [self.homes[at] for at in used]
+        return max(used, default=-1) >= len(before.scopes) or any(row[: len(context)] == context for row in rows)
+
     def until(self, scope: int) -> Region:
         """The conditions on what came up before further tokens were drafted."""
         known = {position for position, each in enumerate(self.scopes) if each <= scope}

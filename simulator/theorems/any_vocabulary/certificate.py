@@ -18,6 +18,9 @@ case, and it has no sum.
 A sum is one of these:
 
 - `verdicts`: for each verifier the verdicts on the tree that was drafted, accepted tokens, correction token, mass;
+  beside them in `later` what follows where more is drafted before there is a verdict, in its `cases`. In each of them
+  the sum is the `value` plus `rest`, products that are 0 there. `masses`: of that, for each verifier. These functions
+  stand there as products of one factor;
 - `drafted`: the tokens of the `row` after a context that have a name and, for each class of the row, all of its other
   tokens, with their `masses`, the sums of `p` and `q`. A token with a name has the `chance` of drafting it and the sum
   `after` it. A class has a `token` for any one of them, the `chance` `(a, b)` where one is drafted with probability
@@ -41,12 +44,12 @@ from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.reasons import Fact, Reasons, Term, is_strict, oriented
-from draftproof.simulator.theorems.any_vocabulary.sums import Draft, New
+from draftproof.simulator.theorems.any_vocabulary.sums import Draft, Later, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
 from draftproof.simulator.theorems.any_vocabulary.tokens import Token
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 
-FORMAT = "draftproof theorem for every vocabulary 2"
+FORMAT = "draftproof theorem for every vocabulary 3"
 
 
 class NotWritten(DraftproofError):
@@ -191,7 +194,8 @@ class _Writer:
                         for (accepted, token), mass in masses.items()
                     ]
                     for masses in draft.leaf.masses
-                ]
+                ],
+                **({"later": [self.later(each, case) for each in draft.later]} if draft.later else {}),
             }
         new = {each.of_class: each for each in draft.new}
         parts = [
@@ -199,6 +203,12 @@ class _Writer:
             *(self.new(number, new.get(number), draft, case) for number in case.rows[draft.row]),
         ]
         return {"row": [_number(case, token) for token in draft.row], "drafted": parts}
+
+    def later(self, later: Later, around: Case) -> dict[str, Any]:
+        pairs = len(around.scopes) // 2
+        cases = [self.case(case, each, pairs, each.value - later.value, around) for case, each in later.cases]
+        masses = [[self.function(mass)] for mass in later.masses]
+        return {"masses": masses, "value": [self.function(later.value)], "cases": cases}
 
     def named(self, token: Token, draft: Draft, case: Case) -> dict[str, Any]:
         fields: dict[str, Any] = {"masses": self.pair(case.masses(token))}

@@ -24,12 +24,9 @@ proved: whoever uses the lemma reads it in the code (a walk, a recursion).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from draftproof.simulator.drafts.delayed import Delayed
-from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -47,17 +44,6 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import (
 )
 
 KEEPS, CUT = "keeps its score", "sees only whether a subtree is rejected"
-
-
-@dataclass(frozen=True)
-class _LayerByLayer:
-    """The delayed tree of `K` i.i.d. branches of two tokens, drawn layer by layer."""
-
-    K: int
-
-    def draw(self, draft: Any, coin: Any) -> DraftTree:
-        first = [coin.choose(draft.row(())) for _ in range(self.K)]
-        return DraftTree.from_paths((), [(token, coin.choose(draft.row((token,)))) for token in first])
 
 
 def hypotheses(verifier: Verifier, branches: int) -> Iterator[tuple[str, int, Step]]:
@@ -87,10 +73,9 @@ def cut(verifier: Verifier, branches: int) -> Step:
     case, context, token = start(0)
     assert token is not None
     step = Step(context, token, case.variables(token))
-    scheme: Any = _LayerByLayer(branches)
     parts = (_whole, _first_layer)
     for share in (partial(gain, context=(token,)), partial(difference, context=context, token=token)):
-        step.add(Sum(scheme, [verifier] * 2, share, parts=parts, settled=branches), case, is_zero)
+        step.add(Sum(Delayed(branches, 0, 2), [verifier] * 2, share, parts=parts, settled=branches), case, is_zero)
     return step
 
 

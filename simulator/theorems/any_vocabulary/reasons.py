@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement, product
 from typing import TypeAlias
 
 import numpy as np
@@ -24,6 +24,8 @@ from draftproof.simulator.theorems.any_vocabulary.cases import Case, divided
 
 #: The largest numbers of factors in the searches, one after the other, and of products in one.
 SEARCHES, PRODUCTS = (1, 1, 2, 2), 1_500
+#: The most products that are tried for one sign.
+FOR_A_SIGN = 4_000
 #: Signs of what is not negative once it has the right sign.
 SIGNED = (NEGATIVE, POSITIVE, NEGATIVE | ZERO, ZERO | POSITIVE)
 
@@ -134,21 +136,52 @@ class Reasons:
 
     def signed(self, polynomial: Polynomial, strict: bool) -> bool:
         """Whether a polynomial is shown to be > 0, without a condition on itself, or, unless `strict`, >= 0."""
-        ring, found = self.case.ring, reduced(self.case, polynomial)
+        ring = self.case.ring
         itself = ring.atom(polynomial) if strict else None
         weak = {a: m for a, m in self.given.region if m in SIGNED and a != itself}
         strong = {a: m for a, m in weak.items() if m in (NEGATIVE, POSITIVE)}
-        rest = found.rest * self._sign(found)
-        for masks in (strong, weak):
-            region = Region(ring, masks)
-            terms = [(t.coefficient, t.atoms) for t in certificate(rest, region) or ()] or self._product_of(
-                rest, region
-            )
+        ways = [reduced(self.case, polynomial)]
+        if ways[0].parts:
+            ways.append(Reduced((), {}, polynomial))
+        times = [Reduced((a,), {}, ring.atoms[a] * polynomial) for a in strong if self._is_near(a, polynomial)]
+        searches = chain(
+            product((self._products_of, self._products_beside), ways, (strong, weak)),
+            product((self._products_of,), times, (weak,)),
+        )
+        for search, found, masks in searches:
+            rest = found.rest * self._sign(found)
+            terms = search(rest, Region(ring, masks))
             positive = any(all(is_strict(self.given, atom) for atom in atoms) for _, atoms in terms)
             if positive or (not strict and (terms or rest.is_zero())):
                 self._note(polynomial, terms, [(1, found)], self._product(found.times))
                 return True
         return False
+
+    def _is_near(self, atom: int, polynomial: Polynomial) -> bool:
+        """Whether an atom of a small degree shares a variable with a polynomial."""
+        degrees = polynomial.degrees()
+        one = self.case.ring.atoms[atom]
+        return int(one.total_degree()) <= 2 and any(degrees[position] > 0 for position in self.case.ring.support(atom))
+
+    def _products_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
+        """Products of conditions on variables of a polynomial that add up to it; none if none are found."""
+        found = certificate(polynomial, region) or ()
+        return [(term.coefficient, term.atoms) for term in found] or self._product_of(polynomial, region)
+
+    def _products_beside(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
+        """The same with further variables, those that linear conditions connect with its own."""
+        ring, degree = region.ring, int(polynomial.total_degree())
+        near = {at for at, power in enumerate(polynomial.degrees()[: len(ring.names)]) if power > 0}
+        linear = [ring.support(atom) for atom, _ in region if ring.atoms[atom].total_degree() == 1]
+        near |= frozenset[int]().union(*(each for each in linear if each & near))
+        atoms = [atom for atom, _ in region if ring.support(atom) <= near]
+        for most in (1, 2):
+            chosen = [each for count in range(1, most + 1) for each in combinations_with_replacement(atoms, count)]
+            products = {each: found for each in chosen if (found := self._product(each)).total_degree() <= degree}
+            values = _combination(ring, list(products.values()), polynomial) if len(products) <= FOR_A_SIGN else None
+            if values is not None:
+                return [(value, each) for value, each in zip(values, products, strict=True) if value]
+        return []
 
     def _product_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """A polynomial all of whose factors have signs, as one product if it is not negative."""

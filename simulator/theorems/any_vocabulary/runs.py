@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from draftproof.simulator.errors import DraftproofError, InvalidVerifier
-from draftproof.simulator.protocol import DraftNode
+from draftproof.simulator.coins import STATE
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
+from draftproof.simulator.protocol import Coin, DraftNode, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, mirrored
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question
@@ -15,7 +17,7 @@ from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.tokens import ADVICE, Context, asked_by_others
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
 from draftproof.simulator.theorems.proof.numbers import MEMORY, Number, Run, refusal
-from draftproof.simulator.theorems.proof.watch import HasState
+from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
 _SINGLE = (NEGATIVE, ZERO, POSITIVE)
 
@@ -26,6 +28,22 @@ class Undetermined(DraftproofError):
     def __init__(self, ask: Ask) -> None:
         super().__init__("a comparison is open")
         self.ask = ask
+
+
+class Looked(DraftproofError):
+    """The run looks at a node below which nothing is drafted yet."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__("a node is looked at before it is drafted what is below")
+        self.context = context
+
+
+class DraftFirst(DraftproofError):
+    """What is below a node has to be drafted before the runs begin: the code may tell otherwise that it was not."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__("what is below a node is drafted first")
+        self.context = context
 
 
 class _NoValue:
@@ -56,6 +74,43 @@ class ClassRun(Run):
 
     def evaluated(self, ratio: Ratio) -> Number:
         return Number(self, ratio, _NO_VALUE)
+
+    def outcomes(
+        self, verify: Callable[[Coin], Verdict], begun: Sequence[int]
+    ) -> Iterator[tuple[Verdict | Looked, ClassCoin]]:
+        """How every run that begins with these answers ends: with a verdict, or with a look; and its coin.
+
+        Raises `DraftFirst` if the code looks at a node below which nothing is drafted yet and does not end with that. A
+        refusal comes before what ended the run: what the code has changed by then, it has changed for the next run.
+        """
+        coin = ClassCoin(self, begun)
+        while True:
+            coin.start()
+            outcome: Any
+            try:
+                outcome = verify(coin)
+            except NotFollowed as error:
+                self._failure = error
+                raise
+            except Exception as error:
+                error.__traceback__ = error.__context__ = None  # its frames end here, not within the next run
+                outcome = error
+            failure = self._failure
+            if isinstance(failure, Looked):
+                self._failure = None
+                if outcome is not failure:
+                    raise DraftFirst(failure.context)
+            self.assert_going()
+            if isinstance(outcome, Exception) and outcome is not failure:
+                raise outcome
+            yield outcome, coin
+            if not coin.advance():
+                return
+
+    def assert_going(self) -> None:
+        """Raise the error that has ended the run, if the code has caught it."""
+        if self._failure is not None:
+            raise self._failure
 
     def refuse(self, what: str) -> NoReturn:
         """End the run: the code does what this proof does not follow."""
@@ -155,7 +210,7 @@ class ClassRows:
 
 
 class ClassNode:
-    """A node of a draft tree; see `DraftNode`. drafted: the children by context."""
+    """A node of a draft tree; see `DraftNode`. drafted: the children by context, None where they are drawn later."""
 
     def __init__(self, run: ClassRun, drafted: Any, context: Context = ()) -> None:
         self.context: Any = context
@@ -182,20 +237,51 @@ class ClassNode:
         if token not in self.children:
             self._run.fail(InvalidVerifier(f"child({token!r}) was asked at {self.context}, where it is not drafted"))
         if token not in self._nodes:
-            self._nodes[token] = type(self)(self._run, self._drafted, (*self.context, token))
+            context = (*self.context, token)
+            if self._drafted.get(context, ()) is None:
+                self._run.fail(Looked(context))
+            self._nodes[token] = type(self)(self._run, self._drafted, context)
         return self._nodes[token]
 
 
+class _Drawn(int):
+    """The answer to a choice from a row: it stands for a token or a class of one case, and for nothing in another."""
+
+
 class ClassCoin(FollowingCoin):
-    """The coin of such a run. A token whose weight may be 0 is followed, too; that adds 0."""
+    """The coin of such a run. A token whose weight may be 0 is followed, too; that adds 0.
+
+    begun: the answers with which every run begins.
+    """
 
     _run: ClassRun
+
+    def __init__(self, run: ClassRun, begun: Sequence[int] = ()) -> None:
+        super().__init__(run)
+        self._begun = begun
+
+    @property
+    def answers(self) -> tuple[int, ...] | None:
+        """The answers of this run; None if one of them stands for nothing in another case."""
+        given = [branching.answers[branching.position][0] for branching in self._script]
+        return None if any(isinstance(answer, _Drawn) for answer in given) else tuple(given)
 
     def choose(self, weights: Any) -> Any:
         if not isinstance(weights, ClassRow):
             return super().choose(weights)
         names, values = weights.listed()
         return names[int(self._answered(self._chosen_of_row, values))]
+
+    def _answered(self, answer: Callable[[Any], Any], asked: Any) -> Any:
+        self._run.assert_going()
+        return super()._answered(answer, asked)
+
+    def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
+        if self._next < len(self._begun):
+            answers = [(answer, weight) for answer, weight in answers if answer == self._begun[self._next]]
+            if not answers:  # all of them were possible before
+                self._run.fail(NoFunction(STATE))
+        return super()._branch(asked, answers)
 
     def _chosen_of_row(self, values: list[Number]) -> int:
         if self._next < len(self._script):
@@ -205,4 +291,4 @@ class ClassCoin(FollowingCoin):
         if self._run.holds(total, ZERO):
             raise InvalidVerifier("the coin was asked to choose with weights that are all 0; one must be positive")
         scale = self.weight / total
-        return int(self._branch(values, [(i, values[i] * scale) for i in possible]))
+        return int(self._branch(values, [(_Drawn(i), values[i] * scale) for i in possible]))

@@ -30,7 +30,7 @@ from draftproof.simulator.theorems.any_vocabulary.runs import ClassNode, ClassRu
 from draftproof.simulator.theorems.any_vocabulary.sums import (
     Account,
     Draft,
-    Drafted,
+    Drawn,
     Impossible,
     Masses,
     NotShown,
@@ -70,7 +70,7 @@ class Paths:
         )
 
     @property
-    def drafted(self) -> Drafted:
+    def drafted(self) -> Drawn:
         """The drafted tokens by context, with repetitions."""
         depth = max(map(len, self.branches))
         found: dict[Context, tuple[Token, ...]] = {}
@@ -142,7 +142,7 @@ class Selections(Sum):
         inside, masses = with_chances(inside, contexts, scope + 1, POSITIVE | ZERO)
         below = replace(paths, masses={**paths.masses, **masses})
         found = self._resolved(inside, scope + 1, lambda each: self._selected(each, below, going, scope + 1))
-        value = self._common(found, first)
+        value = self._one(found, first)
         if any(named.row in contexts for named in case.names.values()) and not is_zero(case, value):
             raise NotShown(f"what a layer adds depends on how its branches are selected: {value.key}")
         return Draft(value=value)
@@ -200,7 +200,7 @@ class Selections(Sum):
             inside, token = case.with_name(context, number, scope + 1)
             cases = self._resolved(inside, scope + 1, partial(then, token=token, inner=scope + 1))
             if cases:
-                found.append(Draft(value=self._common(cases, len(case.scopes))))
+                found.append(Draft(value=self._one(cases, len(case.scopes))))
         return self._equal(case, found)
 
     def _equal(self, case: Case, found: Sequence[Draft]) -> Draft:
@@ -272,10 +272,10 @@ class Selections(Sum):
             run = partial(self._masses, case, paths.drafted, self.made(paths), node_with(paths))
             first, *others = orders_of(paths.drafted)
             with sorting(first) as order:
-                masses = run()
+                masses, _ = run()
             for ranks in others if order.asked else ():
                 with sorting(ranks):
-                    again = run()
+                    again, _ = run()
                 if masses.keys() != again.keys() or not all(case.equal(masses[each], again[each]) for each in masses):
                     raise NotShown("the verdict depends on the order of the drafted tokens")
             value = self.share(case, (masses,))
@@ -298,7 +298,7 @@ def node_with(paths: Paths) -> type[ClassNode]:
     return Node
 
 
-def orders_of(drafted: Drafted) -> list[dict[Token, int]]:
+def orders_of(drafted: Drawn) -> list[dict[Token, int]]:
     """All orders of the children of each node."""
     orders = [permutations(dict.fromkeys(tokens)) for tokens in drafted.values()]
     return [{token: rank for row in each for rank, token in enumerate(row)} for each in product(*orders)]

@@ -3,17 +3,24 @@
 A token is drafted as one of the named tokens of its row, or as a new one of some class. What follows a new token `z`
 of a class must come out as `a p(z) + b q(z)`, where `a` and `b` do not depend on `z`, on its row, or on what is drafted
 later; then the sum over all `z` of the class is `a P + b Q`, without what its named tokens would add.
+
+In most trees what is below a drafted token is independent of all that is not below it, see `LATE`. So it is drafted
+only where the code looks at that node, after the answers that the coin has given until then: runs that never look there
+have one verdict for all that may be drafted. What follows is summed up in cases of its own if it comes out the same in
+all of them. If it does not, what is below the node is drafted for all runs, from their beginnings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import product
 from typing import Any, TypeAlias
 
-from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import PlainCoin, outcomes
+from draftproof.simulator.coins import PlainCoin
+from draftproof.simulator.drafts.delayed import Delayed
+from draftproof.simulator.drafts.without_replacement import WithoutReplacement
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.laws.enumeration import guarded
 from draftproof.simulator.origins import is_library
@@ -21,15 +28,28 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Ve
 from draftproof.simulator.theorems.algebra.polynomials import Polynomial
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary import tokens
-from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.cases import Ask, Case
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
-from draftproof.simulator.theorems.any_vocabulary.runs import ClassCoin, ClassNode, ClassRows, ClassRun, Undetermined
+from draftproof.simulator.theorems.any_vocabulary.runs import (
+    ClassNode,
+    ClassRows,
+    ClassRun,
+    DraftFirst,
+    Looked,
+    Undetermined,
+)
 from draftproof.simulator.theorems.any_vocabulary.tokens import ADVICE, Context, Token
 from draftproof.simulator.theorems.proof.watch import NotFollowed, Watched
 from draftproof.simulator.user_code import NodeView
 
-#: The drafted tokens by context.
-Drafted: TypeAlias = Mapping[Context, tuple[Token, ...]]
+#: Schemes that draw what is below a node from its rows alone, independently of all that is not below it.
+LATE = (Delayed, WithoutReplacement)
+#: The drafted tokens by context; None where they are drafted once the code looks there.
+Drafted: TypeAlias = Mapping[Context, tuple[Token, ...] | None]
+#: The drafted tokens by context, those of the next draws missing.
+Drawn: TypeAlias = Mapping[Context, tuple[Token, ...]]
+#: For each verifier the answers of the coin after which its runs go on, one entry for each set of runs.
+Begun: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
 #: The probability of every verdict on one draft tree.
 Masses: TypeAlias = dict[tuple[Context, Token], Ratio]
 
@@ -63,14 +83,39 @@ class New:
 
 
 @dataclass
+class Later:
+    """What is drafted once a node is looked at. masses: the probability of that, for each verifier.
+
+    cases: the sum that follows, in every case. value: what it is in all of them.
+    """
+
+    masses: tuple[Ratio, ...]
+    cases: list[tuple[Case, Draft]]
+    value: Ratio
+
+
+@dataclass
 class Draft:
-    """The sum over all continuations. row: of the next token. named: with their probabilities; new: a class each."""
+    """The sum over all continuations. row: of the next token. named: with their probabilities; new: a class each.
+
+    leaf: what the runs end with that look at nothing more; later: what follows for the others.
+    """
 
     row: Context = ()
     named: list[tuple[Token, Ratio, Draft]] = field(default_factory=list)
     new: list[New] = field(default_factory=list)
     leaf: Leaf | None = None
+    later: list[Later] = field(default_factory=list)
     value: Any = None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Runs of a verifier that look at a node below which nothing is drafted yet. answers: of the coin until then."""
+
+    context: Context
+    answers: tuple[int, ...]
+    mass: Ratio
 
 
 class Impossible(DraftproofError):
@@ -91,19 +136,54 @@ class _Next(DraftproofError):
         self.terms = {n: ((a / total).as_ratio, (b / total).as_ratio) for n, (a, b) in weights.terms.items()}
 
 
-class _Drafting:
-    """A coin that drafts given tokens, then asks for the next."""
+@dataclass(frozen=True)
+class _Undrafted:
+    """The row of a node below which nothing is drafted yet: one token is drawn from it, and nothing is left."""
 
-    def __init__(self, run: ClassRun, drafted: Sequence[Token]) -> None:
-        self._run, self._tokens = run, iter(drafted)
+    context: Context
+
+    def __mul__(self, _: Any) -> _Undrafted:
+        return self
+
+    def __getitem__(self, _: Any) -> int:
+        return 0
+
+    def __setitem__(self, *_: Any) -> None:
+        pass
+
+    def sum(self) -> int:
+        return 0
+
+
+class _Rows(ClassRows):
+    """The draft as a process. drawn: something is drafted after these contexts."""
+
+    def __init__(self, run: ClassRun, drawn: Drawn) -> None:
+        super().__init__(run, "q")
+        self._drawn = drawn
+
+    def row(self, context: Any) -> Any:
+        return super().row(context) if context in self._drawn else _Undrafted(context)
+
+
+class _Drafting:
+    """A coin that drafts given tokens, then asks for the next; where nothing is drafted yet, any token stands there."""
+
+    def __init__(self, run: ClassRun, drawn: Drawn) -> None:
+        self._run, self._drawn = run, drawn
+        self._used: Counter[Context] = Counter()
 
     def choose(self, weights: Any) -> Any:
-        token = next(self._tokens, None)
-        if token is None:
-            if not isinstance(weights, ClassRow):
-                self._run.fail(NotShown("the scheme draws from something that is not a row of the draft"))
+        if not isinstance(weights, (ClassRow, _Undrafted)):
+            self._run.fail(NotShown("the scheme draws from something that is not a row of the draft"))
+        context = weights.context
+        if isinstance(weights, _Undrafted):
+            return Token.other(context)
+        place, tokens = self._used[context], self._drawn.get(context, ())
+        self._used[context] += 1
+        if place == len(tokens):
             self._run.fail(_Next(weights))
-        return token
+        return tokens[place]
 
     def flip(self, probability: Any) -> bool:
         self._run.fail(NotShown("the scheme flips a coin while it drafts"))
@@ -137,15 +217,25 @@ class Sum:
     progress: Callable[[Account], None] | None = None
     records: bool = True
     account: Account = field(default_factory=Account)
+    _together: set[Any] = field(default_factory=set)
 
     def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
         """The sum in every case into which questions that come before all drafts divide this one.
 
-        drafted: named tokens with which every tree begins, in the order of drafting.
+        drafted: named tokens with which every tree begins, each after the one before.
         """
-        return self._resolved(case, 0, lambda each: self._from(each, drafted, 0))
+        drawn = {(): drafted[:1], **{drafted[:depth]: (token,) for depth, token in enumerate(drafted)}}
+        begun: Begun = (((),),) * len(self.verifiers)
+        return self._resolved(case, 0, lambda each: self._from(each, drawn, 0, begun))
 
-    def _resolved(self, case: Case, scope: int, compute: Callable[[Case], Draft]) -> list[tuple[Case, Draft]]:
+    def _resolved(
+        self,
+        case: Case,
+        scope: int,
+        compute: Callable[[Case], Draft],
+        answered: Callable[[Case, Ask], bool] | None = None,
+    ) -> list[tuple[Case, Draft]]:
+        """A sum in every case. answered: whether a question is answered here, if not by its scope."""
         waiting, results = [case], []
         while waiting:
             case = waiting.pop()
@@ -153,41 +243,57 @@ class Sum:
                 results.append((case, compute(case)))
                 self.account.cases += 1
             except Undetermined as open_question:
-                if open_question.ask.scope < scope:
+                ask = open_question.ask
+                if not (ask.scope >= scope if answered is None else answered(case, ask)):
                     raise
-                waiting += case.answers(open_question.ask)
+                waiting += case.answers(ask)
             except Impossible:
                 continue
         return results
 
-    def _from(self, case: Case, drafted: tuple[Token, ...], scope: int) -> Draft:
-        """The sum over all trees whose first tokens, in the order of drafting, are these."""
-        run = ClassRun(case)
+    def _from(self, case: Case, drawn: Drawn, scope: int, begun: Begun) -> Draft:
+        """The sum over all trees in which these tokens are drafted, of the runs that go on after these answers."""
+        run, late = ClassRun(case), type(self.scheme) in LATE
+        rows: Any = _Rows(run, drawn) if late else ClassRows(run, "q")
         try:
             with run.following():
-                tree: Any = self.scheme.draw(ClassRows(run, "q"), _Drafting(run, drafted))
+                tree: Any = self.scheme.draw(rows, _Drafting(run, drawn))
         except _Next as wanted:
-            zero = Ratio(case.ring, case.ring.zero)
-            result = Draft(wanted.context, value=zero)
-            for token, chance in wanted.named:
-                if not chance.is_zero:
-                    after = self._from(case, (*drafted, token), scope)
-                    if self.records:
-                        result.named.append((token, chance, after))
-                    result.value = result.value + chance * after.value
-            for number, (a, b) in wanted.terms.items():
-                if not (a.is_zero and b.is_zero):
-                    new = self._new(case, scope, wanted.context, number, (a, b), partial(self._next, drafted))
-                    if self.records:
-                        result.new.append(new)
-                    result.value = result.value + new.value
-            if len(drafted) == self.settled and not case.equal(result.value, zero):
-                raise NotShown(f"the sum over what is drafted later is not 0: {result.value.key}") from None
-            return result
-        return self._leaf(case, tree.children)
+            result = self._next(case, wanted, drawn, scope, begun)
+        else:
+            drafted = {
+                context: each if not late or context in drawn else None
+                for context, each in tree.children.items()
+                if all(token.is_named for token in context)
+            }
+            result = self._leaf(case, drawn, drafted, scope, begun)
+        looks = not all(drawn.values())  # then this is not the whole sum
+        settled = not looks and sum(map(len, drawn.values())) == self.settled
+        if settled and not case.equal(result.value, Ratio(case.ring, case.ring.zero)):
+            raise NotShown(f"the sum over what is drafted later is not 0: {result.value.key}")
+        return result
 
-    def _next(self, drafted: tuple[Token, ...], case: Case, token: Token, scope: int) -> Draft:
-        return self._from(case, (*drafted, token), scope)
+    def _next(self, case: Case, wanted: _Next, drawn: Drawn, scope: int, begun: Begun) -> Draft:
+        """The same as a sum over the next token."""
+        context = wanted.context
+        result = Draft(context, value=Ratio(case.ring, case.ring.zero))
+
+        def after(each: Case, token: Token, inner: int) -> Draft:
+            return self._from(each, {**drawn, context: (*drawn.get(context, ()), token)}, inner, begun)
+
+        for token, chance in wanted.named:
+            if not chance.is_zero:
+                then = after(case, token, scope)
+                if self.records:
+                    result.named.append((token, chance, then))
+                result.value = result.value + chance * then.value
+        for number, (a, b) in wanted.terms.items():
+            if not (a.is_zero and b.is_zero):
+                new = self._new(case, scope, context, number, (a, b), after)
+                if self.records:
+                    result.new.append(new)
+                result.value = result.value + new.value
+        return result
 
     def _new(
         self,
@@ -203,59 +309,127 @@ class Sum:
         p, q = inside.masses(token)
         chance = weight[0] * p + weight[1] * q
         found = self._resolved(inside, scope + 1, lambda each: after(each, token, scope + 1))
-        first, ring = inside.names[token].first, case.ring
-        common = (
-            self._common(found, first + 2) if found else Ratio(ring, ring.zero)
-        )  # without cases there is no such token
-        value = chance * common
-        a, b = value.num.derivative(first), value.num.derivative(first + 1)
-        if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or depends(first, a, b, value.den):
-            raise NotShown(f"what follows a drafted token is not linear in its own probabilities: {value.key}")
-        linear = Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
+        first, zero = inside.names[token].first, Ratio(case.ring, case.ring.zero)
+        linear: tuple[Ratio, Ratio] | None = (zero, zero)
+        if found:  # without cases there is no such token
+            linear = next(
+                filter(None, (_linear(chance * each, first) for each in self._common(found, first + 2))), None
+            )
+        if linear is None:
+            raise NotShown(
+                "what follows a drafted token depends on how it compares, on its own row, or not linearly on its own "
+                f"probabilities: {_values(found)}"
+            )
         rest = case.rest(of_class)
         total = linear[0] * rest[0] + linear[1] * rest[1]
         return New(token, of_class, inside.variables(token), weight, found, linear, total)
 
-    def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
-        """The one function that a sum is in all cases, of no variable from the position `first` on."""
-        for case, draft in found:
-            candidate = case.reduced(draft.value)
-            if depends(first, candidate.num, candidate.den):
-                continue
-            self.account.equations += len(found)
-            if all(other.equal(candidate, each.value) for other, each in found):
-                return candidate
+    def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Iterator[Ratio]:
+        """Functions that a sum is in all cases, of no variable from the position `first` on."""
         if not found:
             raise Impossible("all cases of what follows are impossible")
-        raise NotShown(
-            "what follows a drafted token depends on how it compares, or on its own row: "
-            + "; ".join(dict.fromkeys(draft.value.key for _, draft in found))
-        )
+        for reduced, (case, draft) in product((False, True), found):
+            candidate = case.reduced(draft.value) if reduced else draft.value
+            if not depends(first, candidate.num, candidate.den):
+                self.account.equations += len(found)
+                if all(other.equal(candidate, each.value) for other, each in found):
+                    yield candidate
 
-    def _leaf(self, case: Case, drafted: Drafted) -> Draft:
-        masses: tuple[Masses, ...] = ()
-        value = None
-        if self.touches(drafted):
-            trees = [part(drafted) for part in self.parts] or [drafted] * len(self.verifiers)
-            masses = tuple(map(partial(self._masses, case), trees, self.verifiers))
-            value = self.share(case, masses)
-        value = Ratio(case.ring, case.ring.zero) if value is None else value
-        return Draft(leaf=Leaf(drafted, masses) if self.records else None, value=value)
+    def _one(self, found: Sequence[tuple[Case, Draft]], first: int) -> Ratio:
+        """One of them; raises `NotShown` if there is none."""
+        value = next(self._common(found, first), None)
+        if value is None:
+            raise NotShown(f"what follows depends on how drafted tokens compare, or on their rows: {_values(found)}")
+        return value
 
-    def _masses(self, case: Case, drafted: Drafted, verifier: Verifier, node: type[ClassNode] = ClassNode) -> Masses:
+    def _leaf(self, case: Case, drawn: Drawn, drafted: Drafted, scope: int, begun: Begun) -> Draft:
+        """The sum where all that was looked at so far is drafted."""
+        result = Draft(leaf=Leaf(drafted, ()) if self.records else None, value=Ratio(case.ring, case.ring.zero))
+        if not self.touches(drafted):
+            return result
+        trees = [part(drafted) for part in self.parts] or [drafted] * len(self.verifiers)
+        masses, looks = list[Masses](), dict[Context, list[list[_Look]]]()
+        try:
+            for number, (tree, verifier, answers) in enumerate(zip(trees, self.verifiers, begun, strict=True)):
+                found, seen = self._masses(case, tree, verifier, begun=answers)
+                masses.append(found)
+                for look in seen:
+                    looks.setdefault(look.context, [[] for _ in begun])[number].append(look)
+        except DraftFirst as first:
+            return self._drafted_for_all(case, drawn, scope, begun, first.context)
+        share = self.share(case, masses)
+        result.value = result.value if share is None else share
+        for context, group in looks.items():
+            later = self._later(case, drawn, scope, context, group)
+            if later is None:
+                return self._drafted_for_all(case, drawn, scope, begun, context)
+            result.value = result.value + later.value
+            if self.records:
+                result.later.append(later)
+        if self.records:
+            result.leaf = Leaf(drafted, tuple(masses))
+        return result
+
+    def _drafted_for_all(self, case: Case, drawn: Drawn, scope: int, begun: Begun, context: Context) -> Draft:
+        return self._from(case, {**drawn, context: ()}, scope, begun)
+
+    def _later(
+        self, case: Case, drawn: Drawn, scope: int, context: Context, group: Sequence[Sequence[_Look]]
+    ) -> Later | None:
+        """What follows the runs that look at a node; None if it is not shown to be one function in all its cases."""
+        kind = tuple(token if case.scopes[case.names[token].first] == 0 else None for token in context)
+        if kind in self._together:
+            return None
+        begun = tuple(tuple(look.answers for look in looks) for looks in group)
+        drawn = {**drawn, context: ()}
+        try:
+            found = self._resolved(
+                case,
+                scope,
+                lambda each: self._from(each, drawn, scope, begun),
+                lambda each, ask: each.is_new(ask, case, context),
+            )
+            value = self._one(found, len(case.scopes))
+        except NotShown:
+            self._together.add(kind)
+            return None
+        zero = Ratio(case.ring, case.ring.zero)
+        masses = tuple(sum((look.mass for look in looks), start=zero) for looks in group)
+        return Later(masses, found if self.records else [], value)
+
+    def _masses(
+        self,
+        case: Case,
+        drafted: Drafted,
+        verifier: Verifier,
+        node: type[ClassNode] = ClassNode,
+        begun: Sequence[tuple[int, ...]] = ((),),
+    ) -> tuple[Masses, list[_Look]]:
+        """The verdicts of the runs that begin with these answers, and those of them that look further.
+
+        Raises `DraftFirst` where it has to be drafted before that what is below a node.
+        """
         run = ClassRun(case)
         self.account.runs += 1
         if self.progress:
             self.progress(self.account)
         found: Masses = {}
+        looks = []
         try:
             with run.following():
                 watched = Watched(verifier)
                 shown = watched if is_library(verifier) else _Shown(watched)
                 verify = guarded(shown, node(run, drafted), library=True)
-                for verdict, mass in outcomes(verify, RATIONAL, ClassCoin(run)):
-                    block = _block(verdict, drafted)
-                    found[block] = found[block] + mass.as_ratio if block in found else mass.as_ratio
+                for answers in begun:
+                    for outcome, coin in run.outcomes(verify, answers):
+                        mass = coin.weight.as_ratio
+                        if not isinstance(outcome, Looked):
+                            block = _block(outcome, drafted)
+                            found[block] = found[block] + mass if block in found else mass
+                        elif coin.answers is None:
+                            raise DraftFirst(outcome.context)
+                        else:
+                            looks.append(_Look(outcome.context, coin.answers, mass))
         except NotFollowed:
             raise
         except InvalidVerifier as error:
@@ -266,7 +440,19 @@ class Sum:
         finally:
             if tokens.refused:
                 raise tokens.refused[0]
-        return found
+        return found, looks
+
+
+def _linear(value: Ratio, first: int) -> tuple[Ratio, Ratio] | None:
+    """`(a, b)` where a function is `a p + b q` of the variables at a position and the next, None if it is not."""
+    ring, (a, b) = value.ring, (value.num.derivative(place) for place in (first, first + 1))
+    if a * ring.variables[first] + b * ring.variables[first + 1] != value.num or depends(first, a, b, value.den):
+        return None
+    return Ratio.quotient(ring, a, value.den), Ratio.quotient(ring, b, value.den)
+
+
+def _values(found: Sequence[tuple[Case, Draft]]) -> str:
+    return "; ".join(dict.fromkeys(draft.value.key for _, draft in found))
 
 
 def depends(first: int, *parts: Polynomial) -> bool:
@@ -291,7 +477,7 @@ class _Shown:
 def _block(verdict: Any, drafted: Drafted) -> tuple[Context, Token]:
     """A verdict on this tree; raises `InvalidVerifier` for any other, `NotFollowed` for a token of another row."""
     accepted, correction = tuple(verdict.accepted), verdict.correction
-    if not all(token in drafted.get(accepted[:depth], ()) for depth, token in enumerate(accepted)):
+    if not all(token in (drafted.get(accepted[:depth]) or ()) for depth, token in enumerate(accepted)):
         raise InvalidVerifier(f"accepted {accepted!r}, which is no node of the draft tree")
     if type(correction) is not Token:
         raise NotFollowed(f"the correction is a number, not a token that was drawn or drafted; {ADVICE}")

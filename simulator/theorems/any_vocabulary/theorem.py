@@ -161,8 +161,12 @@ def start(depth: int, after: bool = True) -> tuple[Case, Context, Token | None]:
 
 
 def drafts(drafted: Drafted, context: Context) -> bool:
-    """Whether a draft tree has a context: verdicts on others do not pass through it."""
-    return all(token in drafted.get(context[:depth], ()) for depth, token in enumerate(context))
+    """Whether a draft tree has a context, or may come to have it: verdicts on others do not pass through it."""
+    for depth, token in enumerate(context):
+        tokens = drafted.get(context[:depth], ())
+        if tokens is None or token not in tokens:
+            return tokens is None
+    return True
 
 
 def balance(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:

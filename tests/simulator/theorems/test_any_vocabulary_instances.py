@@ -65,6 +65,24 @@ class Second:
         return Verdict((x, y), coin.choose(node.child(y).target))
 
 
+class AtOne:
+    """Goes on at one of two drafted tokens, by a coin, and is not lossless."""
+
+    card = Card(name="at_one", title="AtOne", source=None, needs=None)
+
+    def verify(self, root: Any, coin: Any) -> Verdict:
+        third = root.target.sum() / 3
+        place = coin.choose([1, 2])
+        x = root.children[place]
+        if coin.flip(third if place else 1 - third):
+            return Verdict((), coin.choose(root.target))
+        node = root.child(x)
+        y = node.children[-1]
+        if node.target[y] < node.draft[y] and coin.flip(third):
+            return Verdict((x,), coin.choose(node.draft))
+        return Verdict((x, y), coin.choose(node.child(y).target))
+
+
 class Where:
     """Chooses by rows at the tokens where one row is above another, and is not lossless."""
 
@@ -196,6 +214,7 @@ ONE, TWO = Delayed(1, 0, 1), Delayed(1, 0, 2)
         (make("naive"), ONE), pytest.param(Where(), ONE, marks=pytest.mark.heavy),
         pytest.param(Compared(), ONE, marks=pytest.mark.heavy),
         pytest.param(make("block"), TWO, marks=pytest.mark.heavy), pytest.param(Second(), TWO, marks=pytest.mark.heavy),
+        pytest.param(AtOne(), Delayed(2, 0, 2), marks=pytest.mark.heavy),
         pytest.param(make("specinfer"), Delayed(2, 0, 1), marks=pytest.mark.heavy),
         pytest.param(make("naive_tree"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),
         pytest.param(make("rejection_without_replacement"), WithoutReplacement(2, 0, 1), marks=pytest.mark.heavy),

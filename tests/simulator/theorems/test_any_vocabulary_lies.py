@@ -5,6 +5,7 @@ Each is right but for one token number, one vocabulary size, one tie or one repe
 
 import copy
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
 from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.watch import HasState
 
 #: A token that small vocabularies lack.
 SEVEN = 7
@@ -229,6 +231,190 @@ def never_equal(root, coin):
 WHOLE = (view_of_a_row, five_draws, negative_weight, no_node, in_place, kept_by_the_node, a_list, never_equal)
 
 
+def below(node, coin):
+    """Token by token from a node on."""
+    while node.children:
+        x, p, q = node.children[0], node.target, node.draft
+        if not coin.flip(p[x] / q[x] if p[x] < q[x] else 1):
+            return Verdict(node.context, coin.choose(np.maximum(p - q, 0)))
+        node = node.child(x)
+    return Verdict(node.context, coin.choose(node.target))
+
+
+def caught_look(root, coin):
+    """What is drafted after the first token is drawn when the code looks there; this code tells it by the error."""
+    try:
+        root.child(root.children[0])
+    except Exception:
+        return Verdict((), coin.choose(root.target))
+    return lossy(root, coin)
+
+
+def caught_look_beside_another(root, coin):
+    if coin.flip(half(root)):
+        return below(root.child(root.children[0]), coin) if coin.flip(0) else below(root, coin)
+    return caught_look(root, coin)
+
+
+def suppressed_look(root, coin):
+    with suppress(Exception):
+        root.child(root.children[0])
+        return lossy(root, coin)
+    return Verdict((), coin.choose(root.target))
+
+
+def flip_after_a_look(root, coin):
+    """A failed look would flip a coin too often."""
+    try:
+        root.child(root.children[0])
+    finally:
+        heads = coin.flip(half(root))
+    return (below if heads else lossy)(root, coin)
+
+
+def flip_where_a_look_is_caught(root, coin):
+    heads = True
+    try:
+        root.child(root.children[0])
+        heads = coin.flip(half(root))
+    except Exception:
+        coin.flip(half(root))
+        root.child(root.children[0])
+    return (below if heads else lossy)(root, coin)
+
+
+def flip_before_another_error(root, coin):
+    try:
+        root.child(root.children[0])
+    except Exception as error:
+        coin.flip(half(root))
+        raise ValueError from error
+    return (below if coin.flip(half(root)) else lossy)(root, coin)
+
+
+LOOKS = (
+    caught_look,
+    caught_look_beside_another,
+    suppressed_look,
+    flip_after_a_look,
+    flip_where_a_look_is_caught,
+    flip_before_another_error,
+)
+
+
+def look_in_a_block(root, coin):
+    """Nothing depends on the error."""
+    try:
+        root.child(root.children[0])
+    finally:
+        root.child(root.children[0])
+    return below(root, coin)
+
+
+def two_looks_for_one(root, coin):
+    """Given either answer of the first coin, what follows a second token is not linear in its probabilities."""
+    x, p, q = root.children[0], root.target, root.draft
+    if not coin.flip(p[x] / q[x] if p[x] < q[x] else 1):
+        return Verdict((), coin.choose(np.maximum(p - q, 0)))
+    heads, node = coin.flip(half(root)), root.child(x)
+    y = node.children[0]
+    share = node.target[y] / (node.target[y] + node.draft[y])
+    if coin.flip(share if heads else 1 - share):
+        return below(node, coin)
+    return Verdict(node.context, coin.choose(node.target))
+
+
+def look_after_a_choice(root, coin):
+    """The next token is drawn first; if it is drafted, the walk goes on there."""
+    node = root
+    while True:
+        y = coin.choose(node.target)
+        if y not in node.children:
+            return Verdict(node.context, y)
+        node = node.child(y)
+
+
+def ends_with_the_run(root, coin):
+    """What flips a coin at its end ends with its own run, not within the next one."""
+
+    def waiting():
+        try:
+            yield
+        finally:
+            coin.flip(half(root))
+
+    held = waiting()
+    next(held)
+    return below(root, coin)
+
+
+class Counts:
+    """Holds how deep it is while it looks."""
+
+    card = Card(name="counts", title="Counts", source=None, needs=None)
+
+    def __init__(self):
+        self.depth = 0
+
+    def verify(self, root, coin):
+        self.depth += 1
+        try:
+            root.child(root.children[0])
+        finally:
+            self.depth -= 1
+        return below(root, coin)
+
+
+class Remembers:
+    """Is right once a run has ended at a look or at a comparison, which no run of a real tree does."""
+
+    card = Card(name="remembers", title="Remembers", source=None, needs=None)
+    seen = False
+
+    def verify(self, root, coin):
+        if self.seen:
+            return below(root, coin)
+        self.look(root, root.children[0])
+        return lossy(root, coin)
+
+    def look(self, root, x):
+        try:
+            root.child(x)
+        except Exception:
+            self.seen = True
+            raise
+
+
+class RemembersAtLast(Remembers):
+    def look(self, root, x):
+        ended = False
+        try:
+            root.child(x)
+            ended = True
+        finally:
+            self.seen = not ended
+
+
+class RemembersComparisons(Remembers):
+    def look(self, root, x):
+        try:
+            return root.target[x] < root.draft[x]
+        except Exception:
+            self.seen = True
+            raise
+
+
+class RemembersItsRefusal(Remembers):
+    """It would be refused for the number of a token."""
+
+    def verify(self, root, coin):
+        if not self.seen:
+            self.look(root, root.children[0])
+            if root.children[0] == SEVEN:
+                return lossy(root, coin)
+        return below(root, coin)
+
+
 class Told:
     """A verifier that is one of these functions."""
 
@@ -286,6 +472,37 @@ def believed(verifier, scheme):
 @pytest.mark.parametrize("function", [*CONDITIONS, *WHOLE], ids=lambda each: each.__name__)
 def test_a_liar_is_not_believed(function):
     assert not believed(Told(function), Delayed(1, 0, 1))
+
+
+@pytest.mark.parametrize("function", LOOKS, ids=lambda each: each.__name__)
+def test_code_around_a_look_is_not_believed(function):
+    scheme = Delayed(1, 0, 2)
+    assert not believed(Told(function), scheme)
+    instance = Shape(2, scheme).instance(Shape(2, scheme).point)
+    assert enumerate_law(Told(function), instance.target, instance.draft, scheme).max_deviation(instance.target) != 0
+
+
+@pytest.mark.parametrize(
+    "verifier",
+    [*map(Told, (below, look_in_a_block, two_looks_for_one, look_after_a_choice)), Counts()],
+)
+def test_right_code_around_a_look_is_believed(verifier):
+    assert believed(verifier, Delayed(1, 0, 2))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an ended run has no coin
+def test_a_run_that_was_ended_holds_nothing():
+    assert believed(Told(ends_with_the_run), Delayed(1, 0, 2))
+
+
+@pytest.mark.parametrize("kind", [Remembers, RemembersAtLast, RemembersComparisons, RemembersItsRefusal])
+def test_what_a_run_that_was_ended_leaves_behind_is_refused(kind):
+    scheme = Delayed(1, 0, 2)
+    with pytest.raises(HasState, match="changed during a call"):
+        Theorem(LOSSLESS, scheme, kind()).step(0)
+    if kind is not RemembersItsRefusal:
+        instance = Shape(2, scheme).instance(Shape(2, scheme).point)
+        assert enumerate_law(kind(), instance.target, instance.draft, scheme).max_deviation(instance.target) != 0
 
 
 def test_what_is_behind_a_node_tells_nothing():

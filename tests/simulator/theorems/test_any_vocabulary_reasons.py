@@ -73,3 +73,37 @@ def test_an_equation_replaces_a_variable_whose_coefficient_is_positive():
     assert not reasons.facts
     open_case = replace(case, region=case.region.with_signs(case.ring.atom(p), NOT_LESS))
     assert Reasons(open_case).zero(p - q) is None
+
+
+def test_a_sign_that_follows_with_further_variables():
+    """`p - r >= q`, so `p > r`; nothing says so without `q`."""
+    case, (p, q, r, s) = case_with((lambda p, q, r, s: p - q - r, NOT_LESS))
+    reasons = Reasons(case)
+    assert reasons.signed(p - r, strict=True)
+    assert [fact.sign for fact in reasons.facts] == [">"]
+    assert reasons.signed((p - r) * s + q * r, strict=True)
+    assert_adds_up(case, reasons)
+    assert not Reasons(case).signed(r - p, strict=False)
+    assert not Reasons(case).signed(p - r - s, strict=False)
+
+
+def test_a_sign_that_an_equation_would_hide():
+    """The condition on `p r - q s + p - q` says it of `p - q`, but is another one with `p r = q s`."""
+    case, (p, q, r, s) = case_with(
+        (lambda p, q, r, s: p * r - q * s, ZERO), (lambda p, q, r, s: p * r - q * s + p - q, POSITIVE)
+    )
+    reasons = Reasons(case)
+    assert reasons.signed(p * r - q * s + p, strict=True)
+    assert_adds_up(case, reasons)
+
+
+def test_a_sign_that_follows_after_a_multiplication():
+    """`a (q - r) > p r` for `a = p q - r > 0`, so `q > r`."""
+    case, (_, q, r, _) = case_with(
+        (lambda p, q, r, s: p * q - r, POSITIVE), (lambda p, q, r, s: (p * q - r) * (q - r) - p * r, POSITIVE)
+    )
+    reasons = Reasons(case)
+    assert reasons.signed(q - r, strict=True)
+    assert [fact.sign for fact in reasons.facts] == [">"]
+    assert_adds_up(case, reasons)
+    assert not Reasons(case).signed(r - q, strict=False)
