@@ -68,6 +68,28 @@ def test_the_json_has_every_step(draftproof):
     assert all(each["proved"] for each in (*ran.json["steps"], *ran.json["hypotheses"]))
 
 
+COUPLED = """
+from draftproof.simulator.protocol import Verdict
+from draftproof.verifiers.nss import NaiveSampling
+
+
+class Whole:
+    card = NaiveSampling.card
+
+    def verify(self, root, coin):
+        y = coin.choose(root.target)
+        return Verdict((), y) if y not in root.children else Verdict((y,), coin.choose(root.child(y).target))
+"""
+
+
+def test_a_theorem_stands_where_the_induction_does_not(draftproof, tmp_path):
+    """It never goes on after one token, so what is kept below a token does not have its score."""
+    (tmp_path / "whole.py").write_text(COUPLED)
+    ran = draftproof("prove", f"{tmp_path / 'whole.py'}:Whole", *STEP, "--every-length", "--json", "-")
+    assert (ran.code, ran.json["verdict"], ran.json["every_length"]) == (3, "proved", False)
+    assert draftproof("prove", "naive", *STEP, "--every-length", "--json", "-").json["every_length"] is True
+
+
 def test_a_lossy_verifier_is_refuted_at_the_smallest_size(draftproof):
     ran = draftproof("prove", "naive_from_target", *STEP)
     assert ran.code == 1
@@ -96,7 +118,13 @@ def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):
 
 @pytest.mark.parametrize(
     "options",
-    [("--vocab", "many"), ("--vocab", "any", "--zeros"), ("--every-length",), ("--vocab", "any", "--free", "solver")],
+    [
+        ("--vocab", "many"),
+        ("--vocab", "any", "--zeros"),
+        ("--every-length",),
+        ("--vocab", "any", "--free", "solver"),
+        ("--vocab", "any", "--every-length", "--verify", "x.json"),
+    ],
 )
 def test_options_that_do_not_go_together_are_refused_in_one_line(draftproof, options):
     ran = draftproof("prove", "naive", "--K", 1, "--L2", 1, *options)
