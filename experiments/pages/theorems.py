@@ -295,7 +295,7 @@ def row_of_every_size(claim: Claim) -> dict[str, Any]:
     steps = [*proof.steps, *(step for *_, step in proof.hypotheses)]
     return {
         **claim.fields(),
-        "verdict": "proved" if proof.proved and proof.of_every_length is not False else "open",
+        "verdict": "proved" if proof.all_proved else "open",
         "cases": sum(len(step.cases) for step in steps),
         "runs": sum(step.account.runs for step in steps),
         "equations": sum(step.account.equations for step in steps),

@@ -79,6 +79,11 @@ class Report:
         """Whether the hypotheses of the induction are proved, too; None if that was not asked."""
         return all(step.proved for _, _, step in self.hypotheses) if self.hypotheses else None
 
+    @property
+    def all_proved(self) -> bool:
+        """Whether all that was asked is."""
+        return self.proved and self.of_every_length is not False
+
     def as_json(self) -> dict[str, Any]:
         """The fields that programs read."""
         return {
@@ -221,7 +226,7 @@ def answer(console: Console, asked: Asked) -> int:
                 return views.show_relation(console, related, asked.witness, asked.json_target)
     _show(console, report)
     write_json(asked.json_target, report.as_json())
-    return views.CODES["proved" if report.proved and report.of_every_length is not False else "open"]
+    return views.CODES["proved" if report.all_proved else "open"]
 
 
 def _certificate(report: Report) -> dict[str, Any]:
