@@ -33,8 +33,9 @@ PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
     "experiments/cli/prove/free",
 )
-#: The module that proves theorems for every vocabulary size, and the one for a free solver.
-EVERY_SIZE, SELECTED = "simulator/theorems/any_vocabulary/depth", "experiments/cli/prove/selected"
+#: The module that proves theorems for every vocabulary size, and those for a free solver.
+EVERY_SIZE = "simulator/theorems/any_vocabulary/depth"
+SELECTED = "experiments/cli/prove/selected", "simulator/theorems/any_vocabulary/layers"
 #: In place of a relation: lossless, and what an induction over the depth of draft trees needs.
 EVERY_LENGTH = "every length"
 #: The most draft trees of a shape.
@@ -84,8 +85,8 @@ class Claim:
     @cached_property
     def code(self) -> str:
         """A digest of all code that the proof runs."""
-        prover, free = (PROVER, FREE) if self.vocab_size else ((EVERY_SIZE,), SELECTED)
-        prover = (*prover, *((free,) if self.free else ()))
+        prover, free = (PROVER, (FREE,)) if self.vocab_size else ((EVERY_SIZE,), SELECTED)
+        prover = (*prover, *(free if self.free else ()))
         modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
         digests = (code_digest([*prover, module.replace(".", "/")]) for module in modules)
         return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
@@ -188,6 +189,7 @@ def every_size_relations() -> Iterator[Claim]:
         yield Claim(one, None, PATH, kind=kind, other=other)
     for name in ("naive", "block", "naive_tree", "block_tree", "specinfer", "traversal"):
         yield Claim(name, None, PAIR, kind=EVERY_LENGTH)
+    yield Claim("layer_transport", None, PAIR, ("solver",), kind=EVERY_LENGTH)
 
 
 def small_claims() -> Iterator[Claim]:
@@ -421,8 +423,8 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         "covers every size stands in any_vocabulary/README.md. `equals`: the same law of verdicts; `dominates`: every\n"
         "drafted prefix is kept at least as often; `solver free`: whichever branch of a layer is selected; `every\n"
         "length`: for any number of layers, too, with up to K branches, by an induction whose hypotheses are proved,\n"
-        "but for one that any_vocabulary/depth.py names. Cases: of the named context and token. Runs of the code,\n"
-        "pairs of functions shown to be equal, questions to the solver z3. Code: as above.\n"
+        "but for one that depth.py and layers.py in any_vocabulary name. Cases: of the named context and token. Runs\n"
+        "of the code, pairs of functions shown to be equal, questions to the solver z3. Code: as above.\n"
     )
     yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|---|"

@@ -20,9 +20,8 @@ from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.theorems.any_vocabulary import depth, layers
 from draftproof.simulator.theorems.any_vocabulary.certificate import NotWritten, certificate_of
-from draftproof.simulator.theorems.any_vocabulary.depth import CUT, hypotheses
 from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection
 from draftproof.simulator.theorems.any_vocabulary.sums import Account
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem
@@ -80,6 +79,13 @@ class Report:
         return all(step.proved for _, _, step in self.hypotheses) if self.hypotheses else None
 
     @property
+    def alike(self) -> str:
+        """What a proof for every length assumes of the code."""
+        return (
+            "layers alike, by their scores" if isinstance(self.theorem, AnySelection) else "nodes alike, by one score"
+        )
+
+    @property
     def all_proved(self) -> bool:
         """Whether all that was asked is."""
         return self.proved and self.of_every_length is not False
@@ -89,7 +95,7 @@ class Report:
         return {
             **self.about,
             "kind": self.theorem.kind,
-            "assumed": "verify treats all nodes alike, by one score" if self.hypotheses else None,
+            "assumed": f"verify treats all {self.alike}" if self.hypotheses else None,
             "verdict": "proved" if self.proved else "open",
             "every_length": self.of_every_length,
             "steps": [{"depth": len(step.context), **_fields(step)} for step in self.steps],
@@ -148,16 +154,19 @@ def run(
         if formula:
             report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
         if every_length:
-            report.hypotheses = list(hypotheses(request.named.verifier, branches_of(request.scheme)))
+            report.hypotheses = hypotheses_of(report)
     report.seconds = time.process_time() - start
     return report
 
 
-def branches_of(scheme: DraftScheme) -> int:
-    """`K` of a delayed tree; raises `InvalidInput` for other schemes."""
-    if not isinstance(scheme, Delayed):
-        raise InvalidInput(f"--every-length is about delayed trees, not {scheme}")
-    return scheme.K
+def hypotheses_of(report: Report) -> list[tuple[str, int, Step]]:
+    """What an induction over the depth needs; raises `InvalidInput` for other schemes than delayed trees."""
+    theorem = report.theorem
+    if isinstance(theorem, AnySelection):
+        return list(layers.hypotheses(theorem))
+    if not isinstance(theorem.scheme, Delayed):
+        raise InvalidInput(f"--every-length is about delayed trees, not {theorem.scheme}")
+    return list(depth.hypotheses(theorem.verifier, theorem.scheme.K))
 
 
 def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) -> Theorem | AnySelection:
@@ -190,10 +199,8 @@ class Asked:
 def answer(console: Console, asked: Asked) -> int:
     """Prove it or refute it at the smallest vocabulary size, show that, and return the exit code."""
     kind, other = asked.relation or (LOSSLESS, None)
-    if asked.request.free and (asked.certificate or asked.lean or asked.verify or asked.formula or asked.every_length):
-        raise InvalidInput(
-            "a theorem with a free solver has no --certificate, --verify, --lean, --formula or --every-length"
-        )
+    if asked.request.free and asked.formula:
+        raise InvalidInput("a theorem with a free solver has no --formula: block efficiency depends on the solver")
     if asked.verify is not None:
         return _verify(console, asked, kind, other, asked.verify)
     if kind == LOSSLESS:
@@ -230,7 +237,6 @@ def answer(console: Console, asked: Asked) -> int:
 
 
 def _certificate(report: Report) -> dict[str, Any]:
-    assert isinstance(report.theorem, Theorem)  # the others were refused
     try:
         return certificate_of(report.theorem, report.steps, report.about)
     except NotWritten as error:
@@ -279,12 +285,18 @@ def _show(console: Console, report: Report) -> None:
         console.print(f"  {NOT_PROVED}", soft_wrap=True)
     if report.hypotheses:
         console.print(
-            f"  {'' if report.of_every_length else 'NOT PROVED '}for every depth, if verify treats all nodes alike and "
-            "sees of those above only one score, which is NOT proved (read it in the code):",
+            f"  {'' if report.of_every_length else 'NOT PROVED '}for every depth, if verify treats all {report.alike}, "
+            "and sees nothing else of those above, which is NOT proved (read it in the code):",
             soft_wrap=True,
         )
     for name, branches, step in report.hypotheses:
-        part = "" if name == CUT else ": its balance" if step.token is not None else ": accepted with that probability"
+        part = (
+            ""
+            if name in (depth.CUT, layers.CUT)
+            else ": its balance"
+            if step.token is not None
+            else ": accepted with that probability"
+        )
         _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}{part}", step)
     console.print(f"  {report.seconds:.1f} s of processor time")
     if report.formula_asked:

@@ -1,10 +1,7 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
-A polynomial is a list of terms; `[-1, "p0", "q1", "q1"]` is minus p0 q1^2. A function is a list of polynomials by
-number, a numerator and factors of a denominator; sums of products are multiplied out. Exit code 0: valid; 1: not.
-
 On trust: that the scheme draws with these chances and the code has these verdicts (draftproof prove --verify runs
-both), and that the cases and classes are all that there are.
+both), and that the cases, the classes, and the selections where there are any, are all that there are.
 """
 
 import json
@@ -40,22 +37,17 @@ def product(*factors: Any) -> Any:
 
 
 class Checker:
-    """One file. Functions are known by number; variables and minus 1 are functions, too, known by name.
-
-    known: signs of polynomials, ">", ">=" or "="; variables, > 0, from where they come up: `p4` and `q4` of token 4 or
-    of a class of tokens. tree: the nodes drafted so far, from the root on, and what masses of verdicts add up to.
-    """
+    """One file. tree: the nodes drafted so far, what masses add up to, and the sum where no branch is selected."""
 
     def check(self, fields: Any) -> None:
-        """Check all steps of a file; raises `ValueError`."""
-        require(fields["format"] == "draftproof theorem for every vocabulary 3", "the file", "it has another format")
+        require(fields["format"] == "draftproof theorem for every vocabulary 4", "the file", "it has another format")
         polynomials = [added((tuple(sorted(m)), Fraction(a)) for a, *m in each) for each in fields["polynomials"]]
-        self.functions: Any = dict(enumerate([polynomials[n] for n in each] for each in fields["functions"]))
-        self.functions["-"], self.kind, self.counts = [added([((), -1)])], fields["kind"], Counter[str]()
-        self.deepest, self.lengths = 0, set[int]()
+        listed = enumerate([polynomials[n] for n in each] for each in fields["functions"])  # numerator, denominators
+        self.functions: Any = {"-": [added([((), -1)])], **dict(listed)}
+        self.kind, self.counts, self.deepest, self.lengths = fields["kind"], Counter[str](), 0, set[int]()
         constants = {one: ">" for one in polynomials if all(not names and value > 0 for names, value in one)}
         for step in fields["steps"]:
-            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]])
+            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]], None)
             self.cases(constants | {added([]): "="}, "the start", step["cases"], tree, self.names, ONE, [])
         found, most = [len(step["names"]) for step in fields["steps"]], self.deepest + (self.kind != "dominates")
         require(found == sorted(self.lengths) == [*range(1, max([most, *found]) + 1)] != [], "the steps", "not all")
@@ -94,34 +86,43 @@ class Checker:
                 require(sign in signs, here, f"nothing says that function {name} is {sign} 0")
                 known |= {one: "=", minus: "="} if sign == "=" or sign == known.get(minus) == ">=" else {one: sign}
             if known[added([])] != ">":  # 0 > 0 says that there is nothing in this case
-                value = [(*a, *b) for a in self.sum(known, here, case["sum"], tree) for b in times]
+                value = [(*a, *b) for a in self.sum(known, here, case["sum"], *tree) for b in times]
                 self.equal(known, f"{here}, values in cases", value, [*less, *case["rest"]])
-                wanted = "> >= =" if self.kind == "dominates" and not less else "="
-                require(self.sign(known, case["rest"]) in wanted.split(), here, "nothing says that it is as claimed")
+                signs = [">", ">=", "="] if self.kind == "dominates" and not less else ["="]
+                require(self.sign(known, case["rest"]) in signs, here, "nothing says that it is as claimed")
 
-    def sum(self, known: Any, place: str, fields: Any, tree: Any) -> Any:
+    def sum(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any, none: Any) -> Any:
         """Products that add up to a sum, from which nothing that is drafted is left out."""
+        require(none is None or "parts" in fields, place, "a branch is selected without a chance")
         if "verdicts" in fields:
-            return self.leaf(known, place, fields, *tree)
-        row, value, chances, (nodes, totals) = tuple(fields["row"]), list[Any](), list[Any](), tree
-        require(row in nodes, place, f"{row} was not drafted")
-        for part in fields["drafted"]:
-            token, grown = part.get("token"), ([*nodes, (*row, part.get("token"))], totals)
-            if "after" in part:
-                value += [(part["chance"], *each) for each in self.sum(known, place, part["after"], grown)]
-                chances.append((part["chance"],))
-            elif "cases" in part:  # in each the chance of a new token, times what follows, is linear in its p and q
-                (a, b), (c, d), p, q = part["chance"], part["linear"], f"p{token}", f"q{token}"
-                self.cases(known, place, part["cases"], grown, [token], [(a, p), (b, q)], [(c, p), (d, q)])
-                value += zip((c, d), part["masses"], strict=True)
-                chances += zip((a, b), part["masses"], strict=True)
-        self.equal(known, f"{place}, chances", chances, ONE)
-        for masses in zip(*(part["masses"] for part in fields["drafted"]), strict=True):
-            self.equal(known, f"{place}, rows of p and q", [(mass,) for mass in masses], ONE)
+            return self.counted(known, place, fields, nodes, totals)
+        if "none" in fields:  # the sum if no branch of a layer is selected, and what one adds to it on average
+            none = self.sum(known, place, fields["none"], nodes, totals, None)
+            means = ((mass, self.sum(known, place, mean, nodes, totals, none)) for mass, mean in fields["selected"])
+            return [*none, *((mass, *each) for mass, mean in means for each in mean)]
+        value, chances, parts = list[Any](), list[Any](), fields["parts"]
+        require({(*part["node"][:-1],) for part in parts} in [{n} for n in nodes], place, "its row was not drafted")
+        for part in (each for each in parts if "terms" in parts[0] or "chance" in each):
+            node, new, after = tuple(part["node"]), part["node"][-1:] * part["new"], none
+            if "terms" in parts[0]:  # the sum is alike in all parts or, with chances, what the first adds to `none` is
+                terms, functions = part["terms"], [each[:1] for each in part["terms"]]
+                free = {name for _, *names in terms for name in names if added([((name,), 1)]) not in known}
+                require([*map(len, terms)] == ([2] * len(free) * (none is not None) or [1]), place, "no free chances")
+                self.equal(known, f"{place}, what is alike", functions, [parts[0]["terms"][0][:1], *functions[1:]])
+                times, less, after = ONE, [*(none if free else []), *terms], None if free else none
+                value, chances = [parts[0]["terms"][0][:1]], ONE
+            else:  # the chance of a token, times what follows, is a function or, of a new one, linear in its p and q
+                variables, masses = [[f"p{token}", f"q{token}"] for token in new], [part["masses"] for _ in new]
+                times, less = ([*zip(part[name], *variables, strict=True)] for name in ("chance", "linear"))
+                chances += zip(part["chance"], *masses, strict=True)
+                value += zip(part["linear"], *masses, strict=True)
+            self.cases(known, place, part["cases"], ([*nodes, node], totals, after), new, times, less)
+        whole = ([(part["masses"][side],) for side in (0, 1) if part["node"]] for part in parts)
+        for each in [chances, *zip(*whole, strict=True)]:
+            self.equal(known, f"{place}, chances and rows of p and q", each, ONE)
         return value
 
-    def leaf(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
-        """What the theorem counts of the verdicts on a tree and of what is drafted later."""
+    def counted(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
         later, context = fields.get("later", []), (*self.names[: -1 if (ends := self.kind != "dominates") else None],)
         if not later and any(n[:-1] == context[: len(n) - 1] and context[: len(n)] not in nodes for n in nodes[1:]):
             return []  # other tokens are drafted there than those of the context
@@ -130,14 +131,13 @@ class Checker:
             listed = [*([mass] for *_, mass in masses), *(each["masses"][part] for each in later)]
             self.equal(known, f"{place}, masses of verdicts", listed, total)
             for *accepted, token, mass in masses:
-                require(tuple(accepted) in nodes, place, f"{accepted} was not drafted")
+                require((at := tuple(accepted)) in nodes, place, f"{accepted} was not drafted")
                 if [*accepted, *[token] * ends][: None if self.kind == "equals" else len(self.names)] == self.names:
                     value.append((*enters, mass))
-                if self.kind == "lossless" and tuple(accepted[: len(context)]) == context:
-                    value.append((mass, f"p{self.names[-1]}"))
+                value += [(mass, f"p{self.names[-1]}")] * (self.kind == "lossless" and at[: len(context)] == context)
         for each in later:
-            self.cases(known, place, each["cases"], (nodes, [[m] for m in each["masses"]]), [], ONE, [each["value"]])
-        return [*value, *(each["value"] for each in later)]
+            value += self.sum(known, place, each["sum"], nodes, [[mass] for mass in each["masses"]], None)
+        return value
 
 
 if __name__ == "__main__":

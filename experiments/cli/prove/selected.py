@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.selection import Paths
-from draftproof.verifiers._layers import Scored
+from draftproof.verifiers._layers import Scored, Step
 from draftproof.verifiers.layer_transport import LayerTransport
 
 
@@ -21,6 +22,20 @@ class AnySelected(LayerTransport):
 
     def by_classes(self, forks: Sequence[Scored]) -> bool:
         return False
+
+    def step(self, layer: Sequence[Scored]) -> Step:
+        assert self.paths is not None
+        if len(layer[0].node.context) >= self.paths.given:
+            return super().step(layer)
+        scores, means = dict[Any, Any](), dict[Any, Any]()
+        for scored in layer:
+            context, row = scored.node.context, cast(Any, scored.node.target)
+            branches: list[Any] = [(*context, token) for token in scored.node.children]
+            scores |= {
+                each: row.run.evaluated(self.paths.chances[each]) for each in branches if each in self.paths.chances
+            }
+            means[context] = partial(_nothing_of, row)
+        return Step(scores, means)
 
     def selection(self, forks: Sequence[Scored], target_mass: Sequence[Vector]) -> Any:
         assert self.paths is not None
@@ -37,6 +52,10 @@ class AnySelected(LayerTransport):
                 if branch in self.paths.chances:
                     weights[place, token] = row.run.evaluated(self.paths.chances[branch]) * total
         return laws, weights, total
+
+
+def _nothing_of(row: Any, _: slice) -> Any:
+    return row * 0
 
 
 def any_selected(paths: Paths) -> AnySelected:

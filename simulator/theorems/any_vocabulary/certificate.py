@@ -8,24 +8,29 @@ A checker of one file, `check_certificate.py`, adds them up and needs nothing el
 - `steps`: one for each length of the named context. `names`: its tokens and, unless the theorem is about dominance, the
   token after it. `cases`: of these tokens.
 
-A token is a number; `p4` and `q4` are the probabilities of the token 4. A case has the `pairs` of variables that are
-sums of classes of tokens, numbers of this kind, too, and its `sum`. `where`: the conditions of the case that its sums
-use, besides those of the case around it and that variables are > 0, as `[">", function]`, with `>=` and `=`, too. Where
-products of functions follow, it is no condition: the function is the sum of these products, and each of them has a
-factor that is 0, or only factors that are > 0, or not negative. If it says that 0 is > 0, there is nothing in this
-case, and it has no sum.
+A token is a number; `p4` and `q4` are the probabilities of the token 4. A case has the `pairs` of variables that come
+up in it, numbers of this kind, too: sums of classes of tokens, chances. It has its `sum`. `where`: the conditions of
+the case that its sums use, besides those of the case around it and that variables are > 0, as `[">", function]`, with
+`>=` and `=`, too; a variable that may be 0 is there with `>=`. Where products of functions follow, it is no
+condition: the function is the sum of these products, and each of them has a factor that is 0, or only factors that
+are > 0, or not negative. If it says that 0 is > 0, there is nothing in this case, and it has no sum.
 
-A sum is one of these:
+A sum is one of these. Equations between functions hold up to a `rest`, products that are 0 in the case.
 
 - `verdicts`: for each verifier the verdicts on the tree that was drafted, accepted tokens, correction token, mass;
-  beside them in `later` what follows where more is drafted before there is a verdict, in its `cases`. In each of them
-  the sum is the `value` plus `rest`, products that are 0 there. `masses`: of that, for each verifier. These functions
-  stand there as products of one factor;
-- `drafted`: the tokens of the `row` after a context that have a name and, for each class of the row, all of its other
-  tokens, with their `masses`, the sums of `p` and `q`. A token with a name has the `chance` of drafting it and the sum
-  `after` it. A class has a `token` for any one of them, the `chance` `(a, b)` where one is drafted with probability
-  `a p + b q`, the `cases` that follow, and the `linear` coefficients `(a, b)`: in every case the chance times the sum
-  is `a p + b q` plus `rest`, products that are 0 there. What is never drafted has its masses only.
+  beside them in `later` the `sum` of what follows where more is drafted before there is a verdict, and its `masses`,
+  one for each verifier, each a product of one factor.
+- `parts` with a `chance`: the tokens of a row. `node`: the context with such a token. A token that is not `new` has a
+  name; its `chance` has one function, its `linear` one, too: the chance times the sum that follows, in its `cases`. A
+  `new` one is any other token of a class, with the `masses`, the sums of `p` and `q`, of all of them. One is drafted
+  with probability `a p + b q`, `chance` is `(a, b)`; `linear` is `(c, d)`: in every case the chance times the sum is
+  `c p + d q`. What is never drafted has its masses only.
+- `parts` with `terms`: a sum that is one function in all cases of all parts, the first of `terms`. There may be a token
+  with its `node` and `masses`, one part for each token of a row: it is drafted, no matter with which probability.
+- `none`, `selected`: a layer of which one branch is selected, or none, with any chances. `none`: the sum if none is.
+  `selected`: for each node the average chance of a branch there, and the average of what is added for a chance, over a
+  token of the row. That is said by `parts` whose `terms` are a function and the chance of a branch each: in every case
+  the sum is that of `none` plus these products. The first branch is the one of the average.
 
 In the cases of a step the sum is `rest`: products that are 0 or, for dominance, not negative.
 
@@ -35,7 +40,7 @@ equality the difference of the probabilities of the verdict `(c, y)`; one about 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,12 +49,13 @@ from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.reasons import Fact, Reasons, Term, is_strict, oriented
+from draftproof.simulator.theorems.any_vocabulary.selection import Alike, AnySelection, Layer, Part
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, Later, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
 from draftproof.simulator.theorems.any_vocabulary.tokens import Token
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 
-FORMAT = "draftproof theorem for every vocabulary 3"
+FORMAT = "draftproof theorem for every vocabulary 4"
 
 
 class NotWritten(DraftproofError):
@@ -61,13 +67,14 @@ class _Place:
     """A case that is being written. used: its conditions that are needed, by atom."""
 
     case: Case
+    found: dict[Any, Any]
     reasons: Reasons = field(init=False)
     used: set[int] = field(default_factory=set)
     below: dict[int, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     wanted: list[Polynomial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.reasons = Reasons(self.case)
+        self.reasons = Reasons(self.case, self.found)
 
     def positive(self, atom: int) -> tuple[Polynomial, Polynomial]:
         """What stands in a denominator for an atom, and what the numerator is multiplied with: both, for the same."""
@@ -83,10 +90,12 @@ class _Place:
         if self.case.region.allowed(atom) == NEGATIVE | POSITIVE:
             self.used.add(atom)
             return polynomial * polynomial, polynomial
-        for sign in (one, -one):
-            if self.reasons.signed(polynomial * sign, strict=True):
-                self.wanted.append(polynomial)
-                return polynomial * sign, sign
+        sign = (
+            one if self.case.has_sign(polynomial, POSITIVE) else -one
+        )  # the search for the other one would take longest
+        if self.reasons.signed(polynomial * sign, strict=True):
+            self.wanted.append(polynomial)
+            return polynomial * sign, sign
         raise NotWritten(f"nothing elementary says that the denominator {polynomial} is not 0")
 
     def needed(self) -> list[Fact]:
@@ -106,6 +115,7 @@ class _Writer:
         self._polynomials: dict[tuple[Any, ...], int] = {}
         self._functions: dict[tuple[int, ...], int] = {}
         self._place: Any = None
+        self._found: dict[Any, Any] = {}
         self.polynomials: list[list[Any]] = []
         self.functions: list[list[int]] = []
 
@@ -142,13 +152,19 @@ class _Writer:
         return [[self.function(value), *map(self.function, factors)] for value, factors in terms]
 
     def case(
-        self, case: Case, draft: Draft, pairs: int, difference: Ratio, around: Case | None = None, signs: bool = False
+        self,
+        case: Case,
+        draft: Draft,
+        pairs: Container[int],
+        difference: Ratio,
+        around: Case | None = None,
+        signs: bool = False,
     ) -> dict[str, Any]:
         """A case whose sum differs by `difference` from what is claimed; with `signs` it may be positive, too.
 
         pairs: of variables that have come up before. around: the case that this one is a part of.
         """
-        outside, self._place = self._place, _Place(case)
+        outside, self._place = self._place, _Place(case, self._found)
         total = self.sum(draft, case)
         rest = self._rest(difference, signs)
         return self._written(outside, around, pairs) | {"sum": total, "rest": rest}
@@ -168,9 +184,13 @@ class _Writer:
                 return [[function]]
         raise NotWritten(f"nothing elementary says that {difference.key} is 0{' or positive' * signs}")
 
-    def _written(self, outside: Any, around: Case | None, pairs: int) -> dict[str, Any]:
+    def _written(self, outside: Any, around: Case | None, pairs: Container[int]) -> dict[str, Any]:
         """The conditions and facts of the case that is being written; the place around it is the one again."""
         place, known = self._place, {} if around is None else around.region.masks
+        new = [pair for pair in range(len(place.case.scopes) // 2) if pair not in pairs]
+        place.used |= {
+            atom for atom in map(place.case.ring.atom, _variables(place.case, new)) if _may_be_zero(place.case, atom)
+        }
         facts = [[fact.sign, self.function(fact.polynomial), *self.products(fact.terms)] for fact in place.needed()]
         where = []
         for atom in sorted(place.used):
@@ -183,9 +203,14 @@ class _Writer:
                 sign = "=" if mask == ZERO else ">=" if mask & ZERO else ">"
                 where.append([sign, self.function(polynomial)])
         self._place = outside
-        return {"pairs": [*range(pairs, len(place.case.scopes) // 2)], "where": where + facts}
+        return {"pairs": new, "where": where + facts}
 
     def sum(self, draft: Draft, case: Case) -> dict[str, Any]:
+        if isinstance(draft, Alike):
+            return {"parts": [self.part(each, draft.value, case) for each in draft.parts]}
+        if isinstance(draft, Layer):
+            selected = [[self.function(mass), self.sum(mean, case)] for mass, mean in draft.selected]
+            return {"none": self.sum(draft.none, case), "selected": selected}
         if draft.leaf is not None:
             return {
                 "verdicts": [
@@ -198,45 +223,82 @@ class _Writer:
                 **({"later": [self.later(each, case) for each in draft.later]} if draft.later else {}),
             }
         new = {each.of_class: each for each in draft.new}
-        parts = [
-            *(self.named(token, draft, case) for token, named in case.names.items() if named.row == draft.row),
-            *(self.new(number, new.get(number), draft, case) for number in case.rows[draft.row]),
-        ]
-        return {"row": [_number(case, token) for token in draft.row], "drafted": parts}
+        return {
+            "parts": [
+                *(self.named(token, draft, case) for token, named in case.names.items() if named.row == draft.row),
+                *(self.new(number, new.get(number), draft, case) for number in case.rows[draft.row]),
+            ]
+        }
 
     def later(self, later: Later, around: Case) -> dict[str, Any]:
-        pairs = len(around.scopes) // 2
-        cases = [self.case(case, each, pairs, each.value - later.value, around) for case, each in later.cases]
-        masses = [[self.function(mass)] for mass in later.masses]
-        return {"masses": masses, "value": [self.function(later.value)], "cases": cases}
+        alike = Alike(value=later.value, parts=[Part(later.value, later.cases)])
+        return {"masses": [[self.function(mass)] for mass in later.masses], "sum": self.sum(alike, around)}
+
+    def part(self, part: Part, value: Ratio, around: Case) -> dict[str, Any]:
+        expected, terms = value, list[list[Any]]([[self.function(value)]])
+        if part.nothing is not None:
+            products = [*zip((value, *part.slopes[1:]), part.chances, strict=True)]
+            expected = sum((slope * chance for slope, chance in products), start=part.nothing)
+            terms = [[self.function(slope), str(chance.num)] for slope, chance in products]
+        if part.of_class is not None:
+            fields = self.drafted(part.node[:-1], None, around.rest(part.of_class), around)
+        elif part.node:
+            fields = self.drafted(part.node[:-1], part.node[-1], around.masses(part.node[-1]), around)
+        else:
+            fields = {"node": [], "new": False, "masses": []}
+        pairs = range(len(around.scopes) // 2 + fields["new"])
+        cases = [self.case(case, each, pairs, each.value - expected, around) for case, each in part.cases]
+        if part.of_class is not None and not cases:
+            cases = [self.none(around, part.node[:-1], part.of_class)]
+        return fields | {"terms": terms, "cases": cases}
+
+    def drafted(
+        self, row: Sequence[Token], token: Token | None, masses: tuple[Ratio, Ratio], around: Case
+    ) -> dict[str, Any]:
+        """What is drafted after a context: a named token or, if None, any of a class."""
+        number = len(around.scopes) // 2 if token is None else _number(around, token)
+        return {
+            "node": [*(_number(around, each) for each in row), number],
+            "new": token is None,
+            "masses": self.pair(masses),
+        }
 
     def named(self, token: Token, draft: Draft, case: Case) -> dict[str, Any]:
-        fields: dict[str, Any] = {"masses": self.pair(case.masses(token))}
+        fields = self.drafted(draft.row, token, case.masses(token), case)
         for drafted, chance, after in draft.named:
             if drafted == token:
-                fields |= {"token": _number(case, token), "chance": self.function(chance)}
-                fields["after"] = self.sum(after, case)
+                fields |= {"chance": [self.function(chance)], "linear": [self.function(chance * after.value)]}
+                fields["cases"] = [{"pairs": [], "where": [], "sum": self.sum(after, case), "rest": []}]
         return fields
 
     def new(self, of_class: int, new: New | None, draft: Draft, around: Case) -> dict[str, Any]:
-        fields: dict[str, Any] = {"masses": self.pair(around.rest(of_class))}
+        fields = self.drafted(draft.row, None, around.rest(of_class), around)
         if new is not None:
             p, q = new.variables
-            pairs = len(around.scopes) // 2
-            fields |= {"token": pairs, "chance": self.pair(new.weight), "linear": self.pair(new.linear)}
+            pairs = range(len(around.scopes) // 2 + 1)
+            fields |= {"chance": self.pair(new.weight), "linear": self.pair(new.linear)}
             chance, expected = (a * p + b * q for a, b in (new.weight, new.linear))
             fields["cases"] = [
-                self.case(case, each, pairs + 1, chance * each.value - expected, around) for case, each in new.cases
-            ] or [self.none(around, draft.row, of_class, pairs + 1)]
+                self.case(case, each, pairs, chance * each.value - expected, around) for case, each in new.cases
+            ] or [self.none(around, draft.row, of_class)]
         return fields
 
-    def none(self, around: Case, row: Sequence[Token], of_class: int, pairs: int) -> dict[str, Any]:
+    def none(self, around: Case, row: Sequence[Token], of_class: int) -> dict[str, Any]:
         """The case of a token in a class that has no others than the named ones."""
         case, _ = around.with_name(tuple(row), of_class, 0)
-        outside, self._place = self._place, _Place(case)
+        outside, self._place = self._place, _Place(case, self._found)
         if not self._place.reasons.impossible():
             raise NotWritten("nothing elementary says that a class has no tokens without a name")
-        return self._written(outside, around, pairs)
+        return self._written(outside, around, range(len(around.scopes) // 2 + 1))
+
+
+def _variables(case: Case, pairs: Iterable[int]) -> Iterator[Polynomial]:
+    for pair in pairs:
+        yield from case.ring.variables[2 * pair : 2 * pair + 2]
+
+
+def _may_be_zero(case: Case, atom: int) -> bool:
+    return case.region.allowed(atom) == POSITIVE | ZERO
 
 
 def _number(case: Case, token: Token) -> int | str:
@@ -252,14 +314,15 @@ def _terms(ring: Ring, polynomial: Polynomial) -> list[list[Any]]:
     return terms
 
 
-def certificate_of(theorem: Theorem, steps: Iterable[Step], about: Mapping[str, Any]) -> dict[str, Any]:
+def certificate_of(theorem: Theorem | AnySelection, steps: Iterable[Step], about: Mapping[str, Any]) -> dict[str, Any]:
     """The certificate of a theorem that was proved. about: which theorem it is. Raises `NotWritten`."""
     writer, plain = _Writer(), []
     for step in steps:
         tokens = [*step.context, *([] if step.token is None else [step.token])]
-        signs, cases = theorem.kind == DOMINATES, []
+        signs, names, cases = theorem.kind == DOMINATES, list[Any](), []
         for case, draft in step.cases:
-            cases.append(writer.case(case, draft, len(tokens), draft.value, signs=signs))
-        plain.append({"names": [*range(len(tokens))], "cases": cases})
+            names = [_number(case, token) for token in tokens]
+            cases.append(writer.case(case, draft, names, draft.value, signs=signs))
+        plain.append({"names": names, "cases": cases})
     tables = {"polynomials": writer.polynomials, "functions": writer.functions}
     return {"format": FORMAT, **about, "kind": theorem.kind, **tables, "steps": plain}

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from draftproof.simulator.arithmetic import to_fmpq
-from draftproof.simulator.theorems.algebra.nonnegative import certificate, coefficients, combination
+from draftproof.simulator.theorems.algebra.nonnegative import DENOMINATOR, certificate, coefficients, combination
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
@@ -59,22 +59,26 @@ def reduced(case: Case, polynomial: Polynomial) -> Reduced:
     """Replace the last variable of each equation, where the factors of its slope are not zero."""
     ring, one = case.ring, case.ring.one
     equations = [(ring.atoms[atom], {atom: one}) for atom, mask in case.region if mask == ZERO]
-    rest, scale, used = polynomial, one, dict[int, Polynomial]()
+    rest, scale, used, unsolved = polynomial, one, dict[int, Polynomial](), list[tuple[Polynomial, Any]]()
     while equations and not rest.is_zero():
         equation, parts = equations.pop()
         position = case.solvable(equation, lambda slope: all(is_strict(case, atom) for atom in factors(ring, slope)))
-        if position is not None:
-            rest, factor, quotient = divided(ring, rest, equation, position)
-            scale, used = scale * factor, _added(used, factor, parts, quotient)
-            others = []
-            for other, of in equations:
-                left, factor, quotient = divided(ring, other, equation, position)
-                if not left.is_zero():
-                    others.append((left, _added(of, factor, parts, -quotient)))
-            equations = others
-    for atom, mask in case.region:
-        if mask == ZERO and not rest.is_zero() and (rest % ring.atoms[atom]).is_zero():
-            rest, used = ring.zero, _added(used, one, {atom: one}, rest / ring.atoms[atom])
+        if position is None:
+            unsolved.append((equation, parts))
+            continue
+        rest, factor, quotient = divided(ring, rest, equation, position)
+        scale, used = scale * factor, _added(used, factor, parts, quotient)
+        others = [(of, *divided(ring, other, equation, position)) for other, of in (*unsolved[::-1], *equations)]
+        unsolved = []
+        equations = [
+            (left, _added(of, factor, parts, -quotient)) for of, left, factor, quotient in others if not left.is_zero()
+        ]
+    for equation, parts in unsolved:
+        if not rest.is_zero() and (rest % equation).is_zero():
+            rest, used = ring.zero, _added(used, one, parts, rest / equation)
+    for factor in [ring.atoms[atom] for atom in factors(ring, scale)]:
+        if all((part % factor).is_zero() for part in (rest, *used.values())):
+            rest, scale, used = rest / factor, scale / factor, {atom: part / factor for atom, part in used.items()}
     lead = scale.leading_coefficient()
     used = {atom: part / lead for atom, part in used.items() if not part.is_zero()}
     return Reduced(tuple(factors(ring, scale)), used, rest / lead)
@@ -116,9 +120,13 @@ class _Product:
 
 @dataclass
 class Reasons:
-    """What follows in one case. facts: in the order in which they were shown. case: with the equations among them."""
+    """What follows in one case. facts: in the order in which they were shown. case: with the equations among them.
+
+    found: what polynomials were sums of under conditions on their variables, in other cases, too.
+    """
 
     given: Case
+    found: dict[Any, list[tuple[Fraction, tuple[int, ...]]]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     case: Case = field(init=False)
 
@@ -143,8 +151,9 @@ class Reasons:
         ways = [reduced(self.case, polynomial)]
         if ways[0].parts:
             ways.append(Reduced((), {}, polynomial))
-        times = [Reduced((a,), {}, ring.atoms[a] * polynomial) for a in strong if self._is_near(a, polynomial)]
+        times = [Reduced((a,), {}, ring.atoms[a] * polynomial) for a in self._near(polynomial, strong)]
         searches = chain(
+            product((self._conditions,), [ways[0], *times] if strict else (), (weak,)),  # the fastest one
             product((self._products_of, self._products_beside), ways, (strong, weak)),
             product((self._products_of,), times, (weak,)),
         )
@@ -157,16 +166,28 @@ class Reasons:
                 return True
         return False
 
-    def _is_near(self, atom: int, polynomial: Polynomial) -> bool:
-        """Whether an atom of a small degree shares a variable with a polynomial."""
-        degrees = polynomial.degrees()
-        one = self.case.ring.atoms[atom]
-        return int(one.total_degree()) <= 2 and any(degrees[position] > 0 for position in self.case.ring.support(atom))
+    def _near(self, polynomial: Polynomial, atoms: Iterable[int]) -> list[int]:
+        """Atoms of a small degree that share a variable with a polynomial, and variables that occur beside its own."""
+        ring = self.case.ring
+        own = {at for at, power in enumerate(polynomial.degrees()[: len(ring.names)]) if power > 0}
+        beside = frozenset[int]().union(
+            *(ring.support(atom) for atom, _ in self.given.region if ring.support(atom) & own)
+        )
+        near = [atom for atom in atoms if ring.support(atom) & own and ring.atoms[atom].total_degree() <= 2]
+        single = {ring.atom(ring.variables[at]) for at in beside - own}
+        return [*near, *(atom for atom in atoms if atom in single)]
 
     def _products_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """Products of conditions on variables of a polynomial that add up to it; none if none are found."""
-        found = certificate(polynomial, region) or ()
-        return [(term.coefficient, term.atoms) for term in found] or self._product_of(polynomial, region)
+        ring, own = (
+            region.ring,
+            {at for at, power in enumerate(polynomial.degrees()[: len(region.ring.names)]) if power},
+        )
+        key = str(polynomial), frozenset(item for item in region if ring.support(item[0]) <= own)
+        if key not in self.found:
+            terms = certificate(polynomial, region) or ()
+            self.found[key] = [(term.coefficient, term.atoms) for term in terms] or self._product_of(polynomial, region)
+        return self.found[key]
 
     def _products_beside(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """The same with further variables, those that linear conditions connect with its own."""
@@ -183,6 +204,15 @@ class Reasons:
                 return [(value, each) for value, each in zip(values, products, strict=True) if value]
         return []
 
+    def _conditions(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
+        """Conditions, strict ones among them, that add up to a polynomial; none if none are found."""
+        ring, degree = region.ring, int(polynomial.total_degree())
+        atoms = [atom for atom, _ in region if ring.atoms[atom].total_degree() <= degree]
+        strict = np.array([region.allowed(atom) in (NEGATIVE, POSITIVE) for atom in atoms])
+        columns = [self._product((atom,)) for atom in atoms]
+        values = _combination(ring, columns, polynomial, strict)
+        return [(v, (atom,)) for v, atom in zip(values, atoms, strict=True) if v] if values is not None else []
+
     def _product_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """A polynomial all of whose factors have signs, as one product if it is not negative."""
         atoms = factors(region.ring, polynomial)
@@ -194,6 +224,9 @@ class Reasons:
     def impossible(self) -> bool:
         """Whether it is shown that the case has no point: then the last fact says that 0 > 0."""
         return any(self._search(most) and self.facts[-1].polynomial.is_zero() for most in SEARCHES)
+
+    def _is_strict(self, polynomial: Polynomial) -> bool:
+        return all(is_strict(self.case, atom) for atom in factors(self.case.ring, polynomial))
 
     def _product(self, atoms: Iterable[int]) -> Polynomial:
         result = self.case.ring.one
@@ -241,6 +274,13 @@ class Reasons:
         """Look for products of at most so many conditions that are 0; whether something was found."""
         ring, products = self.case.ring, list[_Product]()
         atoms = [atom for atom, mask in self.given.region if mask in SIGNED]
+        zeros = [
+            Reduced((), {atom: ring.constant(sign)}, ring.atoms[atom] * sign)
+            for atom, mask in self.case.region
+            for sign in (1, -1)
+            if mask == ZERO and self.case.solvable(ring.atoms[atom], self._is_strict) is None
+        ]
+        beside = [each.rest for each in zeros]
         for count in range(1, most + 1):
             for chosen in combinations_with_replacement(atoms, count):
                 found = reduced(self.case, self._product(chosen))
@@ -248,22 +288,32 @@ class Reasons:
         if len(products) > PRODUCTS:
             return False
         before = len(self.facts)
-        for number in _vanishing(ring, [each.rest for each in products]):
+        for number in _vanishing(ring, [each.rest for each in products], beside):
             product, others = products[number], [*products[:number], *products[number + 1 :]]
             weak = [atom for atom in product.atoms if not is_strict(self.given, atom)]
             if len(weak) < 2 and all(self.case.region.allowed(atom) != ZERO for atom in weak):
-                values = _combination(ring, [each.rest for each in others], -product.rest)
+                values = _combination(ring, [*(each.rest for each in others), *beside], -product.rest)
                 if values is not None:
-                    self._vanishes(product, weak, [(v, o) for v, o in zip(values, others, strict=True) if v])
+                    known = [(v, zero) for v, zero in zip(values[len(others) :], zeros, strict=True) if v]
+                    self._vanishes(product, weak, [(v, o) for v, o in zip(values, others, strict=False) if v], known)
                     if not weak:
                         break
         return len(self.facts) > before
 
-    def _vanishes(self, product: _Product, weak: list[int], others: Sequence[tuple[Fraction, _Product]]) -> None:
-        """Note what follows from that a product and others, times numbers > 0, add up to 0, up to equations."""
+    def _vanishes(
+        self,
+        product: _Product,
+        weak: list[int],
+        others: Sequence[tuple[Fraction, _Product]],
+        known: Sequence[tuple[Fraction, Reduced]],
+    ) -> None:
+        """Note what follows from that a product and others, times numbers > 0, add up to 0, up to equations.
+
+        known: equations among what adds up.
+        """
         ring = self.case.ring
         products = [(value, (*other.found.times, *other.atoms)) for value, other in others]
-        zeros = [(-value, other.found) for value, other in others] + [(Fraction(-1), product.found)]
+        zeros = [(-value, other.found) for value, other in others] + [(Fraction(-1), product.found), *known]
         if weak:
             strict = [atom for atom in product.atoms if atom not in weak]
             scale = self._product((*product.found.times, *strict))
@@ -274,29 +324,37 @@ class Reasons:
             self._note(ring.zero, [itself, *products], zeros, ring.one)
 
 
-def _vanishing(ring: Ring, columns: Sequence[Polynomial]) -> list[int]:
-    """The polynomials that come with a factor > 0 in sums, with factors >= 0, that are 0; in floats, so perhaps."""
+def _vanishing(ring: Ring, columns: Sequence[Polynomial], beside: Sequence[Polynomial]) -> list[int]:
+    """The polynomials that come with a factor > 0 in sums, with factors >= 0, that are 0; in floats, so perhaps.
+
+    beside: others that may come in these sums.
+    """
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
 
-    matrix, _ = coefficients(ring, columns, ring.zero)
+    matrix, _ = coefficients(ring, [*columns, *beside], ring.zero)
     if not matrix.size:
         return []
-    count = len(columns)
+    count, more = len(columns), len(beside)
     solved = linprog(
-        np.r_[np.zeros(count), -np.ones(count)],
-        A_ub=np.c_[-np.eye(count), np.eye(count)],
+        np.r_[np.zeros(count + more), -np.ones(count)],
+        A_ub=np.c_[-np.eye(count, count + more), np.eye(count)],
         b_ub=np.zeros(count),
-        A_eq=np.c_[matrix, np.zeros_like(matrix)],
+        A_eq=np.c_[matrix, np.zeros_like(matrix[:, :count])],
         b_eq=np.zeros(len(matrix)),
-        bounds=[(0, None)] * count + [(0, 1)] * count,
+        bounds=[(0, None)] * (count + more) + [(0, 1)] * count,
         method="highs",
     )
     return [number for number, value in enumerate(solved.x[:count]) if value > 0.5] if solved.success else []
 
 
-def _combination(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) -> list[Fraction] | None:
-    """Numbers >= 0 by which the polynomials add up to `wanted` exactly; None if none are found."""
-    values = combination(ring, columns, wanted)
+def _combination(
+    ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial, most: Any = None
+) -> list[Fraction] | None:
+    """Numbers >= 0 by which the polynomials add up to `wanted` exactly; None if none are found.
+
+    most: of which ones as much as possible is wanted, in place of the smallest sum of all.
+    """
+    values = combination(ring, columns, wanted) if most is None else _with_most(ring, columns, wanted, most)
     if values is None:
         return None
     total = ring.zero
@@ -304,3 +362,14 @@ def _combination(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial) 
         if value:
             total = total + column * ring.constant(to_fmpq(value))
     return values if (total - wanted).is_zero() and min(values, default=Fraction(0)) >= 0 else None
+
+
+def _with_most(ring: Ring, columns: Sequence[Polynomial], wanted: Polynomial, most: Any) -> list[Fraction] | None:
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to load
+
+    matrix, right = coefficients(ring, columns, wanted)
+    if not matrix.size:
+        return None
+    bounds = [(0, DENOMINATOR if each else None) for each in most]
+    solved = linprog(-most.astype(float), A_eq=matrix, b_eq=right, bounds=bounds, method="highs")
+    return [Fraction(value).limit_denominator(DENOMINATOR) for value in solved.x.tolist()] if solved.success else None

@@ -30,8 +30,10 @@ from draftproof.simulator.theorems.any_vocabulary.runs import ClassNode, ClassRu
 from draftproof.simulator.theorems.any_vocabulary.sums import (
     Account,
     Draft,
+    Drafted,
     Drawn,
     Impossible,
+    Leaf,
     Masses,
     NotShown,
     Sum,
@@ -49,7 +51,8 @@ class Paths:
 
     trunk: the number of tokens that all branches share. scored: the nodes of the last layer that have a score.
     masses: of a node whose branches are selected the sum of its `r`. chances: of every branch that may be selected.
-    totals: the sum of the weights in the layer of this depth, where some branch of it may be selected.
+    totals: the sum of the weights in the layer of this depth, where some branch of it may be selected. given: in how
+    many layers, from the first one on, the chances are the scores, whatever the verifier would do there.
     """
 
     branches: tuple[Context, ...]
@@ -58,6 +61,7 @@ class Paths:
     masses: Mapping[Context, Ratio] = field(default_factory=dict)
     chances: Mapping[Context, Ratio] = field(default_factory=dict)
     totals: Mapping[int, Ratio] = field(default_factory=dict)
+    given: int = 0
 
     def further(
         self, drawn: Mapping[int, Token], chances: Mapping[Context, Ratio], total: Ratio | None = None
@@ -91,21 +95,66 @@ class Unknown(Entries):
 
 
 @dataclass
+class Part:
+    """Some of the drafts and selections for which a sum is one function. cases: the sum in every case, none of them if
+    there is no such draft. node: what is drafted there, if anything; of_class: of its token, if it has no name yet.
+
+    chances: of the drafted pairs that may be selected; with them the sum is `nothing`, what it is if none is selected,
+    and each chance times its slope. value: the function or, with chances, the first slope.
+    """
+
+    value: Ratio
+    cases: list[tuple[Case, Draft]]
+    node: Context = ()
+    of_class: int | None = None
+    chances: tuple[Ratio, ...] = ()
+    slopes: tuple[Ratio, ...] = ()
+    nothing: Ratio | None = None
+
+
+@dataclass
+class Alike(Draft):
+    """A sum that is one function, whatever is drafted and selected."""
+
+    parts: list[Part] = field(default_factory=list)
+
+
+@dataclass
+class Layer(Draft):
+    """`f0 + sum of r f`. none: `f0`. selected: for each node the sum of its `r`, and the average of `f` over it."""
+
+    none: Draft = field(default_factory=Draft)
+    selected: list[tuple[Ratio, Draft]] = field(default_factory=list)
+
+
+@dataclass
 class Selections(Sum):
-    """The sum over all drafts of a delayed tree. made: the verifier with these masses and chances; see `Paths`."""
+    """The sum over all drafts of a delayed tree. made: the verifier with these masses and chances; see `Paths`.
+
+    settled: once so many layers are drafted, the sum over the others must be 0, whatever these are. given: see `Paths`.
+    less: what is taken from the sum on each tree.
+    """
 
     scheme: Delayed
     made: Callable[[Paths], Verifier] = field(kw_only=True)
+    given: int = 0
+    less: Callable[[Paths], Ratio | None] = lambda paths: None
 
     def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
         """The sum in every case. The variable of the root's `r` is the first one of the case, where it has one."""
         K, L1 = self.scheme.K, self.scheme.L1
-        masses: dict[Context, Ratio] = {(): case.variable(0)} if K > 1 and L1 == 0 else {}
-        start = Paths(((),) * (K if L1 == 0 else 1), L1, masses=masses)
+        masses: dict[Context, Ratio] = {(): case.variable(0)} if K > 1 and L1 == 0 and not self.given else {}
+        start = Paths(((),) * (K if L1 == 0 else 1), L1, masses=masses, given=self.given)
         return self._resolved(case, 0, lambda each: self._layer(each, start, 0))
 
     def _layer(self, case: Case, paths: Paths, scope: int) -> Draft:
         """The sum over all that is drafted from the next layer on."""
+        result = self._below(case, paths, scope)
+        if max(map(len, paths.branches)) == self.settled and not is_zero(case, result.value):
+            raise NotShown(f"the sum over what is drafted later is not 0: {result.value.key}")
+        return result
+
+    def _below(self, case: Case, paths: Paths, scope: int) -> Draft:
         going = [i for i, path in enumerate(paths.branches) if path in paths.scored]
         depth = len(next(iter(paths.scored), ()))
         if not going or depth == self.scheme.depth:
@@ -113,9 +162,9 @@ class Selections(Sum):
         if depth == self.scheme.L1 and len(paths.branches) < self.scheme.K:
             paths = replace(paths, branches=paths.branches * self.scheme.K)
             going = list(range(self.scheme.K))
-        if len(going) == 1:
+        if len(going) == 1 and depth >= self.given:
             return self._single(case, paths, going[0], scope)
-        if depth == 0:
+        if depth == 0 or depth < self.given:
             return self._selected(case, paths, going, scope)
         return self._of_any_law(case, paths, going, scope)
 
@@ -145,12 +194,14 @@ class Selections(Sum):
         value = self._one(found, first)
         if any(named.row in contexts for named in case.names.values()) and not is_zero(case, value):
             raise NotShown(f"what a layer adds depends on how its branches are selected: {value.key}")
-        return Draft(value=value)
+        return Alike(value=value, parts=self._kept([Part(value, found)]))
 
     def _selected(self, case: Case, paths: Paths, going: Sequence[int], scope: int) -> Draft:
         """A layer of several branches: `f0 + sum of r f`."""
-        nothing = self._alike(case, paths, going, scope, {}, partial(self._none_selected, paths)).value
-        total = nothing
+        if self.settled is not None and len(paths.branches[going[0]]) < self.settled:
+            return self._alike(case, paths, going, scope, {}, partial(self._any_selected, paths))
+        none = self._alike(case, paths, going, scope, {}, partial(self._none_selected, paths))
+        result = Layer(value=none.value, none=none)
         for context in dict.fromkeys(paths.branches[i] for i in going):
             members = [i for i in going if paths.branches[i] == context]
 
@@ -158,24 +209,35 @@ class Selections(Sum):
                 found = []
                 for i in members:
                     others = [other for other in going if other != i]
-                    end = partial(self._one_more, paths, i, nothing)
-                    found.append(self._alike(each, paths, others, inner, {i: token}, end))
+                    end = partial(self._one_more, paths, i, none.value)
+                    draft = self._alike(each, paths, others, inner, {i: token}, end)
+                    found.append(Part(draft.value, [(each, draft)]))
                 return self._equal(each, found)
 
-            total = total + paths.masses[context] * self._drawn(case, context, scope, then).value
-        return Draft(value=total)
+            mean = self._drawn(case, context, scope, then)
+            result.value = result.value + paths.masses[context] * mean.value
+            if self.records:
+                result.selected.append((paths.masses[context], mean))
+        return result
 
     def _drawn(self, case: Case, context: Context, scope: int, then: Then) -> Draft:
         """The sum over a token drawn from `q`."""
         zero, one = (Ratio(case.ring, constant) for constant in (case.ring.zero, case.ring.one))
-        total = zero
+        result = Draft(context, value=zero)
         for token, named in case.names.items():
-            if named.row == context and not case.masses(token)[1].is_zero:
-                total = total + case.masses(token)[1] * then(case, token, scope).value
+            chance = case.masses(token)[1]
+            if named.row == context and not chance.is_zero:
+                after = then(case, token, scope)
+                result.value = result.value + chance * after.value
+                if self.records:
+                    result.named.append((token, chance, after))
         for number in case.rows[context]:
             if not case.classes[number].draft.is_zero:
-                total = total + self._new(case, scope, context, number, (zero, one), then).value
-        return Draft(value=total)
+                new = self._new(case, scope, context, number, (zero, one), then)
+                result.value = result.value + new.value
+                if self.records:
+                    result.new.append(new)
+        return result
 
     def _alike(
         self,
@@ -195,29 +257,48 @@ class Selections(Sum):
         def then(each: Case, token: Token, inner: int) -> Draft:
             return self._alike(each, paths, rest, inner, {**drawn, i: token}, end)
 
-        found = [then(case, token, scope) for token, named in case.names.items() if named.row == context]
+        found, zero = list[Part](), Ratio(case.ring, case.ring.zero)
+        for token, named in case.names.items():
+            if named.row == context:
+                after = then(case, token, scope)
+                found.append(Part(after.value, [(case, after)], (*context, token)))
         for number in case.rows[context]:
             inside, token = case.with_name(context, number, scope + 1)
             cases = self._resolved(inside, scope + 1, partial(then, token=token, inner=scope + 1))
-            if cases:
-                found.append(Draft(value=self._one(cases, len(case.scopes))))
+            value = self._one(cases, len(case.scopes)) if cases else zero
+            found.append(Part(value, cases, (*context, token), number))
         return self._equal(case, found)
 
-    def _equal(self, case: Case, found: Sequence[Draft]) -> Draft:
+    def _kept(self, parts: list[Part]) -> list[Part]:
+        return parts if self.records else []
+
+    def _equal(self, case: Case, found: list[Part]) -> Draft:
         """The one function that these are."""
-        if not found:
+        shown = [part for part in found if part.cases]
+        if not shown:
             raise Impossible("there is no token to draw")
-        first, *others = found
+        first, *others = shown
         self.account.equations += len(others)
         if not all(case.equal(first.value, other.value) for other in others):
             raise NotShown(
                 "what a selected branch adds depends on the other drafted tokens, or on its place among them: "
-                + "; ".join(dict.fromkeys(each.value.key for each in found))
+                + "; ".join(dict.fromkeys(each.value.key for each in shown))
             )
-        return first
+        return Alike(value=first.value, parts=self._kept(found))
 
     def _none_selected(self, paths: Paths, drawn: Mapping[int, Token], case: Case, scope: int) -> Draft:
         return self._layer(case, paths.further(drawn, {}), scope)
+
+    def _any_selected(self, paths: Paths, drawn: Mapping[int, Token], case: Case, scope: int) -> Draft:
+        """What follows, for all chances of the drafted pairs: it must be one function."""
+        none = self._none_selected(paths, drawn, case, scope)
+        found = [Part(none.value, [(case, none)])]
+        selectable = selectable_in(case, paths, drawn)
+        for count in range(1, len(selectable) + 1):
+            for selected in combinations(selectable, count):
+                cases = self._with_selected(case, paths, drawn, selected, scope)
+                found.append(Part(self._one(cases, len(case.scopes)), cases))
+        return self._equal(case, found)
 
     def _one_more(
         self, paths: Paths, i: int, nothing: Ratio, drawn: Mapping[int, Token], case: Case, scope: int
@@ -226,29 +307,34 @@ class Selections(Sum):
 
         nothing: the sum where none is selected.
         """
-        pairs = {branch: (*paths.branches[branch], token) for branch, token in drawn.items()}
-        selectable = dict.fromkeys(pair for pair in pairs.values() if not case.masses(pair[-1])[1].is_zero)
-        others = [pair for pair in selectable if pair != pairs[i]]
+        pair = (*paths.branches[i], drawn[i])
+        others = [other for other in selectable_in(case, paths, drawn) if other != pair]
         found = []
         for count in range(len(others) + 1):
             for beside in combinations(others, count):
-                inside, chances = with_chances(case, [pairs[i], *beside], scope + 1, POSITIVE)
-                inside, first = inside.with_pair(scope + 1, ())
-                total = inside.variable(first)  # weights may have any scale
-                below = paths.further(drawn, chances, total)
-                inside = inside.assuming(total, POSITIVE)
-                cases = self._resolved(inside, scope + 1, partial(self._layer, paths=below, scope=scope + 1))
-                found.append(Draft(value=self._slope(cases, nothing, list(chances.values()), len(case.scopes))))
+                selected = (pair, *beside)
+                cases = self._with_selected(case, paths, drawn, selected, scope)
+                found.append(self._sloped(cases, nothing, len(selected), len(case.scopes)))
         return self._equal(case, found)
 
-    def _slope(
-        self, found: Sequence[tuple[Case, Draft]], nothing: Ratio, chances: Sequence[Ratio], first: int
-    ) -> Ratio:
-        """`f` of the first chance, where a sum is `nothing + sum of chance * f` in all cases.
+    def _with_selected(
+        self, case: Case, paths: Paths, drawn: Mapping[int, Token], selected: Sequence[Context], scope: int
+    ) -> list[tuple[Case, Draft]]:
+        """What follows where these pairs have chances; these come next among the variables."""
+        inside, chances = with_chances(case, selected, scope + 1, POSITIVE)
+        inside, first = inside.with_pair(scope + 1, ())
+        total = inside.variable(first)  # weights may have any scale
+        below = paths.further(drawn, chances, total)
+        inside = inside.assuming(total, POSITIVE)
+        return self._resolved(inside, scope + 1, partial(self._layer, paths=below, scope=scope + 1))
 
-        first: the position of the first chance among the variables.
+    def _sloped(self, found: list[tuple[Case, Draft]], nothing: Ratio, count: int, first: int) -> Part:
+        """A sum that is `nothing + sum of chance * f` in all cases.
+
+        count, first: of the chances, and the position of the first one among the variables.
         """
         self.account.equations += len(found)
+        chances = [found[0][0].variable(first + place) for place in range(count)] if found else []
         for case, draft in sorted(
             found, key=lambda each: sum(mask == ZERO for _, mask in each[0].region)
         ):  # general first
@@ -258,7 +344,7 @@ class Selections(Sum):
                 for chance, each in zip(chances, slopes, strict=True):
                     value = value + chance * each
                 if all(other.equal(value, each.value) for other, each in found):
-                    return slopes[0]
+                    return Part(slopes[0], found, chances=tuple(chances), slopes=tuple(slopes), nothing=nothing)
         if not found:
             raise Impossible("all cases of what follows are impossible")
         raise NotShown(
@@ -267,19 +353,39 @@ class Selections(Sum):
         )
 
     def _end(self, case: Case, paths: Paths) -> Draft:
-        value = None
-        if self.touches(paths.drafted):
-            run = partial(self._masses, case, paths.drafted, self.made(paths), node_with(paths))
-            first, *others = orders_of(paths.drafted)
-            with sorting(first) as order:
-                masses, _ = run()
-            for ranks in others if order.asked else ():
-                with sorting(ranks):
-                    again, _ = run()
-                if masses.keys() != again.keys() or not all(case.equal(masses[each], again[each]) for each in masses):
-                    raise NotShown("the verdict depends on the order of the drafted tokens")
-            value = self.share(case, (masses,))
-        return Draft(value=Ratio(case.ring, case.ring.zero) if value is None else value)
+        drafted, masses, value = paths.drafted, list[Masses](), self.less(paths)
+        result = Draft(value=Ratio(case.ring, case.ring.zero) if value is None else -value)
+        if self.touches(self._open(paths)):
+            trees = [part(drafted) for part in self.parts] or [drafted]
+            masses = [self._in_every_order(case, paths, tree) for tree in trees]
+            share = self.share(case, masses)
+            result.value = result.value if share is None else result.value + share
+        result.leaf = Leaf(drafted, tuple(masses))
+        return result
+
+    def _open(self, paths: Paths) -> Drafted:
+        """The drafted tokens, and which nodes could have more below them."""
+        ends = {path: None for path in paths.branches if len(path) < self.scheme.depth}
+        return {**ends, **paths.drafted}
+
+    def _in_every_order(self, case: Case, paths: Paths, drafted: Drafted) -> Masses:
+        """The probability of every verdict, the same in whichever order the code sorts drafted tokens."""
+        run = partial(self._masses, case, drafted, self.made(paths), node_with(paths))
+        first, *others = orders_of(drafted)
+        with sorting(first) as order:
+            masses, _ = run()
+        for ranks in others if order.asked else ():
+            with sorting(ranks):
+                again, _ = run()
+            if masses.keys() != again.keys() or not all(case.equal(masses[each], again[each]) for each in masses):
+                raise NotShown("the verdict depends on the order of the drafted tokens")
+        return masses
+
+
+def selectable_in(case: Case, paths: Paths, drawn: Mapping[int, Token]) -> list[Context]:
+    """The different pairs of a node and a drafted token that may be selected."""
+    pairs = [(*paths.branches[branch], token) for branch, token in drawn.items()]
+    return list(dict.fromkeys(pair for pair in pairs if not case.masses(pair[-1])[1].is_zero))
 
 
 def node_with(paths: Paths) -> type[ClassNode]:
@@ -298,9 +404,9 @@ def node_with(paths: Paths) -> type[ClassNode]:
     return Node
 
 
-def orders_of(drafted: Drawn) -> list[dict[Token, int]]:
+def orders_of(drafted: Drafted) -> list[dict[Token, int]]:
     """All orders of the children of each node."""
-    orders = [permutations(dict.fromkeys(tokens)) for tokens in drafted.values()]
+    orders = [permutations(dict.fromkeys(tokens or ())) for tokens in drafted.values()]
     return [{token: rank for row in each for rank, token in enumerate(row)} for each in product(*orders)]
 
 
@@ -329,12 +435,13 @@ def with_chances(case: Case, contexts: Sequence[Context], scope: int, mask: int)
 class AnySelection:
     """That a verifier is lossless for every p and q, every V, and every selection; see the module.
 
-    made: the verifier with given laws and chances.
+    made: the verifier with given laws and chances. given: see `Paths`.
     """
 
     scheme: Delayed
     made: Callable[[Paths], Verifier]
     kind: str = LOSSLESS
+    given: int = 0
 
     @property
     def depths(self) -> range:
@@ -342,29 +449,40 @@ class AnySelection:
         return range(self.scheme.depth + 1)
 
     def step(self, depth: int, progress: Callable[[Account], None] | None = None, records: bool = False) -> Step:
-        """Try to prove it for contexts of one length; no parts of sums are kept, whatever `records`."""
+        """Try to prove it for contexts of one length: given all that is drafted down to such a context."""
+        return self.summed(depth, balance, progress, settled=depth or None, records=records)
+
+    def summed(
+        self,
+        depth: int,
+        share: Callable[..., Ratio | None],
+        progress: Callable[[Account], None] | None = None,
+        less: Callable[..., Ratio | None] = lambda paths, context: None,
+        **options: Any,
+    ) -> Step:
+        """Whether a sum is 0, for a named context of this length and a named token after it. options: see `Selections`.
+
+        share, less: what a tree adds to it and takes from it, with the context, and with the token for `share`.
+        """
         step = Step()
         for case, context, token in self.starts(depth):
             step.context, step.token = context, token
-
-            def share(each: Case, masses: Sequence[Masses], context: Any = context, token: Any = token) -> Any:
-                return balance(each, masses, context, token)
-
-            touches = partial(drafts, context=context)
-            total = Selections(self.scheme, (), share, touches, progress=progress, made=self.made)
-            step.add(total, case, is_zero)
+            of, touches = partial(share, context=context, token=token), partial(drafts, context=context)
+            options |= {"made": self.made, "given": self.given, "less": partial(less, context=context)}
+            step.add(Selections(self.scheme, (), of, touches, progress=progress, **options), case, is_zero)
         return step
 
     def starts(self, depth: int) -> Iterator[tuple[Case, Context, Token]]:
         """A named context of this length and a named token after it; each of them may have `q = 0`."""
         start = Case.start(*ring_of_cases())
-        if self.scheme.K > 1 and self.scheme.L1 == 0:
+        K, above = self.scheme.K, max(self.scheme.L1, self.given)  # no branch of the layers above is selected
+        if K > 1 and above == 0:
             start, _ = with_chances(start, [()], 0, POSITIVE | ZERO)
         waiting: list[tuple[Case, Context]] = [(start, ())]
         for length in range(depth + 1):
             named = []
             for case, context in waiting:
-                split = case.with_zeros(context, 0) if self.scheme.K > 1 and length >= self.scheme.L1 else case
+                split = case.with_zeros(context, 0) if K > 1 and length >= above else case
                 for number in split.rows[context]:
                     inside, token = split.with_name(context, number, 0)
                     named.append((inside, (*context, token)))

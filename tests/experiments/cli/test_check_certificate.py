@@ -15,8 +15,10 @@ import pytest
 from draftproof.experiments.cli.prove import check_certificate
 from draftproof.experiments.cli.prove.check_certificate import Checker
 from draftproof.experiments.cli.prove.lean import MATHLIB, lean_of
+from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
+from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.verifiers import make
@@ -118,6 +120,21 @@ def one_with(certificate, name, wanted=bool):
     return next(each for each in dicts(certificate["steps"], name) if wanted(each[name]))
 
 
+def drafted(certificate):
+    """All tokens of the rows of drafted tokens."""
+    return [each["parts"] for each in dicts(certificate["steps"], "parts") if "terms" not in each["parts"][0]]
+
+
+def of_a_token(certificate):
+    """A token that has a name and is drafted."""
+    return one_with(certificate, "linear", lambda linear: len(linear) == 1)
+
+
+def of_a_class(certificate):
+    """Another token of a class that is drafted."""
+    return one_with(certificate, "linear", lambda linear: len(linear) == 2)
+
+
 def with_fact(certificate):
     return one_with(certificate, "where", lambda where: any(len(each) > 2 for each in where))["where"]
 
@@ -139,36 +156,38 @@ def changed_verdict(certificate):
 
 
 def changed_coefficient(certificate):
-    one_with(certificate, "linear")["linear"].reverse()
+    of_a_class(certificate)["linear"].reverse()
 
 
 def variable_of_the_token(certificate):
     """The equation is right, but a coefficient may not depend on the token."""
     functions, polynomials = certificate["functions"], certificate["polynomials"]
-    new = one_with(certificate, "linear", lambda linear: all(len(functions[each]) == 1 for each in linear))
+    new = one_with(
+        certificate, "linear", lambda linear: len(linear) == 2 and all(len(functions[each]) == 1 for each in linear)
+    )
     a, b = (polynomials[functions[each][0]] for each in new["linear"])
-    p, q = f"p{new['token']}", f"q{new['token']}"
+    p, q = f"p{new['node'][-1]}", f"q{new['node'][-1]}"
     new["linear"] = [added(certificate, *a, [1, q]), added(certificate, *b, [-1, p])]
 
 
 def dropped_class(certificate):
-    one_with(certificate, "drafted")["drafted"].pop()
+    drafted(certificate)[0].pop()
 
 
 def dropped_class_of_a_leaf_row(certificate):
-    list(dicts(certificate, "drafted"))[-1]["drafted"].pop()
+    drafted(certificate)[-1].pop()
 
 
 def wrong_rest(certificate):
-    one_with(certificate, "linear")["masses"][0] = added(certificate, ["1/2"])
+    of_a_class(certificate)["masses"][0] = added(certificate, ["1/2"])
 
 
 def changed_chance(certificate):
-    one_with(certificate, "after")["chance"] = added(certificate, ["1/2"])
+    of_a_token(certificate)["chance"] = [added(certificate, ["1/2"])]
 
 
 def changed_chance_of_a_class(certificate):
-    one_with(certificate, "linear")["chance"].reverse()
+    of_a_class(certificate)["chance"].reverse()
 
 
 def another_rest(certificate):
@@ -241,9 +260,11 @@ def context_that_never_comes(certificate):
     for each in list(dicts(step, "later")):
         del each["later"]
     zero = added(certificate)
-    for name, value in {"linear": [zero, zero], "rest": [], "verdicts": []}.items():
+    for each in dicts(step, "linear"):
+        each["linear"] = [zero for _ in each["linear"]]
+    for name in ("rest", "verdicts"):
         for each in dicts(step, name):
-            each[name] = value
+            each[name] = []
 
 
 def token_that_never_comes(certificate):
@@ -258,7 +279,7 @@ def no_cases(certificate):
 
 
 def known_variables(certificate):
-    one_with(certificate, "linear")["token"] = 0
+    of_a_class(certificate)["node"][-1] = 0
 
 
 def known_variables_of_a_class(certificate):
@@ -270,7 +291,7 @@ def missing_verdicts(certificate):
 
 
 def missing_cases(certificate):
-    one_with(certificate, "linear")["cases"] = []
+    of_a_class(certificate)["cases"] = []
 
 
 def missing_step(certificate):
@@ -295,7 +316,12 @@ def verdict_on_another_tree(certificate):
 
 
 def row_of_another_tree(certificate):
-    one_with(certificate, "row")["row"] = [9]
+    for part in drafted(certificate)[0]:
+        part["node"].insert(0, 9)
+
+
+def rows_of_two_nodes(certificate):
+    next(parts for parts in drafted(certificate) if len(parts[0]["node"]) > 1)[0]["node"].pop(0)
 
 
 def trees_that_end_early(certificate):
@@ -307,8 +333,12 @@ def trees_that_end_early(certificate):
 def tree_that_ends_early(certificate):
     """After one token of two."""
     step = certificate["steps"][2]
-    cases = (case for each in dicts(step, "later") for one in each["later"] for case in one["cases"])
-    next(case for case in cases if case["sum"].get("row") == step["names"][:1])["sum"] = {"verdicts": []}
+    rows = [
+        each
+        for each in dicts(step, "sum")
+        if each["sum"].get("parts", [{}])[0].get("node", [])[:-1] == step["names"][:1]
+    ]
+    rows[0]["sum"] = {"verdicts": []}
 
 
 def later(certificate):
@@ -332,27 +362,35 @@ def it_twice_later(certificate):
     later(certificate).extend(deepcopy(later(certificate)))
 
 
+def part_of_what_is_later(certificate):
+    """The one part of it, and the place of its value."""
+    [part] = later(certificate)[0]["sum"]["parts"]
+    [[value]] = part["terms"]
+    return part, value
+
+
 def other_value_of_what_is_later(certificate):
-    later(certificate)[0]["value"].append(added(certificate, ["1/2"]))
+    part, _ = part_of_what_is_later(certificate)
+    part["terms"][0].append(added(certificate, ["1/2"]))
 
 
 def no_value_of_what_is_later(certificate):
     """It is 0 in all its cases, with a rest."""
-    one = later(certificate)[0]
-    for case in one["cases"]:
-        case["rest"].append(one["value"])
-    one["value"] = [added(certificate)]
+    part, value = part_of_what_is_later(certificate)
+    for case in part["cases"]:
+        case["rest"].append([value])
+    part["terms"] = [[added(certificate)]]
 
 
 def value_that_only_its_case_has(certificate):
     """All equations are right."""
     functions, polynomials = certificate["functions"], certificate["polynomials"]
-    one = later(certificate)[0]
-    below = next(each for each in one["cases"] if each["pairs"])
+    part, value = part_of_what_is_later(certificate)
+    below = next(each for each in part["cases"] if each["pairs"])
     name = f"p{below['pairs'][0]}"
-    [function] = functions[one["value"][0]]
+    [function] = functions[value]
     difference = added(certificate, *polynomials[function], [-1, name])
-    one["cases"], one["value"] = [below], [added(certificate, [1, name])]
+    part["cases"], part["terms"] = [below], [[added(certificate, [1, name])]]
     below["where"].append(["=", difference])
     below["rest"] = [[difference]]
 
@@ -368,7 +406,7 @@ def more_later_where_the_context_is_left(certificate):
 
 
 def no_cases_of_what_is_later(certificate):
-    later(certificate)[0]["cases"] = []
+    part_of_what_is_later(certificate)[0]["cases"] = []
 
 
 DIFFER, UNKNOWN, OLD = "the two sides differ", "nothing says that", "not all are new"
@@ -377,8 +415,8 @@ PLANTED = {
     changed_verdict: f"values in cases: {DIFFER}",
     changed_coefficient: f"values in cases: {DIFFER}",
     variable_of_the_token: "may not occur",
-    dropped_class: f"chances: {DIFFER}",
-    dropped_class_of_a_leaf_row: f"chances: {DIFFER}",
+    dropped_class: f"chances and rows of p and q: {DIFFER}",
+    dropped_class_of_a_leaf_row: f"chances and rows of p and q: {DIFFER}",
     wrong_rest: DIFFER,
     changed_chance: DIFFER,
     changed_chance_of_a_class: DIFFER,
@@ -408,11 +446,12 @@ PLANTED = {
     repeated_step: "the steps",
     other_sum: DIFFER,
     verdict_on_another_tree: "was not drafted",
-    row_of_another_tree: "was not drafted",
+    row_of_another_tree: "its row was not drafted",
+    rows_of_two_nodes: "its row was not drafted",
     nothing_later: f"masses of verdicts: {DIFFER}",
     part_of_it_later: f"masses of verdicts: {DIFFER}",
     it_twice_later: f"masses of verdicts: {DIFFER}",
-    other_value_of_what_is_later: f"values in cases: {DIFFER}",
+    other_value_of_what_is_later: "no free chances",
     no_value_of_what_is_later: UNKNOWN,
     value_that_only_its_case_has: "may not occur",
     masses_of_nobody_later: "zip",
@@ -513,3 +552,143 @@ def value(text, point):
     """The value of Lean's text, with whole numbers as rationals."""
     python = re.sub(r"(?<![\w^])(\d+)", r"Fraction(\1)", text.replace(" : ℚ", "").replace("^ ", "**"))
     return eval(python, {"Fraction": Fraction, **point})
+
+
+@pytest.fixture(scope="module")
+def selected():
+    """Of `layer_transport`, whichever of two branches is selected."""
+    theorem = AnySelection(Delayed(2, 0, 1), any_selected)
+    steps = [theorem.step(depth, records=True) for depth in theorem.depths]
+    about = {"verifier": "layer_transport", "other": None, "scheme": str(theorem.scheme)}
+    return json.loads(json.dumps(certificate_of(theorem, steps, about)))
+
+
+@heavy
+def test_a_certificate_about_every_selection_is_valid(selected):
+    assert checked(selected).counts["what is alike"] > 1_000
+    right_in_lean(lean_of(selected, "title"))
+
+
+def layer(certificate):
+    """A layer of which a branch is selected."""
+    return one_with(certificate, "selected")
+
+
+def of_two_chances(certificate):
+    """A part of what is added where each of two branches may be selected."""
+    return one_with(certificate, "terms", lambda terms: len(terms) == 2)
+
+
+def of_one_function(certificate):
+    return one_with(certificate, "terms", lambda terms: len(terms[0]) == 1 and len(terms) == 1)
+
+
+def of_tokens(certificate):
+    """Parts in which a token is drafted, alike in all of them."""
+    return one_with(certificate, "parts", lambda parts: "terms" in parts[0] and parts[0]["node"])["parts"]
+
+
+def no_branch_is_selected(certificate):
+    layer(certificate)["selected"] = []
+
+
+def another_share_of_a_row(certificate):
+    layer(certificate)["selected"][0][0] = added(certificate, ["1/2"])
+
+
+def another_sum_without_a_selection(certificate):
+    """Every slope is measured from it."""
+    one = layer(certificate)
+    one["none"] = one["selected"][0][1]
+
+
+def verdicts_for_a_mean(certificate):
+    layer(certificate)["selected"][0][1] = one_with(certificate, "verdicts", any)
+
+
+def layer_for_a_mean(certificate):
+    one = layer(certificate)
+    one["selected"][0][1] = deepcopy(one)
+
+
+def one_chance_twice(certificate):
+    one, other = of_two_chances(certificate)["terms"]
+    other[1] = one[1]
+
+
+def chance_that_is_known(certificate):
+    of_two_chances(certificate)["terms"][1][1] = "p0"
+
+
+def chance_without_a_name(certificate):
+    of_two_chances(certificate)["terms"][1].pop()
+
+
+def slope_that_a_chance_is_in(certificate):
+    """c (f + d) + d (g - c) is c f + d g."""
+    terms = of_two_chances(certificate)["terms"]
+    for (function, _), (_, other), sign in zip(terms, reversed(terms), (1, -1), strict=True):
+        number, *below = certificate["functions"][function]
+        product = [[str(Fraction(a) * sign), *names] for a, *names in [[1, other]]]
+        for polynomial in below:
+            found = certificate["polynomials"][polynomial]
+            product = [[str(Fraction(a) * Fraction(b)), *m, *n] for a, *m in product for b, *n in found]
+        certificate["polynomials"].append([*certificate["polynomials"][number], *product])
+        certificate["functions"].append([len(certificate["polynomials"]) - 1, *below])
+    terms[0][0], terms[1][0] = (len(certificate["functions"]) - count for count in (2, 1))
+
+
+def no_slope(certificate):
+    """As if the sum were one function whatever the chances are."""
+    part = of_two_chances(certificate)
+    part["terms"] = [part["terms"][0][:1]]
+
+
+def chance_where_nothing_is_selected(certificate):
+    part = of_one_function(certificate)
+    part["terms"][0].append("p99")
+
+
+def function_of_one_part(certificate):
+    of_tokens(certificate)[1]["terms"] = [[added(certificate, ["1/2"])]]
+
+
+def token_that_is_left_out(certificate):
+    of_tokens(certificate).pop()
+
+
+def tokens_without_masses(certificate):
+    for part in of_tokens(certificate):
+        part["masses"] = []
+
+
+def token_without_cases(certificate):
+    of_tokens(certificate)[0]["cases"] = []
+
+
+PLANTED_IN_A_SELECTION = {
+    no_branch_is_selected: DIFFER,
+    another_share_of_a_row: DIFFER,
+    another_sum_without_a_selection: "no free chances",
+    verdicts_for_a_mean: "a branch is selected without a chance",
+    layer_for_a_mean: "a branch is selected without a chance",
+    one_chance_twice: "no free chances",
+    chance_that_is_known: "no free chances",
+    chance_without_a_name: "no free chances",
+    slope_that_a_chance_is_in: "may not occur",
+    no_slope: "a branch is selected without a chance",
+    chance_where_nothing_is_selected: "no free chances",
+    function_of_one_part: DIFFER,
+    token_that_is_left_out: f"chances and rows of p and q: {DIFFER}",
+    tokens_without_masses: "list index out of range",
+    token_without_cases: "there are no cases",
+}
+
+
+@heavy
+@pytest.mark.parametrize("plant", PLANTED_IN_A_SELECTION, ids=lambda plant: plant.__name__)
+def test_planted_errors_in_a_selection_are_found(selected, plant):
+    certificate = deepcopy(selected)
+    plant(certificate)
+    with pytest.raises((ValueError, IndexError), match=re.escape(PLANTED_IN_A_SELECTION[plant])):
+        checked(certificate)

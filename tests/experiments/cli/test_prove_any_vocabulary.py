@@ -13,6 +13,7 @@ from draftproof.experiments.cli.prove.work import Request
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.theorems.any_vocabulary import layers
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 from draftproof.verifiers import make
 
@@ -144,13 +145,24 @@ def test_a_theorem_about_every_selection_says_what_it_leaves_out(draftproof, tmp
     assert json.loads((tmp_path / "proof.json").read_text())["free"] == ["solver"]
 
 
-@pytest.mark.parametrize(
-    "options", [("--certificate", "x.json"), ("--formula",), ("--every-length",), ("--equals", "block")]
-)
-def test_a_theorem_about_every_selection_has_no_more_than_a_verdict(draftproof, options):
+@pytest.mark.parametrize("options", [("--formula",), ("--equals", "block")])
+def test_a_theorem_about_every_selection_has_no_formula_and_is_no_relation(draftproof, options):
     ran = draftproof(*SELECTED, "--K", 1, *options)
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_every_selection_at_every_length_with_a_certificate(draftproof, tmp_path):
+    files = {name: tmp_path / f"{name}.json" for name in ("certificate", "proof")}
+    ran = draftproof(
+        *SELECTED, "--K", 1, "--every-length", "--certificate", files["certificate"], "--json", files["proof"]
+    )
+    assert ran.code == 0
+    assert "for every depth, if verify treats all layers alike, by their scores" in " ".join(ran.out.split())
+    proof = json.loads(files["proof"].read_text())
+    assert proof["every_length"] is True
+    assert {each["hypothesis"] for each in proof["hypotheses"]} == {layers.KEEPS, layers.CUT}
+    assert draftproof(*SELECTED, "--K", 1, "--verify", files["certificate"]).code == 0
 
 
 def test_a_certificate_is_valid_until_a_number_is_changed(draftproof, tmp_path):

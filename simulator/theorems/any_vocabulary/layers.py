@@ -1,0 +1,67 @@
+"""From one layer to every depth, for verifiers that go layer by layer, whatever they select.
+
+Take a verifier that gives scores to the nodes of a layer, from the layer above to the one below, and then accepts a
+node on the way back up; see `draftproof.verifiers._layers`. It decides at a layer from the rows of its nodes, their
+drafted tokens, their scores, and from whether a node below was accepted. Say that a layer *keeps its scores* if, given
+all that is drafted down to it and averaged over what is drafted below it, every node or one below it is accepted with
+the probability that is its score, and then the balance holds at this node.
+
+Lemma. If every layer with scores > 0, of sum at most 1, keeps them where one more layer is drafted, and if the
+decisions above see of the layers below only which node is accepted, then layers keep their scores whatever depth is
+below them, and the verifier is lossless at every depth.
+Proof, by induction over the depth below a layer. The layer below it keeps its scores, so with the probability that a
+node of that layer has as its score, this one or one below it is accepted: the layer decides as if nothing were drafted
+below that. At the root the score is 1.
+
+Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches, whichever scores
+the first layer has:
+- `KEEPS`: given the first layer, averaged over the second, each scored node is passed with the probability that is its
+  score, and its balance holds.
+- `CUT`: the verdict cut after the first layer has the law that it has where that layer is all that is drafted.
+That the code treats all layers alike, and decides from these scores, is not proved: it is read in the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from draftproof.simulator.drafts.delayed import Delayed
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection, Paths
+from draftproof.simulator.theorems.any_vocabulary.sums import Drafted, Masses
+from draftproof.simulator.theorems.any_vocabulary.theorem import Step, difference, gain, passes
+from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
+
+KEEPS, CUT = "keeps its scores", "sees only which node below is accepted"
+
+
+def hypotheses(theorem: AnySelection) -> Iterator[tuple[str, int, Step]]:
+    """Each hypothesis of the lemma, for 1 to K branches, with the steps of its proof."""
+    for k in range(1, theorem.scheme.K + 1):
+        two = AnySelection(Delayed(k, 0, 2), theorem.made, given=1)
+        yield KEEPS, k, two.step(1)
+        yield KEEPS, k, replace(two.summed(1, _passed, less=_score, settled=1), token=None)
+        for share in (_passed_below, difference):
+            yield CUT, k, two.summed(0, share, settled=1, parts=(_whole, _first_layer))
+
+
+def _passed(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio:
+    return passes(case, masses, context)
+
+
+def _score(paths: Paths, context: Context) -> Ratio | None:
+    return paths.chances.get(context)
+
+
+def _passed_below(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
+    return gain(case, masses, (*context, token))
+
+
+def _whole(drafted: Drafted) -> Drafted:
+    return drafted
+
+
+def _first_layer(drafted: Drafted) -> Drafted:
+    return {(): drafted[()]}
