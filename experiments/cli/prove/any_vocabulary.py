@@ -292,7 +292,7 @@ def _show(console: Console, report: Report) -> None:
     for name, branches, step in report.hypotheses:
         part = (
             ""
-            if name in (depth.CUT, layers.CUT)
+            if name in (depth.CUT, layers.CUT, layers.ROOT)
             else ": its balance"
             if step.token is not None
             else ": accepted with that probability"

@@ -6,18 +6,19 @@ drafted tokens, their scores, and from whether a node below was accepted. Say th
 all that is drafted down to it and averaged over what is drafted below it, every node or one below it is accepted with
 the probability that is its score, and then the balance holds at this node.
 
-Lemma. If every layer with scores > 0, of sum at most 1, keeps them where one more layer is drafted, and if the
-decisions above see of the layers below only which node is accepted, then layers keep their scores whatever depth is
-below them, and the verifier is lossless at every depth.
+Lemma. If every layer with scores > 0, of sum at most 1, keeps them where one more layer is drafted, if the balance of
+the root holds where one layer is drafted, and if the decisions above see of the layers below only which node is
+accepted, then layers keep their scores whatever depth is below them, and the verifier is lossless at every depth.
 Proof, by induction over the depth below a layer. The layer below it keeps its scores, so with the probability that a
-node of that layer has as its score, this one or one below it is accepted: the layer decides as if nothing were drafted
-below that. At the root the score is 1.
+node of that layer has as its score, this one or one below it is accepted: the layer, and the root, decide as if nothing
+were drafted below that.
 
-Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches, whichever scores
-the first layer has:
-- `KEEPS`: given the first layer, averaged over the second, each scored node is passed with the probability that is its
-  score, and its balance holds.
-- `CUT`: the verdict cut after the first layer has the law that it has where that layer is all that is drafted.
+Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches:
+- `ROOT`: the balance of the root, where one layer is drafted.
+- `KEEPS`: given a first layer, whichever scores it has, and averaged over a second one, the balance of its nodes; and
+  that they are accepted with the probabilities that are their scores, where that layer is all that is drafted.
+- `CUT`: given a first layer, whichever scores it has, and averaged over a second one, the verdict cut after the first
+  has the law that it has where that layer is all that is drafted.
 That the code treats all layers alike, and decides from these scores, is not proved: it is read in the code.
 """
 
@@ -34,15 +35,16 @@ from draftproof.simulator.theorems.any_vocabulary.sums import Drafted, Masses
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, difference, gain, passes
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 
-KEEPS, CUT = "keeps its scores", "sees only which node below is accepted"
+ROOT, KEEPS, CUT = "balance of the root", "keeps its scores", "sees only which node below is accepted"
 
 
 def hypotheses(theorem: AnySelection) -> Iterator[tuple[str, int, Step]]:
     """Each hypothesis of the lemma, for 1 to K branches, with the steps of its proof."""
     for k in range(1, theorem.scheme.K + 1):
-        two = AnySelection(Delayed(k, 0, 2), theorem.made, given=1)
+        one, two = (AnySelection(Delayed(k, 0, layers), theorem.made, given=1) for layers in (1, 2))
+        yield ROOT, k, replace(one, given=0).step(0)
+        yield KEEPS, k, replace(one.summed(1, _passed, less=_score, settled=1), token=None)
         yield KEEPS, k, two.step(1)
-        yield KEEPS, k, replace(two.summed(1, _passed, less=_score, settled=1), token=None)
         for share in (_passed_below, difference):
             yield CUT, k, two.summed(0, share, settled=1, parts=(_whole, _first_layer))
 

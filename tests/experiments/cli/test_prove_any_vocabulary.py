@@ -161,7 +161,7 @@ def test_every_selection_at_every_length_with_a_certificate(draftproof, tmp_path
     assert "for every depth, if verify treats all layers alike, by their scores" in " ".join(ran.out.split())
     proof = json.loads(files["proof"].read_text())
     assert proof["every_length"] is True
-    assert {each["hypothesis"] for each in proof["hypotheses"]} == {layers.KEEPS, layers.CUT}
+    assert {each["hypothesis"] for each in proof["hypotheses"]} == {layers.ROOT, layers.KEEPS, layers.CUT}
     assert draftproof(*SELECTED, "--K", 1, "--verify", files["certificate"]).code == 0
 
 

@@ -1,5 +1,6 @@
 """`layer_transport` whichever branch its solver selects: what is proved for every vocabulary size, and what is not."""
 
+import contextlib
 import inspect
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ pytest.importorskip("z3")
 
 from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.theorems.any_vocabulary.layers import hypotheses
 from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 from draftproof.verifiers import _layers, layer_transport
@@ -108,6 +110,45 @@ def test_it_is_refused(monkeypatch, where, name, text, why):
     replaced(monkeypatch, where, name, text)
     with pytest.raises(NotFollowed, match=why):
         proved(PAIR, [0])
+
+
+def of_every_length(branches):
+    return all(step.proved for *_, step in hypotheses(AnySelection(Delayed(branches, 0, 1), any_selected)))
+
+
+def test_a_path_of_any_length():
+    assert of_every_length(1)
+
+
+@pytest.mark.heavy
+def test_layers_keep_their_scores_whatever_is_selected():
+    assert of_every_length(2)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "old", "new"),
+    [
+        (_layers, "_accepted", "scored.score - total_mean", "1 - total_mean"),
+        (_layers, "_accepted", "1 - sum(scored.score for scored in layer)", "1"),
+        (_layers, "_accepted", "scored.score if means is None", "1 if means is None"),
+        (_layers, "_verdict", "chosen.score * node.target", "node.target"),
+        (_layers, "_verdict", "node.target if means is None", "node.draft if means is None and node.children"),
+        (_layers, "_below", "scores[context])", "1)"),
+        (_layers, "sweep", "layers.pop(), steps.pop()", "layers.pop(), steps.pop(); steps = steps[:1]"),
+        (layer_transport, "_single", "score * node.target, law)", "node.target, law)"),
+        (layer_transport, "_single", "child_weight(score", "child_weight(1"),
+    ],
+)
+def test_other_code_is_not_proved_for_every_length(monkeypatch, where, name, old, new):
+    source = inspect.getsource(getattr(where, name))
+    assert source.count(old) == 1
+    names = dict(vars(where))
+    exec(compile(source.replace(old, new), where.__file__, "exec"), names)
+    for module in {where, layer_transport}:
+        if hasattr(module, name):
+            monkeypatch.setattr(module, name, names[name])
+    with contextlib.suppress(NotFollowed):
+        assert not of_every_length(1)
 
 
 @pytest.mark.heavy
