@@ -183,7 +183,7 @@ class Reasons:
             region.ring,
             {at for at, power in enumerate(polynomial.degrees()[: len(region.ring.names)]) if power},
         )
-        key = str(polynomial), frozenset(item for item in region if ring.support(item[0]) <= own)
+        key = ring, str(polynomial), frozenset(item for item in region if ring.support(item[0]) <= own)
         if key not in self.found:
             terms = certificate(polynomial, region) or ()
             self.found[key] = [(term.coefficient, term.atoms) for term in terms] or self._product_of(polynomial, region)
