@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -136,7 +137,7 @@ def run(
     work.assert_provable([request.named, *([] if other is None else [other])])
     report = Report(theorem_of(request, kind, other), request.named, other)
     start = time.process_time()
-    depths = list(report.theorem.depths)
+    lengths = list(report.theorem.depths)
     account = Account()
 
     def counted(current: Account) -> None:
@@ -146,27 +147,30 @@ def run(
     def detail() -> str:
         return f"{account.runs:,} runs of the code, {account.cases:,} cases"
 
+    count, hypotheses = hypotheses_of(report.theorem, counted) if every_length else (0, iter(()))
     label = f"{request.named.label}, every V, {request.scheme}"
-    with named_errors(request.named.label), bar(label, len(depths), detail=detail) as tick:
-        for depth in depths:
-            report.steps.append(report.theorem.step(depth, counted, records))
+    with named_errors(request.named.label), bar(label, len(lengths) + count, detail=detail) as tick:
+        for length in lengths:
+            report.steps.append(report.theorem.step(length, counted, records))
             tick(1)
         if formula:
             report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
-        if every_length:
-            report.hypotheses = hypotheses_of(report)
+        for hypothesis in hypotheses:
+            report.hypotheses.append(hypothesis)
+            tick(1)
     report.seconds = time.process_time() - start
     return report
 
 
-def hypotheses_of(report: Report) -> list[tuple[str, int, Step]]:
-    """What an induction over the depth needs; raises `InvalidInput` for other schemes than delayed trees."""
-    theorem = report.theorem
+def hypotheses_of(
+    theorem: Theorem | AnySelection, counted: Callable[[Account], None]
+) -> tuple[int, Iterator[tuple[str, int, Step]]]:
+    """What an induction over the depth needs, and its number; raises `InvalidInput` for trees that are not delayed."""
     if isinstance(theorem, AnySelection):
-        return list(layers.hypotheses(theorem))
+        return 5 * theorem.scheme.K, layers.hypotheses(theorem, counted)
     if not isinstance(theorem.scheme, Delayed):
         raise InvalidInput(f"--every-length is about delayed trees, not {theorem.scheme}")
-    return list(depth.hypotheses(theorem.verifier, theorem.scheme.K))
+    return 3 * theorem.scheme.K, depth.hypotheses(theorem.verifier, theorem.scheme.K)
 
 
 def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) -> Theorem | AnySelection:

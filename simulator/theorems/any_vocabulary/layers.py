@@ -24,29 +24,31 @@ That the code treats all layers alike, and decides from these scores, is not pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection, Paths
-from draftproof.simulator.theorems.any_vocabulary.sums import Drafted, Masses
+from draftproof.simulator.theorems.any_vocabulary.sums import Account, Drafted, Masses
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, difference, gain, passes
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 
 ROOT, KEEPS, CUT = "balance of the root", "keeps its scores", "sees only which node below is accepted"
 
 
-def hypotheses(theorem: AnySelection) -> Iterator[tuple[str, int, Step]]:
-    """Each hypothesis of the lemma, for 1 to K branches, with the steps of its proof."""
+def hypotheses(
+    theorem: AnySelection, progress: Callable[[Account], None] | None = None
+) -> Iterator[tuple[str, int, Step]]:
+    """Each hypothesis of the lemma, five for each number of branches up to K, with the steps of its proof."""
     for k in range(1, theorem.scheme.K + 1):
         one, two = (AnySelection(Delayed(k, 0, layers), theorem.made, given=1) for layers in (1, 2))
-        yield ROOT, k, replace(one, given=0).step(0)
-        yield KEEPS, k, replace(one.summed(1, _passed, less=_score, settled=1), token=None)
-        yield KEEPS, k, two.step(1)
+        yield ROOT, k, replace(one, given=0).step(0, progress)
+        yield KEEPS, k, replace(one.summed(1, _passed, progress, less=_score, settled=1), token=None)
+        yield KEEPS, k, two.step(1, progress)
         for share in (_passed_below, difference):
-            yield CUT, k, two.summed(0, share, settled=1, parts=(_whole, _first_layer))
+            yield CUT, k, two.summed(0, share, progress, settled=1, parts=(_whole, _first_layer))
 
 
 def _passed(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio:
