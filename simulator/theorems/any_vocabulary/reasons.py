@@ -22,7 +22,8 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.any_vocabulary.cases import Case, divided
 
-#: The largest numbers of factors in the searches, one after the other, and of products in one.
+#: The largest numbers of factors in the searches, one after the other, and of products in one; of more products only
+#: those of no larger degree than a condition.
 SEARCHES, PRODUCTS = (1, 1, 2, 2), 1_500
 #: The most products that are tried for one sign.
 FOR_A_SIGN = 4_000
@@ -134,9 +135,14 @@ class Reasons:
         self.case = self.given
 
     def zero(self, polynomial: Polynomial) -> list[Term] | None:
-        """Products with a factor that is 0 in the case, which add up to a polynomial; None if none are found."""
+        """Products with a factor that is 0 in the case, which add up to a polynomial; None if none are found.
+
+        None of them where it turns out that there is nothing in the case.
+        """
         for most in (0, *SEARCHES):
             if most == 0 or self._search(most):
+                if self.facts and self.facts[-1].polynomial.is_zero():
+                    return []
                 found = reduced(self.case, polynomial)
                 if found.rest.is_zero():
                     return self._sum([], [(1, found)], self._product(found.times))
@@ -281,12 +287,15 @@ class Reasons:
             if mask == ZERO and self.case.solvable(ring.atoms[atom], self._is_strict) is None
         ]
         beside = [each.rest for each in zeros]
-        for count in range(1, most + 1):
-            for chosen in combinations_with_replacement(atoms, count):
-                found = reduced(self.case, self._product(chosen))
-                products.append(_Product(chosen, found, found.rest * self._sign(found)))
-        if len(products) > PRODUCTS:
+        chosen = [each for count in range(1, most + 1) for each in combinations_with_replacement(atoms, count)]
+        if len(chosen) > PRODUCTS:
+            degree = {atom: int(ring.atoms[atom].total_degree()) for atom in atoms}
+            chosen = [each for each in chosen if sum(degree[atom] for atom in each) <= max(degree.values())]
+        if len(chosen) > PRODUCTS:
             return False
+        for each in chosen:
+            found = reduced(self.case, self._product(each))
+            products.append(_Product(each, found, found.rest * self._sign(found)))
         before = len(self.facts)
         for number in _vanishing(ring, [each.rest for each in products], beside):
             product, others = products[number], [*products[:number], *products[number + 1 :]]
