@@ -161,7 +161,7 @@ def every_size() -> Iterator[Claim]:
     for scheme in (PAIR, TRUNK, DEEP):
         for name in names:
             yield Claim(name, None, scheme)
-    for name in ("nss", "naive", "block", "naive_tree", "block_tree"):
+    for name in names:
         yield Claim(name, None, Delayed(3, 0, 1))
     for name in ("rejection_without_replacement", "traversal"):
         yield Claim(name, None, PAIR)

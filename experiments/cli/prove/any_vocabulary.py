@@ -167,7 +167,7 @@ def hypotheses_of(
 ) -> tuple[int, Iterator[tuple[str, int, Step]]]:
     """What an induction over the depth needs, and its number; raises `InvalidInput` for trees that are not delayed."""
     if isinstance(theorem, AnySelection):
-        return 5 * theorem.scheme.K, layers.hypotheses(theorem, counted)
+        return 7 * theorem.scheme.K, layers.hypotheses(theorem, counted)
     if not isinstance(theorem.scheme, Delayed):
         raise InvalidInput(f"--every-length is about delayed trees, not {theorem.scheme}")
     return 3 * theorem.scheme.K, depth.hypotheses(theorem.verifier, theorem.scheme.K)
@@ -290,7 +290,7 @@ def _show(console: Console, report: Report) -> None:
     if report.hypotheses:
         console.print(
             f"  {'' if report.of_every_length else 'NOT PROVED '}for every depth, if verify treats all {report.alike}, "
-            "and sees nothing else of those above, which is NOT proved (read it in the code):",
+            "and those further below, too, which is NOT proved (read it in the code):",
             soft_wrap=True,
         )
     for name, branches, step in report.hypotheses:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from flint import fmpq
+
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.selection import Paths
@@ -29,12 +31,12 @@ class AnySelected(LayerTransport):
             return super().step(layer)
         scores, means = dict[Any, Any](), dict[Any, Any]()
         for scored in layer:
-            context, row = scored.node.context, cast(Any, scored.node.target)
+            context, row, score = scored.node.context, cast(Any, scored.node.target), scored.score * fmpq(1, 2)
             branches: list[Any] = [(*context, token) for token in scored.node.children]
             scores |= {
                 each: row.run.evaluated(self.paths.chances[each]) for each in branches if each in self.paths.chances
             }
-            means[context] = partial(_nothing_of, row)
+            means[context] = partial(_given, row * scored.score - ClassRow.of(row.run, cast(Any, context), "q") * score)
         return Step(scores, means)
 
     def selection(self, forks: Sequence[Scored], target_mass: Sequence[Vector]) -> Any:
@@ -54,8 +56,8 @@ class AnySelected(LayerTransport):
         return laws, weights, total
 
 
-def _nothing_of(row: Any, _: slice) -> Any:
-    return row * 0
+def _given(row: Any, _: slice) -> Any:
+    return row
 
 
 def any_selected(paths: Paths) -> AnySelected:

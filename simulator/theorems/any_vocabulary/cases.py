@@ -223,7 +223,9 @@ class Case:
         return replace(self, region=self.region.with_signs(self.ring.atom(ratio.num), mask))
 
     def has_sign(self, polynomial: Polynomial, mask: int) -> bool:
-        """Whether the sign of a polynomial is known to be in a mask."""
+        """Whether the sign of a polynomial is known to be in a mask; any sign is in a case without points."""
+        if 0 in self.region.masks.values():
+            return True
         answer = self.region.ask((polynomial,), mask)
         if isinstance(answer, Question):
             return self.oracle.is_empty(self.region.with_signs(answer.atom, ANY & ~answer.mask), answer.atom)
@@ -247,13 +249,11 @@ class Case:
 
     def scope_of(self, ratio: Ratio) -> int:
         """How many tokens had been drafted when the last of its variables came up."""
-        used = [
-            self.scopes[position]
-            for part in (ratio.num, ratio.den)
-            for position, degree in enumerate(part.degrees()[: len(self.scopes)])
-            if degree > 0
-        ]
-        return max(used, default=0)
+        return max((self.scopes[position] for position in self.used(ratio.num, ratio.den)), default=0)
+
+    def used(self, *parts: Polynomial) -> list[int]:
+        """The positions of the variables that occur in polynomials."""
+        return [at for part in parts for at, degree in enumerate(part.degrees()[: len(self.scopes)]) if degree > 0]
 
     def scope_of_class(self, of_class: int) -> int:
         """The same for a class."""
@@ -270,7 +270,7 @@ class Case:
             rows, parts = [self.classes[ask.of_class].row], [ask.ratio.num, ask.ratio.den]
         elif isinstance(ask, AskSign):
             parts = [self.ring.atoms[ask.atom]]
-        used = [at for part in parts for at, degree in enumerate(part.degrees()[: len(self.scopes)]) if degree > 0]
+        used = self.used(*parts)
         rows += [self.homes[at] for at in used]
         return max(used, default=-1) >= len(before.scopes) or any(row[: len(context)] == context for row in rows)
 
@@ -357,6 +357,8 @@ class Case:
         rest = self.reduced(one - other)
         if rest.is_zero or vanishes(rest.num, self.region):
             return True
+        if rest.num.is_constant():
+            return self.is_impossible()
         atom = self.ring.atom(rest.num)
         return self.oracle.is_empty(self.region.with_signs(atom, NEGATIVE | POSITIVE), atom)
 

@@ -29,8 +29,9 @@ A sum is one of these. Equations between functions hold up to a `rest`, products
   with its `node` and `masses`, one part for each token of a row: it is drafted, no matter with which probability.
 - `none`, `selected`: a layer of which one branch is selected, or none, with any chances. `none`: the sum if none is.
   `selected`: for each node the average chance of a branch there, and the average of what is added for a chance, over a
-  token of the row. That is said by `parts` whose `terms` are a function and the chance of a branch each: in every case
-  the sum is that of `none` plus these products. The first branch is the one of the average.
+  token of the row. That is said by `parts` whose `terms` are a function, the chance of a branch and its node each: in
+  every case the sum is that of `none` plus these products. The first branch is the one of the average. Below that row,
+  and in `none`, all other branches are drafted by parts with `terms`.
 
 In the cases of a step the sum is `rest`: products that are 0 or, for dominance, not negative.
 
@@ -237,9 +238,11 @@ class _Writer:
     def part(self, part: Part, value: Ratio, around: Case) -> dict[str, Any]:
         expected, terms = value, list[list[Any]]([[self.function(value)]])
         if part.nothing is not None:
-            products = [*zip((value, *part.slopes[1:]), part.chances, strict=True)]
-            expected = sum((slope * chance for slope, chance in products), start=part.nothing)
-            terms = [[self.function(slope), str(chance.num)] for slope, chance in products]
+            slopes = (value, *part.slopes[1:])
+            expected, terms = part.nothing, []
+            for slope, (node, chance) in zip(slopes, part.chances.items(), strict=True):
+                expected = expected + slope * chance
+                terms.append([self.function(slope), str(chance.num), [_number(around, token) for token in node]])
         if part.of_class is not None:
             fields = self.drafted(part.node[:-1], None, around.rest(part.of_class), around)
         elif part.node:

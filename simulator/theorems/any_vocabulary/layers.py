@@ -2,30 +2,33 @@
 
 Take a verifier that gives scores to the nodes of a layer, from the layer above to the one below, and then accepts a
 node on the way back up; see `draftproof.verifiers._layers`. It decides at a layer from the rows of its nodes, their
-drafted tokens, their scores, and from whether a node below was accepted. Say that a layer *keeps its scores* if, given
-all that is drafted down to it and averaged over what is drafted below it, every node or one below it is accepted with
-the probability that is its score, and then the balance holds at this node.
+drafted tokens, their scores, and from which node below was accepted. Say that a layer *keeps its scores* if, given all
+that is drafted down to it and averaged over what is drafted below it, for every node it or one below it is accepted
+with the probability that is its score, never without a score, and the balance holds at this node.
 
-Lemma. If every layer with scores > 0, of sum at most 1, keeps them where one more layer is drafted, if the balance of
-the root holds where one layer is drafted, and if the decisions above see of the layers below only which node is
+Lemma. If every layer with scores > 0, of sum at most 1, keeps them where nothing or one more layer is drafted below it,
+if the balance of the root holds where one layer is drafted, and if a layer sees of those below only which node is
 accepted, then layers keep their scores whatever depth is below them, and the verifier is lossless at every depth.
 Proof, by induction over the depth below a layer. The layer below it keeps its scores, so with the probability that a
 node of that layer has as its score, this one or one below it is accepted: the layer, and the root, decide as if nothing
 were drafted below that.
 
-Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches:
+Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches. Layers are *given*
+if their scores are any numbers, in place of what the verifier computes there:
 - `ROOT`: the balance of the root, where one layer is drafted.
-- `KEEPS`: given a first layer, whichever scores it has, and averaged over a second one, the balance of its nodes; and
-  that they are accepted with the probabilities that are their scores, where that layer is all that is drafted.
-- `CUT`: given a first layer, whichever scores it has, and averaged over a second one, the verdict cut after the first
-  has the law that it has where that layer is all that is drafted.
-That the code treats all layers alike, and decides from these scores, is not proved: it is read in the code.
+- `KEEPS`: that nodes of a given layer are accepted with their scores, where nothing is drafted below; and the balance
+  at its nodes, averaged over one more layer.
+- `CUT`: below the root, or below a node of a given layer, given the next layer, too, and averaged over one more: the
+  verdict, cut after the layer before the last, has the law that it has where the last one is not drafted.
+What is not proved and to be read in the code: that it treats all layers alike, those further below and those of several
+parents, too, and decides at each from its scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -41,14 +44,17 @@ ROOT, KEEPS, CUT = "balance of the root", "keeps its scores", "sees only which n
 def hypotheses(
     theorem: AnySelection, progress: Callable[[Account], None] | None = None
 ) -> Iterator[tuple[str, int, Step]]:
-    """Each hypothesis of the lemma, five for each number of branches up to K, with the steps of its proof."""
+    """Each hypothesis of the lemma, seven for each number of branches up to K, with the steps of its proof."""
     for k in range(1, theorem.scheme.K + 1):
         one, two = (AnySelection(Delayed(k, 0, layers), theorem.made, given=1) for layers in (1, 2))
         yield ROOT, k, replace(one, given=0).step(0, progress)
         yield KEEPS, k, replace(one.summed(1, _passed, progress, less=_score, settled=1), token=None)
         yield KEEPS, k, two.step(1, progress)
-        for share in (_passed_below, difference):
-            yield CUT, k, two.summed(0, share, progress, settled=1, parts=(_whole, _first_layer))
+        three = AnySelection(Delayed(k, 1, 2), theorem.made, given=2)
+        for depth, cut in enumerate((two, three)):
+            for share in (_passed_below, difference):
+                parts = (_whole, partial(_first, layers=depth + 1))
+                yield CUT, k, cut.summed(depth, share, progress, settled=depth + 1, parts=parts)
 
 
 def _passed(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio:
@@ -67,5 +73,5 @@ def _whole(drafted: Drafted) -> Drafted:
     return drafted
 
 
-def _first_layer(drafted: Drafted) -> Drafted:
-    return {(): drafted[()]}
+def _first(drafted: Drafted, layers: int) -> Drafted:
+    return {context: tokens for context, tokens in drafted.items() if len(context) < layers}

@@ -99,15 +99,15 @@ class Part:
     """Some of the drafts and selections for which a sum is one function. cases: the sum in every case, none of them if
     there is no such draft. node: what is drafted there, if anything; of_class: of its token, if it has no name yet.
 
-    chances: of the drafted pairs that may be selected; with them the sum is `nothing`, what it is if none is selected,
-    and each chance times its slope. value: the function or, with chances, the first slope.
+    chances: of the drafted pairs that may be selected, by their nodes; with them the sum is `nothing`, what it is if
+    none is selected, and each chance times its slope. value: the function or, with chances, the first slope.
     """
 
     value: Ratio
     cases: list[tuple[Case, Draft]]
     node: Context = ()
     of_class: int | None = None
-    chances: tuple[Ratio, ...] = ()
+    chances: Mapping[Context, Ratio] = field(default_factory=dict)
     slopes: tuple[Ratio, ...] = ()
     nothing: Ratio | None = None
 
@@ -314,7 +314,7 @@ class Selections(Sum):
             for beside in combinations(others, count):
                 selected = (pair, *beside)
                 cases = self._with_selected(case, paths, drawn, selected, scope)
-                found.append(self._sloped(cases, nothing, len(selected), len(case.scopes)))
+                found.append(self._sloped(cases, nothing, selected, len(case.scopes)))
         return self._equal(case, found)
 
     def _with_selected(
@@ -328,13 +328,13 @@ class Selections(Sum):
         inside = inside.assuming(total, POSITIVE)
         return self._resolved(inside, scope + 1, partial(self._layer, paths=below, scope=scope + 1))
 
-    def _sloped(self, found: list[tuple[Case, Draft]], nothing: Ratio, count: int, first: int) -> Part:
+    def _sloped(self, found: list[tuple[Case, Draft]], nothing: Ratio, selected: Sequence[Context], first: int) -> Part:
         """A sum that is `nothing + sum of chance * f` in all cases.
 
-        count, first: of the chances, and the position of the first one among the variables.
+        selected: the pairs that have chances. first: the position of the first one among the variables.
         """
         self.account.equations += len(found)
-        chances = [found[0][0].variable(first + place) for place in range(count)] if found else []
+        chances = [found[0][0].variable(first + place) for place in range(len(selected))] if found else []
         for case, draft in sorted(
             found, key=lambda each: sum(mask == ZERO for _, mask in each[0].region)
         ):  # general first
@@ -344,7 +344,13 @@ class Selections(Sum):
                 for chance, each in zip(chances, slopes, strict=True):
                     value = value + chance * each
                 if all(other.equal(value, each.value) for other, each in found):
-                    return Part(slopes[0], found, chances=tuple(chances), slopes=tuple(slopes), nothing=nothing)
+                    return Part(
+                        slopes[0],
+                        found,
+                        chances=dict(zip(selected, chances, strict=True)),
+                        slopes=tuple(slopes),
+                        nothing=nothing,
+                    )
         if not found:
             raise Impossible("all cases of what follows are impossible")
         raise NotShown(
