@@ -1,7 +1,7 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
-On trust: that the scheme draws with these chances and the code has these verdicts (draftproof prove --verify runs
-both), and that the cases, the classes, and the selections where there are any, are all that there are.
+On trust: trees, chances and verdicts, which draftproof prove --verify computes again; that tokens with a name are
+listed once, with their own p and q; that the cases, the classes and the selections are all that there are.
 """
 
 import json
@@ -47,13 +47,12 @@ class Checker:
         self.kind, self.counts, self.deepest, self.lengths = fields["kind"], Counter[str](), 0, set[int]()
         constants = {one: ">" for one in polynomials if all(not names and value > 0 for names, value in one)}
         for step in fields["steps"]:
-            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]], None)
+            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]], None, None)
             self.cases(constants | {added([]): "="}, "the start", step["cases"], tree, self.names, ONE, [])
         found, most = [len(step["names"]) for step in fields["steps"]], self.deepest + (self.kind != "dominates")
         require(found == sorted(self.lengths) == [*range(1, max([most, *found]) + 1)] != [], "the steps", "not all")
 
-    def equal(self, known: Any, place: str, left: Any, right: Any) -> None:
-        """Two sums of products are equal; their variables have come up, and their denominators are > 0."""
+    def equal(self, known: Any, place: str, left: Any, right: Any) -> None:  # two sums of products are equal
         self.counts[place.rpartition(", ")[2]] += 1
         found = [[self.functions[n] for n in factors] for factors in (*left, *(("-", *each) for each in right))]
         below = [Counter(den for _, *dens in factors for den in dens) for factors in found]
@@ -64,15 +63,13 @@ class Checker:
         products = ((*(f[0] for f in each), *(common - den).elements()) for each, den in zip(found, below, strict=True))
         require(not added(term for each in products for term in product(*each)), place, "the two sides differ")
 
-    def sign(self, known: Any, products: Any) -> str:
-        """What the signs of the factors say of a sum of products."""
+    def sign(self, known: Any, products: Any) -> str:  # what the signs of factors say of a sum of products
         signs = [s for f in products if "=" not in (s := {">", *(known.get(self.functions[n][0], "?") for n in f)})]
         return "=" if not signs else "?" if "?" in set().union(*signs) else ">" if {">"} in signs else ">="
 
     def cases(self, around: Any, place: str, cases: Any, tree: Any, names: Any, times: Any, less: Any) -> None:
-        """In every case a sum times `times`, without `less`, is `rest`, and that is 0 or, at the end, as claimed."""
         require(bool(cases), place, "there are no cases")
-        for number, case in enumerate(cases):
+        for number, case in enumerate(cases):  # a sum times `times` is `less` and `rest`, which is 0 or as claimed
             here, pairs = f"{place}, case {number} of {names}", [*names, *case["pairs"]]
             new = {f"{side}{pair}": [added([((f"{side}{pair}",), 1)])] for pair in pairs for side in "pq"}
             known = around | {variable: ">" for [variable] in new.values()}
@@ -91,38 +88,41 @@ class Checker:
                 signs = [">", ">=", "="] if self.kind == "dominates" and not less else ["="]
                 require(self.sign(known, case["rest"]) in signs, here, "nothing says that it is as claimed")
 
-    def sum(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any, none: Any) -> Any:
-        """Products that add up to a sum, from which nothing that is drafted is left out."""
-        require(none is None or "parts" in fields, place, "a branch is selected without a chance")
+    def sum(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any, none: Any, at: Any) -> Any:
+        """Products that add up to a sum. none: given in a mean. at: below its token, where all others are alike."""
+        alike = at is None or "verdicts" in fields or "terms" in fields.get("parts", [{}])[0]
+        require(alike and (none is None or "parts" in fields), place, "a branch is selected without a chance")
         if "verdicts" in fields:
-            return self.counted(known, place, fields, nodes, totals)
+            return self.counted(known, place, fields, nodes, totals, at)
         if "none" in fields:  # the sum if no branch of a layer is selected, and what one adds to it on average
-            none = self.sum(known, place, fields["none"], nodes, totals, None)
-            means = ((mass, self.sum(known, place, mean, nodes, totals, none)) for mass, mean in fields["selected"])
+            none = self.sum(known, place, fields["none"], nodes, totals, None, False)
+            means = ((m, self.sum(known, place, mean, nodes, totals, none, None)) for m, mean in fields["selected"])
             return [*none, *((mass, *each) for mass, mean in means for each in mean)]
         value, chances, parts = list[Any](), list[Any](), fields["parts"]
         require({(*part["node"][:-1],) for part in parts} in [{n} for n in nodes], place, "its row was not drafted")
         for part in (each for each in parts if "terms" in parts[0] or "chance" in each):
-            node, new, after = tuple(part["node"]), part["node"][-1:] * part["new"], none
+            node, new, below = tuple(part["node"]), part["node"][-1:] * part["new"], (none, at)
             if "terms" in parts[0]:  # the sum is alike in all parts or, with chances, what the first adds to `none` is
-                terms, functions = part["terms"], [each[:1] for each in part["terms"]]
-                free = {name for _, *names in terms for name in names if added([((name,), 1)]) not in known}
-                require([*map(len, terms)] == ([2] * len(free) * (none is not None) or [1]), place, "no free chances")
-                self.equal(known, f"{place}, what is alike", functions, [parts[0]["terms"][0][:1], *functions[1:]])
-                times, less, after = ONE, [*(none if free else []), *terms], None if free else none
-                value, chances = [parts[0]["terms"][0][:1]], ONE
+                functions, of = [(each,) for each in part["terms"]], part["chances"]  # of: the node of each chance
+                several = len({*map(tuple, of.values())} & {*nodes} or ONE)
+                right = [*of.values()][:1] in ([], [at]) and not known.keys() & {added([((n,), 1)]) for n in of}
+                require(right and len(functions) == several, place, "no free chances of different branches")
+                self.equal(known, f"{place}, what is alike", functions, [(parts[0]["terms"][0],), *functions[1:]])
+                times, less = ONE, [*none, *zip(part["terms"], of, strict=True)] if of else functions
+                value, chances, below = [(parts[0]["terms"][0],)], ONE, (None, None) if of else below
             else:  # the chance of a token, times what follows, is a function or, of a new one, linear in its p and q
-                variables, masses = [[f"p{token}", f"q{token}"] for token in new], [part["masses"] for _ in new]
-                times, less = ([*zip(part[name], *variables, strict=True)] for name in ("chance", "linear"))
-                chances += zip(part["chance"], *masses, strict=True)
-                value += zip(part["linear"], *masses, strict=True)
-            self.cases(known, place, part["cases"], ([*nodes, node], totals, after), new, times, less)
+                of = [[f"p{token}", f"q{token}"] for token in new]
+                times, less = ([*zip(part[name], *of, strict=True)] for name in ("chance", "linear"))
+                chances += zip(part["chance"], *(part["masses"] for _ in new), strict=True)
+                value += zip(part["linear"], *(part["masses"] for _ in new), strict=True)
+                below = none, None if none is None else part["node"]
+            self.cases(known, place, part["cases"], ([*nodes, node], totals, *below), new, times, less)
         whole = ([(part["masses"][side],) for side in (0, 1) if part["node"]] for part in parts)
         for each in [chances, *zip(*whole, strict=True)]:
             self.equal(known, f"{place}, chances and rows of p and q", each, ONE)
         return value
 
-    def counted(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
+    def counted(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any, at: Any) -> Any:
         later, context = fields.get("later", []), (*self.names[: -1 if (ends := self.kind != "dominates") else None],)
         if not later and any(n[:-1] == context[: len(n) - 1] and context[: len(n)] not in nodes for n in nodes[1:]):
             return []  # other tokens are drafted there than those of the context
@@ -131,12 +131,12 @@ class Checker:
             listed = [*([mass] for *_, mass in masses), *(each["masses"][part] for each in later)]
             self.equal(known, f"{place}, masses of verdicts", listed, total)
             for *accepted, token, mass in masses:
-                require((at := tuple(accepted)) in nodes, place, f"{accepted} was not drafted")
+                require((kept := tuple(accepted)) in nodes, place, f"{accepted} was not drafted")
                 if [*accepted, *[token] * ends][: None if self.kind == "equals" else len(self.names)] == self.names:
                     value.append((*enters, mass))
-                value += [(mass, f"p{self.names[-1]}")] * (self.kind == "lossless" and at[: len(context)] == context)
+                value += [(mass, f"p{self.names[-1]}")] * (self.kind == "lossless" and kept[: len(context)] == context)
         for each in later:
-            value += self.sum(known, place, each["sum"], nodes, [[mass] for mass in each["masses"]], None)
+            value += self.sum(known, place, each["sum"], nodes, [[mass] for mass in each["masses"]], None, at)
         return value
 
 

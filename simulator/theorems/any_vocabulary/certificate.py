@@ -25,12 +25,12 @@ A sum is one of these. Equations between functions hold up to a `rest`, products
   `new` one is any other token of a class, with the `masses`, the sums of `p` and `q`, of all of them. One is drafted
   with probability `a p + b q`, `chance` is `(a, b)`; `linear` is `(c, d)`: in every case the chance times the sum is
   `c p + d q`. What is never drafted has its masses only.
-- `parts` with `terms`: a sum that is one function in all cases of all parts, the first of `terms`. There may be a token
+- `parts` with `terms`: a sum that is one function in all cases of all parts, `terms`. There may be a token
   with its `node` and `masses`, one part for each token of a row: it is drafted, no matter with which probability.
 - `none`, `selected`: a layer of which one branch is selected, or none, with any chances. `none`: the sum if none is.
   `selected`: for each node the average chance of a branch there, and the average of what is added for a chance, over a
-  token of the row. That is said by `parts` whose `terms` are a function, the chance of a branch and its node each: in
-  every case the sum is that of `none` plus these products. The first branch is the one of the average. Below that row,
+  token of the row. That is said by `parts` with `chances`, each with the node of its branch: in every case the sum is
+  that of `none` plus the products of `terms` and chances. The first branch is the one of the average. Below that row,
   and in `none`, all other branches are drafted by parts with `terms`.
 
 In the cases of a step the sum is `rest`: products that are 0 or, for dominance, not negative.
@@ -236,13 +236,13 @@ class _Writer:
         return {"masses": [[self.function(mass)] for mass in later.masses], "sum": self.sum(alike, around)}
 
     def part(self, part: Part, value: Ratio, around: Case) -> dict[str, Any]:
-        expected, terms = value, list[list[Any]]([[self.function(value)]])
+        expected, terms, chances = value, [self.function(value)], dict[str, Any]()
         if part.nothing is not None:
             slopes = (value, *part.slopes[1:])
-            expected, terms = part.nothing, []
+            expected, terms = part.nothing, self.pair(slopes)
             for slope, (node, chance) in zip(slopes, part.chances.items(), strict=True):
                 expected = expected + slope * chance
-                terms.append([self.function(slope), str(chance.num), [_number(around, token) for token in node]])
+                chances[str(chance.num)] = [_number(around, token) for token in node]
         if part.of_class is not None:
             fields = self.drafted(part.node[:-1], None, around.rest(part.of_class), around)
         elif part.node:
@@ -253,7 +253,7 @@ class _Writer:
         cases = [self.case(case, each, pairs, each.value - expected, around) for case, each in part.cases]
         if part.of_class is not None and not cases:
             cases = [self.none(around, part.node[:-1], part.of_class)]
-        return fields | {"terms": terms, "cases": cases}
+        return fields | {"terms": terms, "chances": chances, "cases": cases}
 
     def drafted(
         self, row: Sequence[Token], token: Token | None, masses: tuple[Ratio, Ratio], around: Case

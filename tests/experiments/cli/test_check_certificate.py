@@ -383,13 +383,13 @@ def it_twice_later(certificate):
 def part_of_what_is_later(certificate):
     """The one part of it, and the place of its value."""
     [part] = later(certificate)[0]["sum"]["parts"]
-    [[value]] = part["terms"]
+    [value] = part["terms"]
     return part, value
 
 
 def other_value_of_what_is_later(certificate):
     part, _ = part_of_what_is_later(certificate)
-    part["terms"][0].append(added(certificate, ["1/2"]))
+    part["terms"].append(added(certificate, ["1/2"]))
 
 
 def no_value_of_what_is_later(certificate):
@@ -397,7 +397,7 @@ def no_value_of_what_is_later(certificate):
     part, value = part_of_what_is_later(certificate)
     for case in part["cases"]:
         case["rest"].append([value])
-    part["terms"] = [[added(certificate)]]
+    part["terms"] = [added(certificate)]
 
 
 def value_that_only_its_case_has(certificate):
@@ -408,7 +408,7 @@ def value_that_only_its_case_has(certificate):
     name = f"p{below['pairs'][0]}"
     [function] = functions[value]
     difference = added(certificate, *polynomials[function], [-1, name])
-    part["cases"], part["terms"] = [below], [[added(certificate, [1, name])]]
+    part["cases"], part["terms"] = [below], [added(certificate, [1, name])]
     below["where"].append(["=", difference])
     below["rest"] = [[difference]]
 
@@ -469,7 +469,7 @@ PLANTED = {
     nothing_later: f"masses of verdicts: {DIFFER}",
     part_of_it_later: f"masses of verdicts: {DIFFER}",
     it_twice_later: f"masses of verdicts: {DIFFER}",
-    other_value_of_what_is_later: "no free chances",
+    other_value_of_what_is_later: "no free chances of different branches",
     no_value_of_what_is_later: UNKNOWN,
     value_that_only_its_case_has: "may not occur",
     masses_of_nobody_later: "zip",
@@ -594,16 +594,18 @@ def layer(certificate):
 
 def of_two_chances(certificate):
     """A part of what is added where each of two branches may be selected."""
-    return one_with(certificate, "terms", lambda terms: len(terms) == 2)
+    return one_with(certificate, "chances", lambda chances: len(chances) == 2)
 
 
 def of_one_function(certificate):
-    return one_with(certificate, "terms", lambda terms: len(terms[0]) == 1 and len(terms) == 1)
+    return one_with(certificate, "chances", lambda chances: not chances)
 
 
-def of_tokens(certificate):
+def of_tokens(node):
     """Parts in which a token is drafted, alike in all of them."""
-    return one_with(certificate, "parts", lambda parts: "terms" in parts[0] and parts[0]["node"])["parts"]
+    return next(
+        each["parts"] for each in dicts(node, "parts") if "terms" in each["parts"][0] and each["parts"][0]["node"]
+    )
 
 
 def no_branch_is_selected(certificate):
@@ -629,46 +631,75 @@ def layer_for_a_mean(certificate):
     one["selected"][0][1] = deepcopy(one)
 
 
-def one_chance_twice(certificate):
-    one, other = of_two_chances(certificate)["terms"]
-    other[1] = one[1]
+def one_chance_for_two_branches(certificate):
+    of_two_chances(certificate)["chances"].popitem()
+
+
+def two_chances_of_a_branch(certificate):
+    chances = of_two_chances(certificate)["chances"]
+    one, other = chances
+    chances[other] = chances[one]
+
+
+def chance_of_a_branch_that_is_not_drafted(certificate):
+    chances = of_two_chances(certificate)["chances"]
+    chances[[*chances][1]] = [77]
+
+
+def chance_of_another_branch_first(certificate):
+    part = of_two_chances(certificate)
+    part["terms"].reverse()
+    part["chances"] = dict(reversed(part["chances"].items()))
 
 
 def chance_that_is_known(certificate):
-    of_two_chances(certificate)["terms"][1][1] = "p0"
+    part = of_two_chances(certificate)
+    one, other = part["chances"]
+    part["chances"] = {one: part["chances"][one], "p0": part["chances"][other]}
 
 
-def chance_without_a_name(certificate):
-    of_two_chances(certificate)["terms"][1].pop()
+def drafted_with_a_chance(parts):
+    for part in parts:
+        del part["terms"], part["chances"]
+        part |= {"chance": part["masses"][: 1 + part["new"]], "linear": part["masses"][: 1 + part["new"]]}
+
+
+def other_branch_that_is_averaged(certificate):
+    """Its function may be another one for each token."""
+    drafted_with_a_chance(of_tokens(layer(certificate)["selected"]))
+
+
+def no_selection_that_is_averaged(certificate):
+    drafted_with_a_chance(of_tokens([layer(certificate)["none"]]))
 
 
 def slope_that_a_chance_is_in(certificate):
     """c (f + d) + d (g - c) is c f + d g."""
-    terms = of_two_chances(certificate)["terms"]
-    for (function, _), (_, other), sign in zip(terms, reversed(terms), (1, -1), strict=True):
-        number, *below = certificate["functions"][function]
-        product = [[str(Fraction(a) * sign), *names] for a, *names in [[1, other]]]
+    part = of_two_chances(certificate)
+    for place, (other, sign) in enumerate(zip(reversed(part["chances"]), (1, -1), strict=True)):
+        number, *below = certificate["functions"][part["terms"][place]]
+        product = [[sign, other]]
         for polynomial in below:
             found = certificate["polynomials"][polynomial]
             product = [[str(Fraction(a) * Fraction(b)), *m, *n] for a, *m in product for b, *n in found]
         certificate["polynomials"].append([*certificate["polynomials"][number], *product])
         certificate["functions"].append([len(certificate["polynomials"]) - 1, *below])
-    terms[0][0], terms[1][0] = (len(certificate["functions"]) - count for count in (2, 1))
+        part["terms"][place] = len(certificate["functions"]) - 1
 
 
 def no_slope(certificate):
     """As if the sum were one function whatever the chances are."""
     part = of_two_chances(certificate)
-    part["terms"] = [part["terms"][0][:1]]
+    part |= {"terms": part["terms"][:1], "chances": {}}
 
 
 def chance_where_nothing_is_selected(certificate):
     part = of_one_function(certificate)
-    part["terms"][0].append("p99")
+    part["chances"] = {"p99": []}
 
 
 def function_of_one_part(certificate):
-    of_tokens(certificate)[1]["terms"] = [[added(certificate, ["1/2"])]]
+    of_tokens(certificate)[1]["terms"] = [added(certificate, ["1/2"])]
 
 
 def token_that_is_left_out(certificate):
@@ -684,18 +715,23 @@ def token_without_cases(certificate):
     of_tokens(certificate)[0]["cases"] = []
 
 
+ALONE, CHANCES = "a branch is selected without a chance", "no free chances of different branches"
 PLANTED_IN_A_SELECTION = {
     no_branch_is_selected: DIFFER,
     another_share_of_a_row: DIFFER,
-    another_sum_without_a_selection: "no free chances",
-    verdicts_for_a_mean: "a branch is selected without a chance",
-    layer_for_a_mean: "a branch is selected without a chance",
-    one_chance_twice: "no free chances",
-    chance_that_is_known: "no free chances",
-    chance_without_a_name: "no free chances",
+    another_sum_without_a_selection: ALONE,
+    verdicts_for_a_mean: ALONE,
+    layer_for_a_mean: ALONE,
+    one_chance_for_two_branches: CHANCES,
+    two_chances_of_a_branch: CHANCES,
+    chance_of_a_branch_that_is_not_drafted: CHANCES,
+    chance_of_another_branch_first: CHANCES,
+    chance_that_is_known: CHANCES,
+    other_branch_that_is_averaged: ALONE,
+    no_selection_that_is_averaged: ALONE,
     slope_that_a_chance_is_in: "may not occur",
-    no_slope: "a branch is selected without a chance",
-    chance_where_nothing_is_selected: "no free chances",
+    no_slope: ALONE,
+    chance_where_nothing_is_selected: CHANCES,
     function_of_one_part: DIFFER,
     token_that_is_left_out: f"chances and rows of p and q: {DIFFER}",
     tokens_without_masses: "list index out of range",
