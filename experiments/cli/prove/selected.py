@@ -12,6 +12,7 @@ from flint import fmpq
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.theorems.any_vocabulary.rows import ClassRow
 from draftproof.simulator.theorems.any_vocabulary.selection import Paths
+from draftproof.simulator.vectors import minimum
 from draftproof.verifiers._layers import Scored, Step
 from draftproof.verifiers.layer_transport import LayerTransport
 
@@ -31,12 +32,13 @@ class AnySelected(LayerTransport):
             return super().step(layer)
         scores, means = dict[Any, Any](), dict[Any, Any]()
         for scored in layer:
-            context, row, score = scored.node.context, cast(Any, scored.node.target), scored.score * fmpq(1, 2)
+            context, target = scored.node.context, cast(Any, scored.node.target)
+            run, mass = target.run, target * scored.score
             branches: list[Any] = [(*context, token) for token in scored.node.children]
-            scores |= {
-                each: row.run.evaluated(self.paths.chances[each]) for each in branches if each in self.paths.chances
-            }
-            means[context] = partial(_given, row * scored.score - ClassRow.of(row.run, cast(Any, context), "q") * score)
+            scores |= {each: run.evaluated(self.paths.chances[each]) for each in branches if each in self.paths.chances}
+            law = ClassRow.of(run, cast(Any, context), "q")
+            one = len(self.paths.branches) == 1  # for more branches this would take several times as long
+            means[context] = partial(_given, minimum(mass, law) if one else mass - law * (scored.score * fmpq(1, 2)))
         return Step(scores, means)
 
     def selection(self, forks: Sequence[Scored], target_mass: Sequence[Vector]) -> Any:

@@ -6,22 +6,24 @@ drafted tokens, their scores, and from which node below was accepted. Say that a
 that is drafted down to it and averaged over what is drafted below it, for every node it or one below it is accepted
 with the probability that is its score, never without a score, and the balance holds at this node.
 
-Lemma. If every layer with scores > 0, of sum at most 1, keeps them where nothing or one more layer is drafted below it,
-if the balance of the root holds where one layer is drafted, and if a layer sees of those below only which node is
-accepted, then layers keep their scores whatever depth is below them, and the verifier is lossless at every depth.
+Lemma. If nodes of every layer with scores > 0, of sum at most 1, are accepted with these scores where nothing is
+drafted below it, if the balance at them holds where one more layer is, and that of the root where one layer is
+drafted, and if a layer sees of those below only which node is accepted, then layers keep their scores whatever depth
+is below them, and the verifier is lossless at every depth.
 Proof, by induction over the depth below a layer. The layer below it keeps its scores, so with the probability that a
 node of that layer has as its score, this one or one below it is accepted: the layer, and the root, decide as if nothing
 were drafted below that.
 
-Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches. Layers are *given*
-if their scores are any numbers, in place of what the verifier computes there:
+Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches. A layer is *given*
+if any numbers stand for the scores that the verifier computes for it, and one row for the means `m(c, .)` of the layer
+above it: for one branch what block verification has, `min(a_c p, q)`, for more `a_c p - a_c q / 2`.
 - `ROOT`: the balance of the root, where one layer is drafted.
 - `KEEPS`: that nodes of a given layer are accepted with their scores, where nothing is drafted below; and the balance
   at its nodes, averaged over one more layer.
-- `CUT`: below the root, or below a node of a given layer, given the next layer, too, and averaged over one more: the
-  verdict, cut after the layer before the last, has the law that it has where the last one is not drafted.
+- `CUT`: one layer below the root is given, or two, the second one below a node of the first; one more is drafted and
+  averaged over. The verdict, cut after the last given layer, has the law that it has where that is all that is drafted.
 What is not proved and to be read in the code: that it treats all layers alike, those further below and those of several
-parents, too, and decides at each from its scores.
+parents, too, decides at each from its scores, and sees of those below the same whatever the means are.
 """
 
 from __future__ import annotations

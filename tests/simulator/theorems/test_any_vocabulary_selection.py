@@ -125,8 +125,10 @@ def test_layers_keep_their_scores_whatever_is_selected():
     assert of_every_length(2)
 
 
-#: Where two more layers are drafted below the node.
-DEEPER = "means is not None and node.children and node.child(node.children[0]).children"
+def deeper(condition):
+    """Another correction where two more layers are drafted below the node, if something else holds, too."""
+    below = f"means is not None and node.children and {condition} and node.child(node.children[0]).children"
+    return _layers, "_verdict", "    return", f"    if {below}:\n        rest = node.target\n    return"
 
 
 @pytest.mark.parametrize(
@@ -139,18 +141,10 @@ DEEPER = "means is not None and node.children and node.child(node.children[0]).c
         (_layers, "_verdict", "node.target if means is None", "node.draft if means is None and node.children"),
         (_layers, "_below", "scores[context])", "1)"),
         (_layers, "sweep", "layers.pop(), steps.pop()", "layers.pop(), steps.pop(); steps = steps[:1]"),
-        (
-            _layers,
-            "_verdict",
-            "    return",
-            f"    if {DEEPER} and total_mean(means, node.target) > 0:\n        rest = node.target\n    return",
-        ),
-        (
-            _layers,
-            "_verdict",
-            "    return",
-            f"    if {DEEPER} and chosen.score < 1:\n        rest = node.target\n    return",
-        ),
+        deeper("total_mean(means, node.target) > 0"),
+        deeper("chosen.score < 1"),
+        deeper("not rest[node.children[0]] > 0"),
+        deeper("2 * total_mean(means, node.target) > chosen.score"),
         (layer_transport, "_single", "score * node.target, law)", "node.target, law)"),
         (layer_transport, "_single", "child_weight(score", "child_weight(1"),
     ],
