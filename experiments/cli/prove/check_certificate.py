@@ -1,7 +1,7 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
-On trust: trees, chances and verdicts, which draftproof prove --verify computes again; that tokens with a name are
-listed once, with their own p and q; that the cases, the classes and the selections are all that there are.
+On trust: trees, which layer comes after which, chances, verdicts (draftproof prove --verify computes them again); that
+named tokens are listed once, with their p and q; that cases, classes and selections, each branch first, are all.
 """
 
 import json
@@ -71,7 +71,7 @@ class Checker:
         require(bool(cases), place, "there are no cases")
         for number, case in enumerate(cases):  # a sum times `times` is `less` and `rest`, which is 0 or as claimed
             here, pairs = f"{place}, case {number} of {names}", [*names, *case["pairs"]]
-            new = {f"{side}{pair}": [added([((f"{side}{pair}",), 1)])] for pair in pairs for side in "pq"}
+            new = {f"{side}{n}": [added([((f"{side}{n}",), 1)])] for n in pairs for side in "pq" if type(n) is int}
             known = around | {variable: ">" for [variable] in new.values()}
             require(len(known) == len(around) + 2 * len(pairs), here, f"{', '.join(new)}: not all are new")
             self.functions |= new
@@ -103,19 +103,20 @@ class Checker:
         for part in (each for each in parts if "terms" in parts[0] or "chance" in each):
             node, new, below = tuple(part["node"]), part["node"][-1:] * part["new"], (none, at)
             if "terms" in parts[0]:  # the sum is alike in all parts or, with chances, what the first adds to `none` is
-                functions, of = [(each,) for each in part["terms"]], part["chances"]  # of: the node of each chance
-                several = len({*map(tuple, of.values())} & {*nodes} or ONE)
-                right = [*of.values()][:1] in ([], [at]) and not known.keys() & {added([((n,), 1)]) for n in of}
-                require(right and len(functions) == several, place, "no free chances of different branches")
-                self.equal(known, f"{place}, what is alike", functions, [(parts[0]["terms"][0],), *functions[1:]])
-                times, less = ONE, [*none, *zip(part["terms"], of, strict=True)] if of else functions
+                own, of = [(each,) for each in part["terms"]], part["chances"]  # of: the node of each chance
+                right = [*of.values()][:1] in ([] if at or none is None else None, [at]) and all(of.values())
+                right &= "-" not in of and not known.keys() & {added([((name,), 1)]) for name in of}
+                require(right and len(own) == len({*map(tuple, of.values())} & {*nodes} or ONE), place, "other chances")
+                self.equal(known, f"{place}, what is alike", own, [(parts[0]["terms"][0],), *own[1:]])
+                times, less = ONE, [*none, *zip(part["terms"], of, strict=True)] if of else own
                 value, chances, below = [(parts[0]["terms"][0],)], ONE, (None, None) if of else below
             else:  # the chance of a token, times what follows, is a function or, of a new one, linear in its p and q
                 of = [[f"p{token}", f"q{token}"] for token in new]
                 times, less = ([*zip(part[name], *of, strict=True)] for name in ("chance", "linear"))
                 chances += zip(part["chance"], *(part["masses"] for _ in new), strict=True)
                 value += zip(part["linear"], *(part["masses"] for _ in new), strict=True)
-                below = none, None if none is None else part["node"]
+                below = none, None if none is None else part["node"] or 0
+                require(none is None or len(node) > max(map(len, nodes)), place, "its layer was drafted before")
             self.cases(known, place, part["cases"], ([*nodes, node], totals, *below), new, times, less)
         whole = ([(part["masses"][side],) for side in (0, 1) if part["node"]] for part in parts)
         for each in [chances, *zip(*whole, strict=True)]:
@@ -142,8 +143,7 @@ class Checker:
 
 if __name__ == "__main__":
     try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            (checker := Checker()).check(certificate := json.load(file))
+        (checker := Checker()).check(certificate := json.load(open(sys.argv[1], encoding="utf-8")))  # noqa: SIM115
     except Exception as error:
         sys.exit(f"REJECTED: {error!r:.300}")
     print("VALID for every V:", *(certificate[n] for n in ("verifier", "kind", "other", "scheme") if certificate[n]))

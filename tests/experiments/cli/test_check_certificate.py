@@ -359,6 +359,11 @@ def tree_that_ends_early(certificate):
     rows[0]["sum"] = {"verdicts": []}
 
 
+def tokens_that_are_no_numbers(certificate):
+    """False is 0 in a node."""
+    one_with(certificate, "pairs")["pairs"][0] = False
+
+
 def later(certificate):
     """What is drafted once a node is looked at, after the token of the theorem."""
     return one_with(certificate, "later")["later"]
@@ -469,7 +474,8 @@ PLANTED = {
     nothing_later: f"masses of verdicts: {DIFFER}",
     part_of_it_later: f"masses of verdicts: {DIFFER}",
     it_twice_later: f"masses of verdicts: {DIFFER}",
-    other_value_of_what_is_later: "no free chances of different branches",
+    other_value_of_what_is_later: "other chances",
+    tokens_that_are_no_numbers: OLD,
     no_value_of_what_is_later: UNKNOWN,
     value_that_only_its_case_has: "may not occur",
     masses_of_nobody_later: "zip",
@@ -664,6 +670,32 @@ def drafted_with_a_chance(parts):
         part |= {"chance": part["masses"][: 1 + part["new"]], "linear": part["masses"][: 1 + part["new"]]}
 
 
+def chance_that_is_minus_one(certificate):
+    part = of_two_chances(certificate)
+    one, other = part["chances"]
+    part["chances"] = {one: part["chances"][one], "-": part["chances"][other]}
+
+
+def mean_over_no_token(certificate):
+    mean = layer(certificate)["selected"][0]
+    mean[1] = {"parts": [{"node": [], "new": False, "masses": [], "chance": [], "linear": [], "cases": [{}]}]}
+
+
+def mean_that_is_alike(certificate):
+    mean = layer(certificate)["selected"][0]
+    mean[1] = {"parts": of_tokens(certificate)}
+
+
+def layer_that_was_drafted_before(certificate):
+    """The layer is below a token of its own row."""
+    case = next(each for each in dicts(certificate["steps"], "sum") if "selected" in each["sum"])
+    parts = deepcopy(case["sum"]["selected"][0][1]["parts"])
+    for part in parts:
+        for each in part.get("cases", ()):
+            each["sum"] = deepcopy(case["sum"])
+    case["sum"] = {"parts": parts}
+
+
 def other_branch_that_is_averaged(certificate):
     """Its function may be another one for each token."""
     drafted_with_a_chance(of_tokens(layer(certificate)["selected"]))
@@ -715,7 +747,7 @@ def token_without_cases(certificate):
     of_tokens(certificate)[0]["cases"] = []
 
 
-ALONE, CHANCES = "a branch is selected without a chance", "no free chances of different branches"
+ALONE, CHANCES = "a branch is selected without a chance", "other chances"
 PLANTED_IN_A_SELECTION = {
     no_branch_is_selected: DIFFER,
     another_share_of_a_row: DIFFER,
@@ -727,6 +759,10 @@ PLANTED_IN_A_SELECTION = {
     chance_of_a_branch_that_is_not_drafted: CHANCES,
     chance_of_another_branch_first: CHANCES,
     chance_that_is_known: CHANCES,
+    chance_that_is_minus_one: CHANCES,
+    mean_over_no_token: "its layer was drafted before",
+    mean_that_is_alike: CHANCES,
+    layer_that_was_drafted_before: "its layer was drafted before",
     other_branch_that_is_averaged: ALONE,
     no_selection_that_is_averaged: ALONE,
     slope_that_a_chance_is_in: "may not occur",
