@@ -107,3 +107,45 @@ def test_a_sign_that_follows_after_a_multiplication():
     assert [fact.sign for fact in reasons.facts] == [">"]
     assert_adds_up(case, reasons)
     assert not Reasons(case).signed(r - q, strict=False)
+
+
+def test_an_equation_that_gives_no_variable_is_used_all_the_same():
+    """The sign of its slope is not known."""
+
+    def equation(p, q, r, s):
+        return (p - q) * s - r * q
+
+    case, (p, q, r, _) = case_with(
+        (equation, ZERO), (lambda p, q, r, s: p - r, NOT_LESS), (lambda *of: of[0] - of[2] + equation(*of), NOT_MORE)
+    )
+    reasons = Reasons(case)
+    terms = reasons.zero((p - r) * q)
+    assert terms is not None
+    assert total(case, terms).key == Ratio(case.ring, (p - r) * q).key
+    assert_adds_up(case, reasons)
+    assert Reasons(case).zero(p - q) is None
+
+
+def test_what_is_found_in_one_ring_is_not_used_in_another():
+    """Their atoms have other numbers."""
+    (one, of_one), (other, of_other) = (
+        case_with(*conditions)
+        for conditions in (
+            [(lambda p, q, r, s: p - q, POSITIVE)],
+            [(lambda p, q, r, s: p + q - 1, POSITIVE), (lambda p, q, r, s: p - q, NOT_LESS)],
+        )
+    )
+    found = {}
+    assert Reasons(one, found).signed(2 * of_one[0] - 2 * of_one[1], strict=False)
+    reasons = Reasons(other, found)
+    assert reasons.signed(2 * of_other[0] - 2 * of_other[1], strict=False)
+    assert_adds_up(other, reasons)
+
+
+def test_functions_that_differ_by_a_number_are_not_equal_unless_there_is_nothing_in_the_case():
+    case, _ = case_with()
+    one, zero = (Ratio(case.ring, constant) for constant in (case.ring.one, case.ring.zero))
+    assert not case.equal(one, zero)
+    nothing, (p, q, *_) = case_with((lambda p, q, r, s: p - q, POSITIVE), (lambda p, q, r, s: p - q, NEGATIVE))
+    assert nothing.has_sign(p - 2 * q, POSITIVE)
+    assert nothing.has_sign(p - 2 * q, NEGATIVE)
