@@ -120,11 +120,6 @@ def test_a_path_of_any_length():
     assert of_every_length(1)
 
 
-@pytest.mark.heavy
-def test_layers_keep_their_scores_whatever_is_selected():
-    assert of_every_length(2)
-
-
 def deeper(condition):
     """Another correction where two more layers are drafted below the node, if something else holds, too."""
     below = f"means is not None and node.children and {condition} and node.child(node.children[0]).children"
