@@ -167,7 +167,7 @@ def hypotheses_of(
 ) -> tuple[int, Iterator[tuple[str, int, Step]]]:
     """What an induction over the depth needs, and its number; raises `InvalidInput` for trees that are not delayed."""
     if isinstance(theorem, AnySelection):
-        return 7 * theorem.scheme.K, layers.hypotheses(theorem, counted)
+        return 5 * theorem.scheme.K + 2, layers.hypotheses(theorem, counted)
     if not isinstance(theorem.scheme, Delayed):
         raise InvalidInput(f"--every-length is about delayed trees, not {theorem.scheme}")
     return 3 * theorem.scheme.K, depth.hypotheses(theorem.verifier, theorem.scheme.K)

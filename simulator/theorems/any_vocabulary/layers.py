@@ -20,8 +20,9 @@ above it: for one branch what block verification has, `min(a_c p, q)`, for more 
 - `ROOT`: the balance of the root, where one layer is drafted.
 - `KEEPS`: that nodes of a given layer are accepted with their scores, where nothing is drafted below; and the balance
   at its nodes, averaged over one more layer.
-- `CUT`: one layer below the root is given, or two, the second one below a node of the first; one more is drafted and
-  averaged over. The verdict, cut after the last given layer, has the law that it has where that is all that is drafted.
+- `CUT`: one layer below the root is given or, for one branch, two, the second one below a node of the first; one more
+  is drafted and averaged over. The verdict, cut after the last given layer, has the law that it has where that is all
+  that is drafted.
 What is not proved and to be read in the code: that it treats all layers alike, those further below and those of several
 parents, too, decides at each from its scores, and sees of those below the same whatever the means are.
 """
@@ -46,14 +47,14 @@ ROOT, KEEPS, CUT = "balance of the root", "keeps its scores", "sees only which n
 def hypotheses(
     theorem: AnySelection, progress: Callable[[Account], None] | None = None
 ) -> Iterator[tuple[str, int, Step]]:
-    """Each hypothesis of the lemma, seven for each number of branches up to K, with the steps of its proof."""
+    """Each hypothesis of the lemma, five for each number of branches up to K and two more for one, with its proof."""
     for k in range(1, theorem.scheme.K + 1):
         one, two = (AnySelection(Delayed(k, 0, layers), theorem.made, given=1) for layers in (1, 2))
         yield ROOT, k, replace(one, given=0).step(0, progress)
         yield KEEPS, k, replace(one.summed(1, _passed, progress, less=_score, settled=1), token=None)
         yield KEEPS, k, two.step(1, progress)
         three = AnySelection(Delayed(k, 1, 2), theorem.made, given=2)
-        for depth, cut in enumerate((two, three)):
+        for depth, cut in enumerate((two, three)[: 2 if k == 1 else 1]):
             for share in (_passed_below, difference):
                 parts = (_whole, partial(_first, layers=depth + 1))
                 yield CUT, k, cut.summed(depth, share, progress, settled=depth + 1, parts=parts)
