@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain, combinations_with_replacement, product
 from typing import Any, TypeAlias
 
@@ -63,7 +64,7 @@ def reduced(case: Case, polynomial: Polynomial) -> Reduced:
     rest, scale, used, unsolved = polynomial, one, dict[int, Polynomial](), list[tuple[Polynomial, Any]]()
     while equations and not rest.is_zero():
         equation, parts = equations.pop()
-        position = case.solvable(equation, lambda slope: all(is_strict(case, atom) for atom in factors(ring, slope)))
+        position = case.solvable(equation, partial(_has_strict_factors, case))
         if position is None:
             unsolved.append((equation, parts))
             continue
@@ -102,6 +103,10 @@ def factors(ring: Ring, polynomial: Polynomial) -> list[int]:
 def is_strict(case: Case, atom: int) -> bool:
     """Whether the conditions of a case say that an atom is not 0, and which sign it has."""
     return case.region.allowed(atom) in (NEGATIVE, POSITIVE)
+
+
+def _has_strict_factors(case: Case, polynomial: Polynomial) -> bool:
+    return all(is_strict(case, atom) for atom in factors(case.ring, polynomial))
 
 
 def oriented(case: Case, atom: int) -> Polynomial:
@@ -175,7 +180,7 @@ class Reasons:
     def _near(self, polynomial: Polynomial, atoms: Iterable[int]) -> list[int]:
         """Atoms of a small degree that share a variable with a polynomial, and variables that occur beside its own."""
         ring = self.case.ring
-        own = {at for at, power in enumerate(polynomial.degrees()[: len(ring.names)]) if power > 0}
+        own = {*self.given.used(polynomial)}
         beside = frozenset[int]().union(
             *(ring.support(atom) for atom, _ in self.given.region if ring.support(atom) & own)
         )
@@ -185,10 +190,7 @@ class Reasons:
 
     def _products_of(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """Products of conditions on variables of a polynomial that add up to it; none if none are found."""
-        ring, own = (
-            region.ring,
-            {at for at, power in enumerate(polynomial.degrees()[: len(region.ring.names)]) if power},
-        )
+        ring, own = region.ring, {*self.given.used(polynomial)}
         key = ring, str(polynomial), frozenset(item for item in region if ring.support(item[0]) <= own)
         if key not in self.found:
             terms = certificate(polynomial, region) or ()
@@ -198,7 +200,7 @@ class Reasons:
     def _products_beside(self, polynomial: Polynomial, region: Region) -> list[tuple[Fraction, tuple[int, ...]]]:
         """The same with further variables, those that linear conditions connect with its own."""
         ring, degree = region.ring, int(polynomial.total_degree())
-        near = {at for at, power in enumerate(polynomial.degrees()[: len(ring.names)]) if power > 0}
+        near = {*self.given.used(polynomial)}
         linear = [ring.support(atom) for atom, _ in region if ring.atoms[atom].total_degree() == 1]
         near |= frozenset[int]().union(*(each for each in linear if each & near))
         atoms = [atom for atom, _ in region if ring.support(atom) <= near]
@@ -230,9 +232,6 @@ class Reasons:
     def impossible(self) -> bool:
         """Whether it is shown that the case has no point: then the last fact says that 0 > 0."""
         return any(self._search(most) and self.facts[-1].polynomial.is_zero() for most in SEARCHES)
-
-    def _is_strict(self, polynomial: Polynomial) -> bool:
-        return all(is_strict(self.case, atom) for atom in factors(self.case.ring, polynomial))
 
     def _product(self, atoms: Iterable[int]) -> Polynomial:
         result = self.case.ring.one
@@ -284,7 +283,7 @@ class Reasons:
             Reduced((), {atom: ring.constant(sign)}, ring.atoms[atom] * sign)
             for atom, mask in self.case.region
             for sign in (1, -1)
-            if mask == ZERO and self.case.solvable(ring.atoms[atom], self._is_strict) is None
+            if mask == ZERO and self.case.solvable(ring.atoms[atom], partial(_has_strict_factors, self.case)) is None
         ]
         beside = [each.rest for each in zeros]
         chosen = [each for count in range(1, most + 1) for each in combinations_with_replacement(atoms, count)]
