@@ -46,8 +46,10 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
     """
     taken = {Path(path).resolve(): path for path in inputs if path is not None and Path(path).exists()}
     for flag, path in outputs.items():
-        if path is None or path == "-":
+        if path is None or (path == "-" and flag == "--json"):
             continue
+        if path == "-":
+            raise InvalidInput(f"{flag} - is no file: give it a name; `-` is stdout for --json only")
         resolved = Path(path).resolve()
         folder = resolved.parent
         if not folder.is_dir() or not os.access(folder, os.W_OK) or resolved.is_dir():

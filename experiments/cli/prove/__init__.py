@@ -33,16 +33,25 @@ Zeros = Annotated[
 Free = Annotated[
     list[str] | None,
     typer.Option(
-        help="Prove it for every value of a parameter (may be repeated), of its `solver`'s results, or of `weights`.",
+        help="Prove it for every value of this parameter (may be repeated), for every result of its `solver`, or for "
+        "all `weights`. With --vocab any: only the solver of layer_transport.",
         rich_help_panel=_ABOUT,
     ),
 ]
 Equals = Annotated[
-    str | None, typer.Option(help="Prove that its block efficiency equals this verifier's.", rich_help_panel=_ABOUT)
+    str | None,
+    typer.Option(
+        help="Prove that its block efficiency equals this verifier's (with --vocab any: the law of verdicts).",
+        rich_help_panel=_ABOUT,
+    ),
 ]
 Dominates = Annotated[
     str | None,
-    typer.Option(help="Prove that its block efficiency is never below this verifier's.", rich_help_panel=_ABOUT),
+    typer.Option(
+        help="Prove that its block efficiency is never below this verifier's (with --vocab any: that every drafted "
+        "prefix is kept at least as often).",
+        rich_help_panel=_ABOUT,
+    ),
 ]
 EveryLength = Annotated[
     bool,
@@ -59,12 +68,21 @@ Lean = Annotated[
     str | None,
     typer.Option(help="With --vocab any: write the certificate's equations for Lean 4.", rich_help_panel="Output"),
 ]
-Verify = Annotated[str | None, typer.Option(help="Check this certificate, without a search; exit 1 if it is rejected.")]
+Verify = Annotated[
+    str | None,
+    typer.Option(
+        help="Check this certificate, without a search (with --vocab any: by proving again); exit 1 if it is rejected."
+    ),
+]
 Resume = Annotated[
-    str | None, typer.Option(help="Store of rows: a stored theorem, or step of one, is not proved again.")
+    str | None,
+    typer.Option(help="Store of rows: a stored theorem, or step of one, is not proved again. Not with --vocab any."),
 ]
 MaxTrees = Annotated[
-    int, typer.Option(min=1, help="Refuse shapes with more draft trees.", rich_help_panel="How to compute")
+    int,
+    typer.Option(
+        min=1, help="Refuse shapes with more draft trees (not used with --vocab any).", rich_help_panel="How to compute"
+    ),
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.", rich_help_panel="How to compute")]
 WitnessFile = Annotated[
@@ -97,7 +115,8 @@ def prove(
 ) -> int:
     """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
 
-    Open: neither proved nor refuted, as the solver left some cells undecided.
+    Open: neither proved nor refuted, as the solver left some cells undecided or, with --vocab any, as a sum over the
+    drafts is not of the kind that this proof can compute.
     """
     from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
 

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -36,10 +37,17 @@ NO_FORMULA = (
     "no formula for every V: block efficiency depends on more than sums over one row and the first drafted token; take "
     "a smaller tree or, for a formula in every cell of p and q, a vocabulary size (--vocab 2)"
 )
-#: What a theorem with a free solver leaves out.
+#: What every theorem for every V assumes, and what one with a free solver leaves out.
+SUPPORT = "p and q have full support"
 NOT_PROVED = (
-    "NOT proved here: that the law r and the weights of the selection are computed rightly (at one V: --free weights), "
-    "and the classes of tokens that stand for single ones where there are more than 32"
+    "the law r and the weights of the selection are computed rightly (--vocab 2 --free weights is about them)",
+    "class_step, the path of the code for 2 or more branches and more than "
+    f"{LayerTransport.most_tokens} tokens, is lossless, too",
+)
+#: Most characters of a reason, and what its variables are.
+REASON, VARIABLES = (
+    300,
+    "p and q of the context, of the token after it and of drafted tokens, or sums of them over others",
 )
 #: Most seconds in which a witness against a relation is looked for at one vocabulary size.
 SEARCHED = 60.0
@@ -87,6 +95,15 @@ class Report:
         )
 
     @property
+    def assumed(self) -> list[str]:
+        """What is not proved."""
+        return [
+            SUPPORT,
+            *(NOT_PROVED if isinstance(self.theorem, AnySelection) else ()),
+            *([f"verify treats all {self.alike}, and those further below, too"] if self.hypotheses else []),
+        ]
+
+    @property
     def all_proved(self) -> bool:
         """Whether all that was asked is."""
         return self.proved and self.of_every_length is not False
@@ -96,7 +113,7 @@ class Report:
         return {
             **self.about,
             "kind": self.theorem.kind,
-            "assumed": f"verify treats all {self.alike}" if self.hypotheses else None,
+            "assumed": self.assumed,
             "verdict": "proved" if self.proved else "open",
             "every_length": self.of_every_length,
             "steps": [{"depth": len(step.context), **_fields(step)} for step in self.steps],
@@ -151,7 +168,10 @@ def run(
     label = f"{request.named.label}, every V, {request.scheme}"
     with named_errors(request.named.label), bar(label, len(lengths) + count, detail=detail) as tick:
         for length in lengths:
-            report.steps.append(report.theorem.step(length, counted, records))
+            try:
+                report.steps.append(report.theorem.step(length, counted, records))
+            except RecursionError as error:
+                raise TooLarge(f"{request.scheme} is too large for this; take fewer or shorter branches") from error
             tick(1)
         if formula:
             report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
@@ -177,6 +197,10 @@ def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) ->
     """The theorem about these verifiers; raises `InvalidInput` for what cannot be free in it."""
     scheme, verifier = request.scheme, request.named.verifier
     if not request.free:
+        if isinstance(verifier, LayerTransport) and isinstance(scheme, Delayed) and scheme.K > 1:
+            raise InvalidInput(
+                f"{request.named.label} with 2 or more branches: give --free {SOLVED}, or one V (--vocab 3)"
+            )
         return Theorem(kind, scheme, verifier, None if other is None else other.verifier)
     if request.free != (SOLVED,) or kind != LOSSLESS or not isinstance(verifier, LayerTransport):
         raise InvalidInput("with --vocab any the solver of layer_transport can be free, for losslessness; nothing else")
@@ -203,6 +227,7 @@ class Asked:
 def answer(console: Console, asked: Asked) -> int:
     """Prove it or refute it at the smallest vocabulary size, show that, and return the exit code."""
     kind, other = asked.relation or (LOSSLESS, None)
+    theorem_of(asked.request, kind, other)  # what it cannot be about is refused before the work
     if asked.request.free and asked.formula:
         raise InvalidInput("a theorem with a free solver has no --formula: block efficiency depends on the solver")
     if asked.verify is not None:
@@ -222,22 +247,32 @@ def answer(console: Console, asked: Asked) -> int:
         if asked.certificate is not None:
             write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
         if asked.lean is not None:
-            write_whole(asked.lean, lean_of(fields, f"{report.named.label}: {_claim(report)}"))
+            title = f"{report.named.label}: {_claim(report)}\nAssumed, not proved: {'; '.join(report.assumed)}"
+            write_whole(asked.lean, lean_of(fields, title))
     if other is not None and not report.proved:
-        for size in TRIED[:2]:
-            remark(f"not proved; a witness is looked for at V = {size}, for about {SEARCHED:.0f} s at most")
-            request = replace(asked.request, vocab_size=size)
-            try:
-                related = relating.relate_two(request, kind, other, None, 1, Store(None), SEARCHED)
-            except TooLarge as error:
-                remark(f"no witness was found: {error}")
-                break
-            if related.relation.counterexample is not None:
-                console.print(f"at V = {size}:")
-                return views.show_relation(console, related, asked.witness, asked.json_target)
+        related = _refuted_relation(asked, kind, other)
+        if related is not None:
+            console.print(f"at V = {related.request.vocab_size}:")
+            return views.show_relation(console, related, asked.witness, asked.json_target)
     _show(console, report)
     write_json(asked.json_target, report.as_json())
     return views.CODES["proved" if report.all_proved else "open"]
+
+
+def _refuted_relation(asked: Asked, kind: str, other: NamedVerifier) -> relating.Related | None:
+    """A relation with a witness at the smallest vocabulary size; None if none was found."""
+    for size in TRIED[:2]:
+        remark(f"not proved; a witness is looked for at V = {size}, for about {SEARCHED:.0f} s at most")
+        request = replace(asked.request, vocab_size=size)
+        try:
+            related = relating.relate_two(request, kind, other, None, 1, Store(None), SEARCHED)
+        except TooLarge as error:
+            remark(f"no witness was found: {error}")
+            return None
+        if related.relation.counterexample is not None:
+            return related
+    remark("no witness was found: neither proved nor refuted")
+    return None
 
 
 def _certificate(report: Report) -> dict[str, Any]:
@@ -286,34 +321,45 @@ def _show(console: Console, report: Report) -> None:
     for step in report.steps:
         _show_step(console, f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step)
     if isinstance(report.theorem, AnySelection):
-        console.print(f"  {NOT_PROVED}", soft_wrap=True)
+        console.print(f"  NOT proved here, but assumed: {'; '.join(NOT_PROVED)}", soft_wrap=True)
     if report.hypotheses:
         console.print(
-            f"  {'' if report.of_every_length else 'NOT PROVED '}for every depth, if verify treats all {report.alike}, "
-            "and those further below, too, which is NOT proved (read it in the code):",
+            f"  {'for' if report.of_every_length else 'NOT PROVED, as a step below is not shown: for'} every depth, if "
+            f"verify treats all {report.alike}, and those further below, too. Read that in the code: it is NOT proved.",
             soft_wrap=True,
         )
-    for name, branches, step in report.hypotheses:
-        part = (
-            ""
-            if name in (depth.CUT, layers.CUT, layers.ROOT)
-            else ": its balance"
-            if step.token is not None
-            else ": accepted with that probability"
-        )
-        _show_step(console, f"{branches} branch{'es' * (branches > 1)}: {name}{part}", step)
+    titled = [(_title(*hypothesis), hypothesis[-1]) for hypothesis in report.hypotheses]
+    for title, together in groupby(titled, key=lambda each: each[0]):
+        steps = [step for _, step in together]
+        for number, step in enumerate(steps, 1):
+            _show_step(console, title + f", sum {number} of {len(steps)}" * (len(steps) > 1), step)
     console.print(f"  {report.seconds:.1f} s of processor time")
     if report.formula_asked:
         for line in report.formula.lines() if report.formula else [NO_FORMULA]:
             console.print(Text(f"  {line}"), soft_wrap=True)
 
 
+def _title(name: str, branches: int, step: Step) -> str:
+    """What a hypothesis is about."""
+    part = ": its balance" if step.token is not None else ": accepted with that probability"
+    if name == layers.CUT:
+        part = f", {len(step.context) + 1} layer{'s' * bool(step.context)} given"
+    return f"{branches} branch{'es' * (branches > 1)}: {name}{'' if name in (depth.CUT, layers.ROOT) else part}"
+
+
 def _show_step(console: Console, title: str, step: Step) -> None:
-    counts = (
-        f"{len(step.cases)} cases, {step.account.runs} runs of the code, {step.account.equations} functions compared, "
-        f"{step.asked} questions to the solver"
+    counted = (
+        (len(step.cases), "case"),
+        (step.account.runs, "run"),
+        (step.account.equations, "function"),
+        (step.asked, "question"),
     )
-    state = "" if step.proved else ", not shown" if step.reason else f", not so in {len(step.failed)} of them"
-    console.print(f"  {title}: {counts}{state}", soft_wrap=True)
+    cases, runs, functions, questions = (f"{count} {what}{'s' * (count != 1)}" for count, what in counted)
+    failed = len(step.failed)
+    state = "" if step.proved else ", not shown" if step.reason else f", not so in {failed} case{'s' * (failed > 1)}"
+    console.print(
+        f"  {title}: {cases}, {runs} of the code, {functions} compared, {questions} to z3{state}", soft_wrap=True
+    )
     if step.reason:
-        console.print(f"    {step.reason[:300]}", soft_wrap=True)
+        reason = step.reason if len(step.reason) <= REASON else f"{step.reason[:REASON]} ..."
+        console.print(f"    {reason}\n    (p0, q0, p1, ..: {VARIABLES})", soft_wrap=True)

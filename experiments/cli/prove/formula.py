@@ -14,12 +14,12 @@ from typing import Any
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
-from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.cases import Case, TokenClass
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, expected_length
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context
 from draftproof.simulator.theorems.certificate.formulas import relation
 
-#: Cases that are printed one by one, at most.
+#: Most values, and cases of one value, that are printed.
 SHOWN = 8
 
 
@@ -34,11 +34,16 @@ class Value:
     cases: list[Case] = field(default_factory=list)
 
     def at(self, case: Case) -> Ratio | None:
-        """The same in a case; None if it leaves open which of `p` and `ratio q` is smaller."""
+        """The same in a case; None if it leaves open which of `p` and `ratio q` is smaller, or has no such sums."""
         if self.times is None or self.ratio is None:
-            return self.constant
+            known = all(degree <= 0 for degree in _degrees(self.constant)[len(case.scopes) :])
+            return self.constant if known else None
         total = sum_of_minimum(case, self.row, self.ratio)
         return None if total is None else self.constant + self.times * total
+
+    def names_classes(self, step: Step) -> bool:
+        """Whether it depends on sums of classes."""
+        return self.times is None and any(degree > 0 for degree in _degrees(self.constant)[2 * len(step.context) :])
 
 
 def sum_of_minimum(case: Case, row: Context, ratio: Ratio) -> Ratio | None:
@@ -46,7 +51,7 @@ def sum_of_minimum(case: Case, row: Context, ratio: Ratio) -> Ratio | None:
     total = Ratio(case.ring, case.ring.zero)
     for number in case.rows.get(row, ()):
         known = case.classes[number]
-        allowed = known.allowed(ratio)
+        allowed = next((each.mask for each in known.thresholds.values() if case.equal(each.ratio, ratio)), ANY)
         if allowed & NEGATIVE and allowed & POSITIVE:
             return None
         total = total + (known.target if allowed & NEGATIVE else ratio * known.draft)
@@ -126,9 +131,17 @@ class Formula:
         if len(self.values) == 1 and not self.first:
             return [f"E[tau+1] = {self._value(self.values[0])}"]
         start = "the sum over the first drafted token y of" if self.first else "by cases"
-        shown = [f"  {self._value(each)}{self._where(each)}" for each in self.values[:SHOWN]]
-        left = len(self.values) - len(shown)
+        shown = [line for each in self.values[:SHOWN] for line in self._lines(each)]
+        left = max(0, len(self.values) - SHOWN)
         return [f"E[tau+1] = {start}", *shown, *([f"  and {left} other values, see --json"] * bool(left))]
+
+    def _lines(self, value: Value) -> list[str]:
+        where = self._where(value)
+        if len(where) == 1:
+            return [f"  {self._value(value)}, if {where[0]}"]
+        shown = [f"    {'or' * bool(place) or 'if'} {each}" for place, each in enumerate(where[:SHOWN])]
+        left = len(where) - len(shown)
+        return [f"  {self._value(value)}", *shown, *([f"    or in {left} other cases, see --json"] * bool(left))]
 
     def _value(self, value: Value) -> str:
         weight = self.step.variables[1] if self.first else Ratio(value.constant.ring, value.constant.ring.one)
@@ -146,17 +159,18 @@ class Formula:
             return text
         return " + ".join(each for each in (self._text(constant), text) if each)
 
-    def _where(self, value: Value) -> str:
-        """For which `y` and, where that does not tell values apart, for which classes of tokens."""
-        masks = [self._mask(each) for each in self.values]
+    def _where(self, value: Value) -> list[str]:
+        """For which `y` it is the value; unless that tells all values apart, the conditions of each of its cases."""
         mask = self._mask(value)
-        text = f", if p(y) {relation(mask)} q(y)" if mask != ANY else ""
-        shared = sum(bool(each & mask) for each in masks) > 1
-        if not shared and value.times is not None:
-            return text
-        sums = [self._about(value.cases[0], number) for number in value.cases[0].classes]
-        sums = [each for each in sums if each]
-        return f"{text}{', with ' * bool(sums)}{'; '.join(sums)}"
+        if not (
+            value.names_classes(self.step) or any(self._mask(each) & mask for each in self.values if each != value)
+        ):
+            return [] if mask == ANY else [f"p(y) {relation(mask)} q(y)"]
+        others = {self._condition(case) for each in self.values if each is not value for case in each.cases}
+        found = [(self._condition(case), case) for case in value.cases]
+        return [
+            *dict.fromkeys("; ".join([text, *self._signs(case)] if text in others else [text]) for text, case in found)
+        ]
 
     def _mask(self, value: Value) -> int:
         if not self.first:
@@ -167,26 +181,43 @@ class Formula:
             mask |= case.classes[case.names[token].of_class].allowed(one)
         return mask
 
-    def _about(self, case: Case, number: int) -> str:
-        known = case.classes[number]
-        thresholds = [
-            f"p {relation(each.mask)} {_times(self._text(each.ratio), 'q')}" for each in known.thresholds.values()
-        ]
-        if not thresholds or known.target.constant is not None:
-            return ""
-        after = " after y" if known.row else ""
-        sums = f"{self._text(known.target)}, {self._text(known.draft)}"
-        return f"{sums} of p, q over the tokens{after} with {' and '.join(thresholds)}"
+    def _condition(self, case: Case) -> str:
+        """What a case says of `y` and of the classes of tokens."""
+        of_first = {named.of_class for named in case.names.values()} if self.first else ()
+        about = [self._relations(case.classes[number], "(y)") for number in of_first]
+        for known in case.classes.values():
+            relations, after = self._relations(known), " after y" if known.row else ""
+            if relations and known.target.constant is not None:
+                about.append(f"all tokens{after} have {relations}")
+            elif relations:
+                sums = f"{self._text(known.target)} of p and {self._text(known.draft)} of q"
+                about.append(f"tokens{after} with {relations} have the sums {sums}")
+        return "; ".join(each for each in about if each)
+
+    def _relations(self, known: TokenClass, of: str = "") -> str:
+        return " and ".join(
+            f"p{of} {relation(each.mask)} {_times(self._text(each.ratio), f'q{of}')}"
+            for each in known.thresholds.values()
+        )
+
+    def _signs(self, case: Case) -> list[str]:
+        """What a case says of sums."""
+        listed = ((case.ring.name(atom), mask) for atom, mask in case.region if len(case.ring.support(atom)) > 1)
+        return [f"{self._renamed(name)} {relation(mask)} 0" for name, mask in listed]
 
     def _text(self, ratio: Ratio | None) -> str:
         if ratio is None:
             return "1"
+        return self._renamed(re.sub(r"\(([pq]\d+)\)", r"\1", ratio.key))
+
+    def _renamed(self, key: str) -> str:
+        """Names of variables as they are printed: sums in capitals, p and q of the first token with it."""
 
         def renamed(found: re.Match[str]) -> str:
             side, number = found[1], found[2]
             return f"{side}(y)" if self.first and number == "0" else f"{side.upper()}{number}"
 
-        return re.sub(r"([pq])(\d+)", renamed, re.sub(r"\(([pq]\d+)\)", r"\1", ratio.key).replace("*", " "))
+        return re.sub(r"([pq])(\d+)", renamed, key.replace("*", " "))
 
 
 def _times(factor: str, what: str) -> str:

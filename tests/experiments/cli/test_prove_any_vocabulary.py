@@ -1,6 +1,7 @@
 """`draftproof prove --vocab any`: exit codes, what it prints, the JSON, certificates."""
 
 import json
+import re
 from fractions import Fraction
 from random import Random
 
@@ -24,15 +25,15 @@ def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
     ran = draftproof("prove", "naive", *STEP, "--every-length", "--formula")
     assert ran.code == 0
     assert "LOSSLESS for every p and q with full support and every V, at delayed(K=1, L1=0, L2=1)" in ran.out
-    assert "NOT proved (read it in the code)" in ran.out
+    assert "Read that in the code: it is NOT proved." in " ".join(ran.out.split())
     assert "1 branch: sees only whether a subtree is rejected" in ran.out
     assert "E[tau+1] = 1 + sum over tokens of min(p, q)" in ran.out
 
 
-@pytest.mark.parametrize("verifier", ["naive", "block"])
+@pytest.mark.parametrize("verifier", ["naive", "block", "hsd"])
 def test_the_formula_is_the_block_efficiency(verifier):
     """Read as it is printed, for a path of two tokens; what follows a first token with p < q tells the two apart."""
-    side = {"naive": "p", "block": "q"}[verifier]
+    side = {"naive": "p"}.get(verifier, "q")
     assert formula_of(make(verifier), Delayed(1, 0, 2)).lines() == [
         "E[tau+1] = the sum over the first drafted token y of",
         "  2 q(y) + sum over z of min(q(y) p(z|y), q(y) q(z|y)), if p(y) >= q(y)",
@@ -53,17 +54,78 @@ def test_the_formula_is_the_block_efficiency(verifier):
     assert check(verifier, target, draft, "delayed:K=1,L1=0,L2=2").block_efficiency == total
 
 
-@pytest.mark.heavy
-def test_a_formula_without_a_sum_of_minima_names_its_classes_and_none_is_said_to_be_none():
-    lines = formula_of(make("specinfer"), Delayed(2, 0, 1)).lines()
-    assert lines[0] == "E[tau+1] = by cases"
-    assert "P0, Q0 of p, q over the tokens with p < q" in lines[1]
+def value_of(text, known):
+    """The number that a printed polynomial stands for."""
+    text = re.sub(r"([pq])\(y\)", r"\1y", text).replace("^", "**")
+    text = re.sub(r"(?<=[\w)]) (?=[\w(])", "*", text)
+    return eval(re.sub(r"(?<![\w*])(\d+)", r"Fraction(\1)", text), {"Fraction": Fraction}, known)
+
+
+def relations_hold(text, p, q, known):
+    """Whether printed relations of p and q hold."""
+    for each in text.split(" and "):
+        sign, ratio = re.fullmatch(r"p(?:\(y\))? ([<>=]+) (.*?) ?q(?:\(y\))?", each).groups()
+        bound = (value_of(ratio, known) if ratio else 1) * q
+        if not {"<": p < bound, "=": p == bound, ">": p > bound, ">=": p >= bound, "<=": p <= bound}[sign]:
+            return False
+    return True
+
+
+def condition_holds(text, y, p, q):
+    """Whether a printed case is that of two rows and a first token; the sums that it names, or None."""
+    known = {"py": p[y], "qy": q[y]} if y is not None else {}
+    left = {*range(len(p))}
+    for part in text.split("; "):
+        found = re.fullmatch(r"tokens with (.*) have the sums (.*) of p and (.*) of q", part)
+        if found is None and not part.startswith("all tokens have "):
+            if not relations_hold(part, p[y], q[y], known):
+                return None
+            continue
+        which = part.removeprefix("all tokens have ") if found is None else found[1]
+        tokens = {z for z in left if relations_hold(which, p[z], q[z], known)}
+        if not tokens or (found is None and left - tokens):
+            return None
+        for name, row in ((found[2], p), (found[3], q)) if found else ():
+            total = sum(row[z] for z in tokens)
+            if total != value_of(name, known := {name: total, **known} if re.fullmatch(r"[PQ]\d+", name) else known):
+                return None
+        left -= tokens
+    return known if not left or ";" not in text else None
+
+
+@pytest.mark.parametrize("verifier", ["specinfer", "traversal"])
+def test_a_formula_by_cases_is_the_block_efficiency_in_the_cases_it_names(verifier):
+    """Read as it is printed: all cases that a row is in have one value, and there is such a case."""
+    formula = formula_of(make(verifier), Delayed(2, 0, 1))
+    listed = formula.as_json()["values"]
+    assert len(listed) == 3
+    random = Random(4)
+    for _ in range(40):
+        p, q = (
+            [Fraction(each, sum(row)) for each in row] for row in ([random.randint(1, 4) for _ in "abc"] for _ in "pq")
+        )
+        total = Fraction(0)
+        for y in range(3) if formula.first else (None,):
+            holding = [
+                value_of(each["value"], known)
+                for each in listed
+                for where in each["where"]
+                if (known := condition_holds(where, y, p, q)) is not None
+            ]
+            assert len({*holding}) == 1
+            total += holding[0]
+        assert check(verifier, [[p], [p] * 3], [[q], [q] * 3], "delayed:K=2,L1=0,L2=1").block_efficiency == total
+
+
+def test_a_block_efficiency_that_is_no_such_function_has_no_formula():
     assert formula_of(make("naive_tree"), Delayed(2, 0, 1)) is None
 
 
 def test_the_json_has_every_step(draftproof):
     ran = draftproof("prove", "naive", *STEP, "--every-length", "--json", "-")
     assert ran.json["verdict"] == "proved"
+    assert ran.json["assumed"][0] == "p and q have full support"
+    assert ran.json["assumed"][1].startswith("verify treats all nodes alike")
     assert [step["depth"] for step in ran.json["steps"]] == [0, 1]
     assert len(ran.json["hypotheses"]) == 3
     assert all(each["proved"] for each in (*ran.json["steps"], *ran.json["hypotheses"]))
@@ -125,6 +187,7 @@ def test_what_cannot_be_followed_is_refused_with_its_line(draftproof):
         ("--every-length",),
         ("--vocab", "any", "--free", "solver"),
         ("--vocab", "any", "--every-length", "--verify", "x.json"),
+        ("--vocab", "any", "--certificate", "-"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_in_one_line(draftproof, options):
@@ -141,8 +204,22 @@ def test_a_theorem_about_every_selection_says_what_it_leaves_out(draftproof, tmp
     assert ran.code == 0
     out = " ".join(ran.out.split())
     assert "at delayed(K=1, L1=0, L2=1), whichever branch of a layer its solver selects" in out
-    assert "NOT proved here: that the law r and the weights of the selection are computed rightly" in out
-    assert json.loads((tmp_path / "proof.json").read_text())["free"] == ["solver"]
+    assert "NOT proved here, but assumed: the law r and the weights of the selection are computed rightly" in out
+    proof = json.loads((tmp_path / "proof.json").read_text())
+    assert proof["free"] == ["solver"]
+    assert any("class_step" in each and "32 tokens" in each for each in proof["assumed"])
+
+
+def test_a_selection_of_several_branches_is_refused_with_the_way_out(draftproof):
+    ran = draftproof("prove", "layer_transport", "--vocab", "any", "--K", 2, "--L1", 0, "--L2", 1)
+    assert ran.code == 2
+    assert "--free solver" in ran.err
+
+
+def test_what_a_theorem_cannot_be_about_is_refused_before_a_witness_is_looked_for(draftproof):
+    scheme = ("--scheme", "without_replacement", "--K", 2, "--L1", 0)
+    ran = draftproof(*SELECTED, *scheme)
+    assert (ran.code, ran.out) == (2, "")
 
 
 @pytest.mark.parametrize("options", [("--formula",), ("--equals", "block")])
