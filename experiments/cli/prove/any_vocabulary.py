@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -90,8 +90,11 @@ class Report:
     @property
     def alike(self) -> str:
         """What a proof for every length assumes of the code."""
+        if isinstance(self.theorem, AnySelection):
+            return "verify treats all layers alike, by their scores, also those further below"
         return (
-            "layers alike, by their scores" if isinstance(self.theorem, AnySelection) else "nodes alike, by one score"
+            "verify treats all nodes alike, by one score, also those further below, and sees of a subtree of several "
+            "layers no more than of one: whether it is rejected"
         )
 
     @property
@@ -100,7 +103,7 @@ class Report:
         return [
             SUPPORT,
             *(NOT_PROVED if isinstance(self.theorem, AnySelection) else ()),
-            *([f"verify treats all {self.alike}, and those further below, too"] if self.hypotheses else []),
+            *([self.alike] if self.hypotheses else []),
         ]
 
     @property
@@ -164,9 +167,9 @@ def run(
     def detail() -> str:
         return f"{account.runs:,} runs of the code, {account.cases:,} cases"
 
-    count, hypotheses = hypotheses_of(report.theorem, counted) if every_length else (0, iter(()))
+    hypotheses = hypotheses_of(report.theorem, counted) if every_length else []
     label = f"{request.named.label}, every V, {request.scheme}"
-    with named_errors(request.named.label), bar(label, len(lengths) + count, detail=detail) as tick:
+    with named_errors(request.named.label), bar(label, len(lengths) + len(hypotheses), detail=detail) as tick:
         for length in lengths:
             try:
                 report.steps.append(report.theorem.step(length, counted, records))
@@ -175,8 +178,8 @@ def run(
             tick(1)
         if formula:
             report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
-        for hypothesis in hypotheses:
-            report.hypotheses.append(hypothesis)
+        for name, branches, proof in hypotheses:
+            report.hypotheses.append((name, branches, proof()))
             tick(1)
     report.seconds = time.process_time() - start
     return report
@@ -184,13 +187,13 @@ def run(
 
 def hypotheses_of(
     theorem: Theorem | AnySelection, counted: Callable[[Account], None]
-) -> tuple[int, Iterator[tuple[str, int, Step]]]:
-    """What an induction over the depth needs, and its number; raises `InvalidInput` for trees that are not delayed."""
+) -> list[tuple[str, int, Callable[[], Step]]]:
+    """What an induction over the depth needs, with its proofs; raises `InvalidInput` for trees that are not delayed."""
     if isinstance(theorem, AnySelection):
-        return 5 * theorem.scheme.K + 2, layers.hypotheses(theorem, counted)
+        return layers.hypotheses(theorem, counted)
     if not isinstance(theorem.scheme, Delayed):
         raise InvalidInput(f"--every-length is about delayed trees, not {theorem.scheme}")
-    return 3 * theorem.scheme.K, depth.hypotheses(theorem.verifier, theorem.scheme.K)
+    return depth.hypotheses(theorem.verifier, theorem.scheme.K)
 
 
 def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) -> Theorem | AnySelection:
@@ -236,8 +239,8 @@ def answer(console: Console, asked: Asked) -> int:
         for size in TRIED:
             larger = work.try_points(replace(asked.request, free=()), size)
             if larger is not None and not larger.holds:
-                console.print(f"at V = {size} it is not lossless:")
                 refuted = work.run_proof(replace(asked.request, vocab_size=size))
+                console.print(f"at V = {size} it is not lossless:")
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
     records = bool(asked.certificate or asked.lean)
     report = run(asked.request, kind, other, asked.formula, asked.every_length, records)
@@ -325,7 +328,7 @@ def _show(console: Console, report: Report) -> None:
     if report.hypotheses:
         console.print(
             f"  {'for' if report.of_every_length else 'NOT PROVED, as a step below is not shown: for'} every depth, if "
-            f"verify treats all {report.alike}, and those further below, too. Read that in the code: it is NOT proved.",
+            f"{report.alike}. Read that in the code: it is NOT proved.",
             soft_wrap=True,
         )
     titled = [(_title(*hypothesis), hypothesis[-1]) for hypothesis in report.hypotheses]
@@ -344,7 +347,9 @@ def _title(name: str, branches: int, step: Step) -> str:
     part = ": its balance" if step.token is not None else ": accepted with that probability"
     if name == layers.CUT:
         part = f", {len(step.context) + 1} layer{'s' * bool(step.context)} given"
-    return f"{branches} branch{'es' * (branches > 1)}: {name}{'' if name in (depth.CUT, layers.ROOT) else part}"
+    elif name == depth.CUT:
+        part = ", below one token" * bool(step.context)
+    return f"{branches} branch{'es' * (branches > 1)}: {name}{part * (name != layers.ROOT)}"
 
 
 def _show_step(console: Console, title: str, step: Step) -> None:

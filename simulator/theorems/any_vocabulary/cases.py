@@ -218,6 +218,9 @@ class Case:
             mask = mirrored(mask)
         elif not self.has_sign(ratio.den, POSITIVE):
             return self
+        if ratio.num.is_constant():
+            possible = sign_of(ratio.num.leading_coefficient()) & mask
+            return self if possible else replace(self, region=self.region.with_signs(self.ring.atom(ratio.den), 0))
         if ratio.num.leading_coefficient() < 0:
             mask = mirrored(mask)
         return replace(self, region=self.region.with_signs(self.ring.atom(ratio.num), mask))

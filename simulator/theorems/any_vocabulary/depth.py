@@ -5,8 +5,8 @@ tokens in their order, from one number `w`, the score of the node, and from whet
 visited with the score of the child, is rejected. Say that a subtree *keeps its score* if, averaged over what is drafted
 in it, it is accepted with probability `w`, and then the balance holds at all its nodes.
 
-Lemma. If trees of one layer keep every score `w` in (0, 1], and the decisions at a node see of a subtree only whether
-it is rejected, then trees of every depth keep their scores, and the verifier is lossless at every depth.
+Lemma. If trees of one layer keep every score `w` in (0, 1], and the decisions at every node see of a subtree only
+whether it is rejected, then trees of every depth keep their scores, and the verifier is lossless at every depth.
 Proof, by induction over the depth. Given the children of a node and averaged over their subtrees, each subtree is
 accepted with probability equal to the score of the child, independently of the others: so the node is accepted, and
 the next token is drawn, as if its children were leaves, and trees of one layer keep their score. Below an accepted
@@ -16,14 +16,16 @@ Proved here, for every p and q and every vocabulary size, for `k = 1..K` branche
 - `KEEPS`: below one token, whose score `w = min(1, p/q)` may be any number in (0, 1], a layer is accepted with
   probability `w` given that token, and its balance holds.
 - `CUT`: in trees of two layers, for any tokens drafted in the first, averaged over the second, the verdict cut after
-  the first layer has the law that it has where the first layer is all that is drafted.
-That the code treats every node in the same way, also deeper ones, and decides there from that one score, is not
-proved: whoever uses the lemma reads it in the code (a walk, a recursion).
+  the first layer has the law that it has where the first layer is all that is drafted. The same below one token,
+  whose score may be any number in (0, 1].
+That the code treats every node in the same way, also deeper ones, decides there from that one score, and sees of a
+subtree of several layers no more than of one, is not proved: whoever uses the lemma reads it in the code (a walk, a
+recursion).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 
 from draftproof.simulator.drafts.delayed import Delayed
@@ -46,13 +48,18 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import (
 KEEPS, CUT = "keeps its score", "sees only whether a subtree is rejected"
 
 
-def hypotheses(verifier: Verifier, branches: int) -> Iterator[tuple[str, int, Step]]:
-    """Each hypothesis of the lemma, for every number of branches up to this one, with the steps of its proof."""
-    for k in range(1, branches + 1):
-        layer = Theorem(LOSSLESS, Delayed(k, 1, 1), verifier)
-        yield KEEPS, k, layer.step(1)
-        yield KEEPS, k, reach(verifier, k)
-        yield CUT, k, cut(verifier, k)
+def hypotheses(verifier: Verifier, branches: int) -> list[tuple[str, int, Callable[[], Step]]]:
+    """Each hypothesis of the lemma, for every number of branches up to this one, with its proof."""
+    return [
+        hypothesis
+        for k in range(1, branches + 1)
+        for hypothesis in (
+            (KEEPS, k, partial(Theorem(LOSSLESS, Delayed(k, 1, 1), verifier).step, 1)),
+            (KEEPS, k, partial(reach, verifier, k)),
+            (CUT, k, partial(cut, verifier, k, trunk=0)),
+            (CUT, k, partial(cut, verifier, k, trunk=1)),
+        )
+    ]
 
 
 def reach(verifier: Verifier, branches: int) -> Step:
@@ -68,20 +75,25 @@ def reach(verifier: Verifier, branches: int) -> Step:
     return Step(context).add(total, case, holds)
 
 
-def cut(verifier: Verifier, branches: int) -> Step:
-    """That the verdict on a tree of two layers, cut after the first, has the law of that on the first layer alone."""
-    case, context, token = start(0)
+def cut(verifier: Verifier, branches: int, trunk: int) -> Step:
+    """That the verdict on two layers of branches, cut after the first, has the law of that on the first layer alone.
+
+    trunk: the number of tokens above the branches, 0 or 1.
+    """
+    case, context, token = start(trunk)
     assert token is not None
     step = Step(context, token, case.variables(token))
-    parts = (_whole, _first_layer)
-    for share in (partial(gain, context=(token,)), partial(difference, context=context, token=token)):
-        step.add(Sum(Delayed(branches, 0, 2), [verifier] * 2, share, parts=parts, settled=branches), case, is_zero)
+    scheme, parts = Delayed(branches, trunk, 2), (whole, partial(first_layers, count=trunk + 1))
+    for share in (partial(gain, context=(*context, token)), partial(difference, context=context, token=token)):
+        step.add(Sum(scheme, [verifier] * 2, share, parts=parts, settled=trunk + branches), case, is_zero)
     return step
 
 
-def _whole(drafted: Drafted) -> Drafted:
+def whole(drafted: Drafted) -> Drafted:
+    """All that is drafted."""
     return drafted
 
 
-def _first_layer(drafted: Drafted) -> Drafted:
-    return {(): drafted[()]}
+def first_layers(drafted: Drafted, count: int) -> Drafted:
+    """What is drafted in so many layers below the root."""
+    return {context: tokens for context, tokens in drafted.items() if len(context) < count}

@@ -7,16 +7,17 @@ that is drafted down to it and averaged over what is drafted below it, for every
 with the probability that is its score, never without a score, and the balance holds at this node.
 
 Lemma. If nodes of every layer with scores > 0, of sum at most 1, are accepted with these scores where nothing is
-drafted below it, if the balance at them holds where one more layer is, and that of the root where one layer is
-drafted, and if a layer sees of those below only which node is accepted, then layers keep their scores whatever depth
+drafted below that layer, if the balance at them holds where one more layer is drafted, and that of the root where one
+layer is, and if a layer sees of those below only which node is accepted, then layers keep their scores whatever depth
 is below them, and the verifier is lossless at every depth.
 Proof, by induction over the depth below a layer. The layer below it keeps its scores, so with the probability that a
 node of that layer has as its score, this one or one below it is accepted: the layer, and the root, decide as if nothing
 were drafted below that.
 
 Proved here, for every p and q, every vocabulary size and every selection, for `k = 1..K` branches. A layer is *given*
-if any numbers stand for the scores that the verifier computes for it, and one row for the means `m(c, .)` of the layer
-above it: for one branch what block verification has, `min(a_c p, q)`, for more `a_c p - a_c q / 2`.
+if any numbers stand for the scores that the verifier computes for it, and one row for the means `m(c, .)` of each node
+`c` above it, from which its corrections come: the smaller of `a_c p` and the law of the selection. For one branch that
+row is what block verification has, `min(a_c p, q)`, for more it is `a_c p - a_c q / 2`.
 - `ROOT`: the balance of the root, where one layer is drafted.
 - `KEEPS`: that nodes of a given layer are accepted with their scores, where nothing is drafted below; and the balance
   at its nodes, averaged over one more layer.
@@ -29,15 +30,16 @@ parents, too, decides at each from its scores, and sees of those below the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
+from draftproof.simulator.theorems.any_vocabulary.depth import first_layers, whole
 from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection, Paths
-from draftproof.simulator.theorems.any_vocabulary.sums import Account, Drafted, Masses
+from draftproof.simulator.theorems.any_vocabulary.sums import Account, Masses
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, difference, gain, passes
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context, Token
 
@@ -46,18 +48,24 @@ ROOT, KEEPS, CUT = "balance of the root", "keeps its scores", "sees only which n
 
 def hypotheses(
     theorem: AnySelection, progress: Callable[[Account], None] | None = None
-) -> Iterator[tuple[str, int, Step]]:
+) -> list[tuple[str, int, Callable[[], Step]]]:
     """Each hypothesis of the lemma, five for each number of branches up to K and two more for one, with its proof."""
+    listed: list[tuple[str, int, Callable[[], Step]]] = []
     for k in range(1, theorem.scheme.K + 1):
         one, two = (AnySelection(Delayed(k, 0, layers), theorem.made, given=1) for layers in (1, 2))
-        yield ROOT, k, replace(one, given=0).step(0, progress)
-        yield KEEPS, k, replace(one.summed(1, _passed, progress, less=_score, settled=1), token=None)
-        yield KEEPS, k, two.step(1, progress)
+        listed.append((ROOT, k, partial(replace(one, given=0).step, 0, progress)))
+        listed.append((KEEPS, k, partial(_kept, one, progress)))
+        listed.append((KEEPS, k, partial(two.step, 1, progress)))
         three = AnySelection(Delayed(k, 1, 2), theorem.made, given=2)
         for depth, cut in enumerate((two, three)[: 2 if k == 1 else 1]):
+            parts = (whole, partial(first_layers, count=depth + 1))
             for share in (_passed_below, difference):
-                parts = (_whole, partial(_first, layers=depth + 1))
-                yield CUT, k, cut.summed(depth, share, progress, settled=depth + 1, parts=parts)
+                listed.append((CUT, k, partial(cut.summed, depth, share, progress, settled=depth + 1, parts=parts)))
+    return listed
+
+
+def _kept(theorem: AnySelection, progress: Callable[[Account], None] | None) -> Step:
+    return replace(theorem.summed(1, _passed, progress, less=_score, settled=1), token=None)
 
 
 def _passed(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio:
@@ -70,11 +78,3 @@ def _score(paths: Paths, context: Context) -> Ratio | None:
 
 def _passed_below(case: Case, masses: Sequence[Masses], context: Context, token: Token) -> Ratio | None:
     return gain(case, masses, (*context, token))
-
-
-def _whole(drafted: Drafted) -> Drafted:
-    return drafted
-
-
-def _first(drafted: Drafted, layers: int) -> Drafted:
-    return {context: tokens for context, tokens in drafted.items() if len(context) < layers}

@@ -322,6 +322,13 @@ class Comparison(Entries):
 
     __rmul__ = __mul__
 
+    def __invert__(self) -> Any:
+        self._refuse("a comparison of rows was inverted, not written as the opposite one,")
+
+    def sum(self, *_: Any, **__: Any) -> Any:
+        """Refused: it is the number of tokens."""
+        self._refuse("a comparison of rows was summed, not a row times it,")
+
     def __array_ufunc__(self, function: Any, *_: Any, **__: Any) -> Any:
         self._refuse(f"numpy's {function.__name__} was applied to a comparison of rows")
 

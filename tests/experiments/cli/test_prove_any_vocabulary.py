@@ -127,7 +127,7 @@ def test_the_json_has_every_step(draftproof):
     assert ran.json["assumed"][0] == "p and q have full support"
     assert ran.json["assumed"][1].startswith("verify treats all nodes alike")
     assert [step["depth"] for step in ran.json["steps"]] == [0, 1]
-    assert len(ran.json["hypotheses"]) == 3
+    assert len(ran.json["hypotheses"]) == 4
     assert all(each["proved"] for each in (*ran.json["steps"], *ran.json["hypotheses"]))
 
 
@@ -235,7 +235,9 @@ def test_every_selection_at_every_length_with_a_certificate(draftproof, tmp_path
         *SELECTED, "--K", 1, "--every-length", "--certificate", files["certificate"], "--json", files["proof"]
     )
     assert ran.code == 0
-    assert "for every depth, if verify treats all layers alike, by their scores" in " ".join(ran.out.split())
+    assert "for every depth, if verify treats all layers alike, by their scores, also those further below" in " ".join(
+        ran.out.split()
+    )
     proof = json.loads(files["proof"].read_text())
     assert proof["every_length"] is True
     assert {each["hypothesis"] for each in proof["hypotheses"]} == {layers.ROOT, layers.KEEPS, layers.CUT}

@@ -1,5 +1,6 @@
 """Theorems for every vocabulary size, beside those for one size and enumeration."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ pytest.importorskip("z3")
 
 from flint import fmpq
 
-from draftproof import verifiers
+from draftproof import check, verifiers
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.protocol import Card, DraftScheme, Draws, Verdict
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
-from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem, expected_length
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem, expected_length, start
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
@@ -94,20 +97,89 @@ def test_block_efficiency_of_one_draft_is_one_plus_the_overlap() -> None:
     assert formulas == {0: "2", 1: "p0 - q0 + 2"}
 
 
+def hypotheses_proved(verifier: Any, branches: int) -> list[bool]:
+    return [proof().proved for _, _, proof in hypotheses(verifier, branches)]
+
+
 @pytest.mark.parametrize("name", ["naive", *(pytest.param(n, marks=pytest.mark.heavy) for n in ("block", "traversal"))])
 def test_the_hypotheses_of_the_induction_hold_on_a_path(name: str) -> None:
-    assert all(step.proved for _, _, step in hypotheses(verifiers.make(name), 1))
+    assert hypotheses_proved(verifiers.make(name), 1) == [True] * 4
 
 
 @pytest.mark.heavy
 def test_a_hypothesis_of_the_induction_fails_for_a_control() -> None:
-    assert [step.proved for _, _, step in hypotheses(verifiers.make("hsd_uncapped"), 1)] == [False, True, True]
+    assert hypotheses_proved(verifiers.make("hsd_uncapped"), 1)[:3] == [False, True, True]
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["naive", "block"])
 def test_the_hypotheses_of_the_induction_hold_with_two_branches(name: str) -> None:
-    assert all(step.proved for _, _, step in hypotheses(verifiers.make(name), 2))
+    assert hypotheses_proved(verifiers.make(name), 2) == [True] * 8
+
+
+class Deeper:
+    """Block verification on a path, but for a node whose score is below 1: there it looks two tokens ahead."""
+
+    card = Card(name="deeper", title="changed", source=None, needs=Draws.FIRST_PATH_FROM_Q)
+
+    def verify(self, root: Any, coin: Any) -> Verdict:
+        return self.visit(root, 1, coin)
+
+    def visit(self, node: Any, score: Any, coin: Any) -> Any:
+        p, q = node.target, node.draft
+        if not node.children:
+            return Verdict(node.context, coin.choose(p)) if coin.flip(score) else None
+        token = node.children[0]
+        ratio = score * p[token] / q[token]
+        below = self.visit(node.child(token), ratio if ratio < 1 else 1, coin)
+        if below is not None:
+            ahead = score < 1 and len(below.accepted) > len(node.context) + 1
+            return Verdict(node.context, coin.choose(p)) if ahead else below
+        rest = (score * p - q) * (score * p > q)
+        total = rest.sum()
+        if not total > 0:
+            return None if score < 1 else Verdict(node.context, coin.choose(p))
+        return Verdict(node.context, coin.choose(rest)) if coin.flip(total / (total + 1 - score)) else None
+
+
+@pytest.mark.heavy
+def test_what_a_node_below_the_root_sees_of_a_subtree_is_a_hypothesis_of_its_own() -> None:
+    """At two tokens it is lossless, and the root sees only whether a subtree is rejected; at three it is lossy."""
+    assert hypotheses_proved(Deeper(), 1) == [True, True, True, False]
+    target, draft = (
+        [[[Fraction(1, parts), 1 - Fraction(1, parts)]] * 2**depth for depth in range(4)] for parts in (3, 2)
+    )
+    assert check(Deeper(), [*target], [*draft], Delayed(1, 0, 3)).lossless is False
+    assert check(Deeper(), target[:3], draft[:3], Delayed(1, 0, 2)).lossless
+
+
+class Raised:
+    """Token by token; before it looks whether a multiple of the draft is above one of the target."""
+
+    card = Card(name="raised", title="changed", source=None, needs=Draws.FIRST_PATH_FROM_Q)
+
+    def verify(self, root: Any, coin: Any) -> Verdict:
+        p, q, token = root.target, root.draft, root.children[0]
+        np.maximum((1 + p[token]) * q - p[token] * p, 0)
+        if coin.flip(p[token] / q[token] if p[token] < q[token] else 1):
+            return Verdict((token,), coin.choose(root.child(token).target))
+        return Verdict((), coin.choose(np.maximum(p - q, 0)))
+
+
+@pytest.mark.heavy
+def test_a_threshold_that_not_all_tokens_can_have() -> None:
+    theorem = Theorem(LOSSLESS, Delayed(1, 0, 1), Raised())
+    assert all(theorem.step(depth).proved for depth in theorem.depths)
+
+
+def test_the_sign_of_a_quotient_of_a_number_is_that_of_its_denominator() -> None:
+    """`p = (1 + p(y))/p(y) q` for all tokens would make `1 = (1 + p(y))/p(y)`: the difference is `-1/p(y)`."""
+    case, context, _ = start(1, after=False)
+    p, _ = case.variables(context[0])
+    one = Ratio(case.ring, case.ring.one)
+    difference = one - (one + p) / p
+    assert case.assuming(difference, NEGATIVE | ZERO) is case
+    assert 0 in case.assuming(difference, ZERO).region.masks.values()
 
 
 class Biased:

@@ -113,7 +113,7 @@ def test_it_is_refused(monkeypatch, where, name, text, why):
 
 
 def of_every_length(branches):
-    return all(step.proved for *_, step in hypotheses(AnySelection(Delayed(branches, 0, 1), any_selected)))
+    return all(proof().proved for *_, proof in hypotheses(AnySelection(Delayed(branches, 0, 1), any_selected)))
 
 
 def test_a_path_of_any_length():
