@@ -14,6 +14,7 @@ from typing import Any
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.any_vocabulary.cases import Case, TokenClass
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, expected_length
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context
@@ -166,11 +167,8 @@ class Formula:
             value.names_classes(self.step) or any(self._mask(each) & mask for each in self.values if each != value)
         ):
             return [] if mask == ANY else [f"p(y) {relation(mask)} q(y)"]
-        others = {self._condition(case) for each in self.values if each is not value for case in each.cases}
-        found = [(self._condition(case), case) for case in value.cases]
-        return [
-            *dict.fromkeys("; ".join([text, *self._signs(case)] if text in others else [text]) for text, case in found)
-        ]
+        found = [self._condition(case) for case in value.cases]
+        return [*dict.fromkeys(found)]
 
     def _mask(self, value: Value) -> int:
         if not self.first:
@@ -182,7 +180,7 @@ class Formula:
         return mask
 
     def _condition(self, case: Case) -> str:
-        """What a case says of `y` and of the classes of tokens."""
+        """What a case says of `y`, of the classes of tokens and of their sums."""
         of_first = {named.of_class for named in case.names.values()} if self.first else ()
         about = [self._relations(case.classes[number], "(y)") for number in of_first]
         for known in case.classes.values():
@@ -192,7 +190,7 @@ class Formula:
             elif relations:
                 sums = f"{self._text(known.target)} of p and {self._text(known.draft)} of q"
                 about.append(f"tokens{after} with {relations} have the sums {sums}")
-        return "; ".join(each for each in about if each)
+        return "; ".join(each for each in [*about, *self._signs(case)] if each)
 
     def _relations(self, known: TokenClass, of: str = "") -> str:
         return " and ".join(
@@ -201,9 +199,30 @@ class Formula:
         )
 
     def _signs(self, case: Case) -> list[str]:
-        """What a case says of sums."""
-        listed = ((case.ring.name(atom), mask) for atom, mask in case.region if len(case.ring.support(atom)) > 1)
-        return [f"{self._renamed(name)} {relation(mask)} 0" for name, mask in listed]
+        """What a case says of sums, but for what follows from its classes and names."""
+        of_names = [case.variables(token) for token in case.names]
+        of_classes = [(number, known) for number, known in case.classes.items()]
+        forms = [
+            *(variable for pair in of_names for variable in pair),
+            *(total for number, known in of_classes for total in (known.target, known.draft, *case.rest(number))),
+            *(
+                target - threshold.ratio * draft
+                for number, known in of_classes
+                for target, draft in (
+                    (known.target, known.draft),
+                    case.rest(number),
+                    *(case.variables(token) for token in case.named_in(number)),
+                )
+                for threshold in known.thresholds.values()
+            ),
+        ]
+        known = {case.ring.atom(each.num) for each in forms if each.constant is None and not each.num.is_constant()}
+        region = Region(case.ring, {atom: mask for atom, mask in case.region if atom in known})
+        return [
+            f"{self._renamed(case.ring.name(atom))} {relation(mask)} 0"
+            for atom, mask in case.region
+            if atom not in known and not case.oracle.is_empty(region.without_signs(atom, mask), atom)
+        ]
 
     def _text(self, ratio: Ratio | None) -> str:
         if ratio is None:

@@ -14,6 +14,7 @@ from draftproof.experiments.cli.prove.work import Request
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.theorems.any_vocabulary import layers
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 from draftproof.verifiers import make
@@ -71,34 +72,63 @@ def relations_hold(text, p, q, known):
     return True
 
 
+CLASS = re.compile(r"(?:all tokens have (.*)|tokens with (.*) have the sums (.*) of p and (.*) of q)")
+
+
 def condition_holds(text, y, p, q):
     """Whether a printed case is that of two rows and a first token; the sums that it names, or None."""
     known = {"py": p[y], "qy": q[y]} if y is not None else {}
-    left = {*range(len(p))}
+    classes, others = [], []
     for part in text.split("; "):
-        found = re.fullmatch(r"tokens with (.*) have the sums (.*) of p and (.*) of q", part)
-        if found is None and not part.startswith("all tokens have "):
-            if not relations_hold(part, p[y], q[y], known):
-                return None
-            continue
-        which = part.removeprefix("all tokens have ") if found is None else found[1]
-        tokens = {z for z in left if relations_hold(which, p[z], q[z], known)}
-        if not tokens or (found is None and left - tokens):
+        found = CLASS.fullmatch(part)
+        (classes if found else others).append(found or part)
+    for found in classes:
+        tokens = {z for z in range(len(p)) if relations_hold(found[1] or found[2], p[z], q[z], known)}
+        for name, row in ((found[3], p), (found[4], q)):
+            begins = re.fullmatch(r"([PQ]\d+)(.*)", name or "")
+            if begins and begins[1] not in known:
+                known[begins[1]] = sum(row[z] for z in tokens) - value_of(f"0{begins[2]}", known)
+    left = {*range(len(p))}
+    for found in classes:
+        tokens = {z for z in left if relations_hold(found[1] or found[2], p[z], q[z], known)}
+        sums = [1, 1] if found[1] else [value_of(found[3], known), value_of(found[4], known)]
+        if not tokens or [sum(row[z] for z in tokens) for row in (p, q)] != sums:
             return None
-        for name, row in ((found[2], p), (found[3], q)) if found else ():
-            total = sum(row[z] for z in tokens)
-            if total != value_of(name, known := {name: total, **known} if re.fullmatch(r"[PQ]\d+", name) else known):
-                return None
         left -= tokens
-    return known if not left or ";" not in text else None
+    for part in others:
+        sign = re.fullmatch(r"(.*[PQ]\d.*) ([<>=]+) 0", part)
+        relation, sides = (f"p {sign[2]} q", (value_of(sign[1], known), 0)) if sign else (part, (p[y], q[y]))
+        if not relations_hold(relation, *sides, known):
+            return None
+    return known if not (classes and left) else None
 
 
-@pytest.mark.parametrize("verifier", ["specinfer", "traversal"])
-def test_a_formula_by_cases_is_the_block_efficiency_in_the_cases_it_names(verifier):
+class ByHalf:
+    """Token by token where p and q differ by less than 1/2; otherwise it takes no draft."""
+
+    card = make("naive").card
+
+    def verify(self, root, coin):
+        p, q, token = root.target, root.draft, root.children[0]
+        rest = (p - q) * (p > q)
+        if rest.sum() >= Fraction(1, 2) or rest.sum() == 0:
+            return Verdict((), coin.choose(p))
+        if coin.flip(p[token] / q[token] if p[token] < q[token] else 1):
+            return Verdict((token,), coin.choose(root.child(token).target))
+        return Verdict((), coin.choose(rest))
+
+
+@pytest.mark.parametrize(
+    ("verifier", "branches", "values"),
+    [(make("specinfer"), 2, 3), (make("traversal"), 2, 3), (ByHalf(), 1, 2)],
+    ids=["specinfer", "traversal", "by half"],
+)
+def test_a_formula_by_cases_is_the_block_efficiency_in_the_cases_it_names(verifier, branches, values):
     """Read as it is printed: all cases that a row is in have one value, and there is such a case."""
-    formula = formula_of(make(verifier), Delayed(2, 0, 1))
+    scheme = Delayed(branches, 0, 1)
+    formula = formula_of(verifier, scheme)
     listed = formula.as_json()["values"]
-    assert len(listed) == 3
+    assert len(listed) == values
     random = Random(4)
     for _ in range(40):
         p, q = (
@@ -107,14 +137,14 @@ def test_a_formula_by_cases_is_the_block_efficiency_in_the_cases_it_names(verifi
         total = Fraction(0)
         for y in range(3) if formula.first else (None,):
             holding = [
-                value_of(each["value"], known)
+                value_of(each["value"].replace("sum over tokens of min(p, q)", f"({sum(map(min, p, q))})"), known)
                 for each in listed
                 for where in each["where"]
                 if (known := condition_holds(where, y, p, q)) is not None
             ]
             assert len({*holding}) == 1
             total += holding[0]
-        assert check(verifier, [[p], [p] * 3], [[q], [q] * 3], "delayed:K=2,L1=0,L2=1").block_efficiency == total
+        assert check(verifier, [[p], [p] * 3], [[q], [q] * 3], scheme).block_efficiency == total
 
 
 def test_a_block_efficiency_that_is_no_such_function_has_no_formula():
