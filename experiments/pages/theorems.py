@@ -28,13 +28,13 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.verdicts.lossless import check
 
-#: Modules that prove every theorem, and the one for free numbers, as paths from the root.
+#: Modules that prove theorems for one vocabulary size, and the one for free numbers, as paths from the root.
 PROVER, FREE = (
     ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
     "experiments/cli/prove/free",
 )
-#: The module that proves theorems for every vocabulary size, and those for a free solver.
-EVERY_SIZE = "simulator/theorems/any_vocabulary/depth"
+#: Modules that prove theorems for every vocabulary size and those for a free solver; each with that for every length.
+EVERY_SIZE = "simulator/theorems/any_vocabulary/theorem", "simulator/theorems/any_vocabulary/depth"
 SELECTED = "experiments/cli/prove/selected", "simulator/theorems/any_vocabulary/layers"
 #: In place of a relation: lossless, and what an induction over the depth of draft trees needs.
 EVERY_LENGTH = "every length"
@@ -89,8 +89,10 @@ class Claim:
     @cached_property
     def code(self) -> str:
         """A digest of all code that the proof runs."""
-        prover, free = (PROVER, (FREE,)) if self.vocab_size else ((EVERY_SIZE,), SELECTED)
-        prover = (*prover, *(free if self.free else ()))
+        if self.vocab_size:
+            prover = (*PROVER, *([FREE] if self.free else ()))
+        else:
+            prover = (SELECTED if self.free else EVERY_SIZE)[: 2 if self.kind == EVERY_LENGTH else 1]
         modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
         digests = (code_digest([*prover, module.replace(".", "/")]) for module in modules)
         return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
@@ -360,7 +362,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     anywhere = [(row["verifier"], row["scheme"], row["free"]) for row in proved]
     yield (
         "\n## Lossless\n\nEvery V: the same is proved for every vocabulary size (see below; for zeros it is not). "
-        "Where nothing stands\nit was not tried, did not end, or is refused (khisti, spectr, gbv).\n"
+        "Where nothing stands\nit was not tried, did not end, or is refused, such as khisti, spectr and gbv.\n"
     )
     yield (
         "| verifier | V | scheme | free | zeros | verdict | every V | cells of verdicts | of balances | degree | "

@@ -81,10 +81,14 @@ Resume = Annotated[
 MaxTrees = Annotated[
     int,
     typer.Option(
-        min=1, help="Refuse shapes with more draft trees (not used with --vocab any).", rich_help_panel="How to compute"
+        min=1,
+        help="Refuse shapes with more draft trees; with --vocab any only for a witness.",
+        rich_help_panel="How to compute",
     ),
 ]
-Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.", rich_help_panel="How to compute")]
+Jobs = Annotated[
+    int, typer.Option(min=1, help="Number of processes (--vocab any: one).", rich_help_panel="How to compute")
+]
 WitnessFile = Annotated[
     str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
 ]
@@ -116,7 +120,7 @@ def prove(
     """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
 
     Open: neither proved nor refuted, as the solver left some cells undecided or, with --vocab any, as a sum over the
-    drafts is not of the kind that this proof can compute.
+    drafts cannot be computed, or is not shown to be as claimed.
     """
     from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
 

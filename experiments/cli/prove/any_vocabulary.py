@@ -45,10 +45,8 @@ NOT_PROVED = (
     f"{LayerTransport.most_tokens} tokens, is lossless, too",
 )
 #: Most characters of a reason, and what its variables are.
-REASON, VARIABLES = (
-    300,
-    "p and q of the context, of the token after it and of drafted tokens, or sums of them over others",
-)
+REASON = 300
+VARIABLES = "p and q of the context, of the token after it and of drafted tokens, or sums of them over others"
 #: Most seconds in which a witness against a relation is looked for at one vocabulary size.
 SEARCHED = 60.0
 
@@ -75,6 +73,7 @@ class Report:
             "vocab_size": "any",
             "scheme": self.theorem.scheme.as_dict(),
             **({"free": [SOLVED]} if isinstance(self.theorem, AnySelection) else {}),
+            "assumed": self.assumed,
         }
 
     @property
@@ -85,7 +84,7 @@ class Report:
     @property
     def of_every_length(self) -> bool | None:
         """Whether the hypotheses of the induction are proved, too; None if that was not asked."""
-        return all(step.proved for _, _, step in self.hypotheses) if self.hypotheses else None
+        return self.proved and all(step.proved for _, _, step in self.hypotheses) if self.hypotheses else None
 
     @property
     def alike(self) -> str:
@@ -99,12 +98,13 @@ class Report:
 
     @property
     def assumed(self) -> list[str]:
-        """What is not proved."""
-        return [
-            SUPPORT,
-            *(NOT_PROVED if isinstance(self.theorem, AnySelection) else ()),
-            *([self.alike] if self.hypotheses else []),
-        ]
+        """What is assumed about the tree that was named."""
+        return [SUPPORT, *self.not_proved]
+
+    @property
+    def not_proved(self) -> tuple[str, ...]:
+        """What is left out."""
+        return NOT_PROVED if isinstance(self.theorem, AnySelection) and self.theorem.scheme.K > 1 else ()
 
     @property
     def all_proved(self) -> bool:
@@ -116,7 +116,7 @@ class Report:
         return {
             **self.about,
             "kind": self.theorem.kind,
-            "assumed": self.assumed,
+            "assumed": [*self.assumed, *([self.alike] if self.hypotheses else [])],
             "verdict": "proved" if self.proved else "open",
             "every_length": self.of_every_length,
             "steps": [{"depth": len(step.context), **_fields(step)} for step in self.steps],
@@ -169,18 +169,18 @@ def run(
 
     hypotheses = hypotheses_of(report.theorem, counted) if every_length else []
     label = f"{request.named.label}, every V, {request.scheme}"
-    with named_errors(request.named.label), bar(label, len(lengths) + len(hypotheses), detail=detail) as tick:
-        for length in lengths:
-            try:
+    try:
+        with named_errors(request.named.label), bar(label, len(lengths) + len(hypotheses), detail=detail) as tick:
+            for length in lengths:
                 report.steps.append(report.theorem.step(length, counted, records))
-            except RecursionError as error:
-                raise TooLarge(f"{request.scheme} is too large for this; take fewer or shorter branches") from error
-            tick(1)
-        if formula:
-            report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
-        for name, branches, proof in hypotheses:
-            report.hypotheses.append((name, branches, proof()))
-            tick(1)
+                tick(1)
+            if formula:
+                report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
+            for name, branches, proof in hypotheses:
+                report.hypotheses.append((name, branches, proof()))
+                tick(1)
+    except RecursionError as error:
+        raise TooLarge(f"{request.scheme} is too large for this; take fewer or shorter branches") from error
     report.seconds = time.process_time() - start
     return report
 
@@ -201,9 +201,8 @@ def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) ->
     scheme, verifier = request.scheme, request.named.verifier
     if not request.free:
         if isinstance(verifier, LayerTransport) and isinstance(scheme, Delayed) and scheme.K > 1:
-            raise InvalidInput(
-                f"{request.named.label} with 2 or more branches: give --free {SOLVED}, or one V (--vocab 3)"
-            )
+            way = f"give --free {SOLVED}" if kind == LOSSLESS else "leave --equals and --dominates out"
+            raise InvalidInput(f"{request.named.label} with 2 or more branches: {way}, or take one V (--vocab 3)")
         return Theorem(kind, scheme, verifier, None if other is None else other.verifier)
     if request.free != (SOLVED,) or kind != LOSSLESS or not isinstance(verifier, LayerTransport):
         raise InvalidInput("with --vocab any the solver of layer_transport can be free, for losslessness; nothing else")
@@ -230,7 +229,9 @@ class Asked:
 def answer(console: Console, asked: Asked) -> int:
     """Prove it or refute it at the smallest vocabulary size, show that, and return the exit code."""
     kind, other = asked.relation or (LOSSLESS, None)
-    theorem_of(asked.request, kind, other)  # what it cannot be about is refused before the work
+    theorem = theorem_of(asked.request, kind, other)  # what it cannot be about is refused before the work
+    if asked.every_length:
+        hypotheses_of(theorem, lambda _: None)
     if asked.request.free and asked.formula:
         raise InvalidInput("a theorem with a free solver has no --formula: block efficiency depends on the solver")
     if asked.verify is not None:
@@ -323,8 +324,8 @@ def _show(console: Console, report: Report) -> None:
     console.print(Text(f"{report.named.label}: ").append(*verdict))
     for step in report.steps:
         _show_step(console, f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step)
-    if isinstance(report.theorem, AnySelection):
-        console.print(f"  NOT proved here, but assumed: {'; '.join(NOT_PROVED)}", soft_wrap=True)
+    if report.not_proved:
+        console.print(f"  NOT proved here, but assumed: {'; '.join(report.not_proved)}", soft_wrap=True)
     if report.hypotheses:
         console.print(
             f"  {'for' if report.of_every_length else 'NOT PROVED, as a step below is not shown: for'} every depth, if "

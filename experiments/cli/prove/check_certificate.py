@@ -146,5 +146,5 @@ if __name__ == "__main__":
         (checker := Checker()).check(fields := json.load(open([*sys.argv, ""][1], encoding="utf-8")))  # noqa: SIM115
     except Exception as error:
         sys.exit(f"{'NOT READ' if isinstance(error, OSError) else 'REJECTED'}: {error!r:.300}")
-    print("VALID for every V, p, q > 0:", {n: fields.get(n) for n in ("verifier", "kind", "other", "scheme", "free")})
+    print("VALID for every V, p, q:", {n: fields.get(n) for n in ("verifier", "kind", "other", "scheme", "assumed")})
     print(*(f"{count:9,} {what}" for what, count in checker.counts.items()), __doc__.rpartition("\n\n")[2], sep="\n")

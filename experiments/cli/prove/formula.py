@@ -8,14 +8,14 @@ this sum over a row, it is written so, and it is tested whether other cases have
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE
+from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.any_vocabulary.cases import Case, TokenClass
+from draftproof.simulator.theorems.any_vocabulary.cases import Case, TokenClass, signs_of_sums
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, expected_length
 from draftproof.simulator.theorems.any_vocabulary.tokens import Context
 from draftproof.simulator.theorems.certificate.formulas import relation
@@ -164,7 +164,7 @@ class Formula:
         """For which `y` it is the value; unless that tells all values apart, the conditions of each of its cases."""
         mask = self._mask(value)
         if not (
-            value.names_classes(self.step) or any(self._mask(each) & mask for each in self.values if each != value)
+            value.names_classes(self.step) or any(self._mask(each) & mask for each in self.values if each is not value)
         ):
             return [] if mask == ANY else [f"p(y) {relation(mask)} q(y)"]
         found = [self._condition(case) for case in value.cases]
@@ -199,29 +199,27 @@ class Formula:
         )
 
     def _signs(self, case: Case) -> list[str]:
-        """What a case says of sums, but for what follows from its classes and names."""
-        of_names = [case.variables(token) for token in case.names]
-        of_classes = [(number, known) for number, known in case.classes.items()]
-        forms = [
-            *(variable for pair in of_names for variable in pair),
-            *(total for number, known in of_classes for total in (known.target, known.draft, *case.rest(number))),
-            *(
-                target - threshold.ratio * draft
-                for number, known in of_classes
-                for target, draft in (
-                    (known.target, known.draft),
-                    case.rest(number),
-                    *(case.variables(token) for token in case.named_in(number)),
-                )
-                for threshold in known.thresholds.values()
-            ),
-        ]
-        known = {case.ring.atom(each.num) for each in forms if each.constant is None and not each.num.is_constant()}
-        region = Region(case.ring, {atom: mask for atom, mask in case.region if atom in known})
+        """What a case says of sums and tokens, but for what follows from its classes and names."""
+        implied = replace(case, region=Region(case.ring, {}))
+        one = Ratio(case.ring, case.ring.one)
+        for token in case.names:
+            for variable in case.variables(token):
+                implied = implied.assuming(variable, POSITIVE).assuming(one - variable, POSITIVE)
+        for number, known in case.classes.items():
+            total, rest = (known.target, known.draft), case.rest(number)
+            named = [case.variables(token) for token in case.named_in(number)]
+            for each, mask in ((total, POSITIVE), (rest, POSITIVE | ZERO)):
+                for side in each:
+                    implied = implied.assuming(side, mask)
+            for threshold in known.thresholds.values():
+                of_sums = signs_of_sums(threshold.mask)
+                masked = [(total, of_sums), (rest, of_sums | ZERO), *((each, threshold.mask) for each in named)]
+                for (p, q), mask in masked:
+                    implied = implied.assuming(p - threshold.ratio * q, mask)
         return [
             f"{self._renamed(case.ring.name(atom))} {relation(mask)} 0"
             for atom, mask in case.region
-            if atom not in known and not case.oracle.is_empty(region.without_signs(atom, mask), atom)
+            if not case.oracle.is_empty(implied.region.without_signs(atom, mask), atom)
         ]
 
     def _text(self, ratio: Ratio | None) -> str:

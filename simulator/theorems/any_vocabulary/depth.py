@@ -9,15 +9,16 @@ Lemma. If trees of one layer keep every score `w` in (0, 1], and the decisions a
 whether it is rejected, then trees of every depth keep their scores, and the verifier is lossless at every depth.
 Proof, by induction over the depth. Given the children of a node and averaged over their subtrees, each subtree is
 accepted with probability equal to the score of the child, independently of the others: so the node is accepted, and
-the next token is drawn, as if its children were leaves, and trees of one layer keep their score. Below an accepted
-child the balance holds by the induction. At the root the score is 1.
+the next token is drawn, as if its children were leaves, and trees of one layer keep their score. (A token that is
+drafted twice is one child, with the branches of both below it.) Below an accepted child the balance holds by the
+induction, at a leaf by the theorem for the tree that was named. At the root the score is 1.
 
 Proved here, for every p and q and every vocabulary size, for `k = 1..K` branches:
 - `KEEPS`: below one token, whose score `w = min(1, p/q)` may be any number in (0, 1], a layer is accepted with
   probability `w` given that token, and its balance holds.
 - `CUT`: in trees of two layers, for any tokens drafted in the first, averaged over the second, the verdict cut after
-  the first layer has the law that it has where the first layer is all that is drafted. The same below one token,
-  whose score may be any number in (0, 1].
+  the first layer has the law that it has where the first layer is all that is drafted: for `k` branches of two tokens,
+  and for `k` branches below one token. The same where a token is above them, whose score may be any number in (0, 1].
 That the code treats every node in the same way, also deeper ones, decides there from that one score, and sees of a
 subtree of several layers no more than of one, is not proved: whoever uses the lemma reads it in the code (a walk, a
 recursion).
@@ -50,16 +51,14 @@ KEEPS, CUT = "keeps its score", "sees only whether a subtree is rejected"
 
 def hypotheses(verifier: Verifier, branches: int) -> list[tuple[str, int, Callable[[], Step]]]:
     """Each hypothesis of the lemma, for every number of branches up to this one, with its proof."""
-    return [
-        hypothesis
-        for k in range(1, branches + 1)
-        for hypothesis in (
-            (KEEPS, k, partial(Theorem(LOSSLESS, Delayed(k, 1, 1), verifier).step, 1)),
-            (KEEPS, k, partial(reach, verifier, k)),
-            (CUT, k, partial(cut, verifier, k, trunk=0)),
-            (CUT, k, partial(cut, verifier, k, trunk=1)),
-        )
-    ]
+    listed: list[tuple[str, int, Callable[[], Step]]] = []
+    for k in range(1, branches + 1):
+        listed.append((KEEPS, k, partial(Theorem(LOSSLESS, Delayed(k, 1, 1), verifier).step, 1)))
+        listed.append((KEEPS, k, partial(reach, verifier, k)))
+        for above in (0, 1):
+            shapes = [Delayed(k, above, 2), *([Delayed(k, above + 1, 1)] if k > 1 else [])]
+            listed += [(CUT, k, partial(cut, verifier, shape, above)) for shape in shapes]
+    return listed
 
 
 def reach(verifier: Verifier, branches: int) -> Step:
@@ -75,17 +74,17 @@ def reach(verifier: Verifier, branches: int) -> Step:
     return Step(context).add(total, case, holds)
 
 
-def cut(verifier: Verifier, branches: int, trunk: int) -> Step:
-    """That the verdict on two layers of branches, cut after the first, has the law of that on the first layer alone.
+def cut(verifier: Verifier, scheme: Delayed, above: int) -> Step:
+    """That the verdict on two layers, cut after the first, has the law of that on the first layer alone.
 
-    trunk: the number of tokens above the branches, 0 or 1.
+    above: the number of tokens above them, part of the trunk.
     """
-    case, context, token = start(trunk)
+    case, context, token = start(above)
     assert token is not None
     step = Step(context, token, case.variables(token))
-    scheme, parts = Delayed(branches, trunk, 2), (whole, partial(first_layers, count=trunk + 1))
+    parts, settled = (whole, partial(first_layers, count=above + 1)), above + (1 if above < scheme.L1 else scheme.K)
     for share in (partial(gain, context=(*context, token)), partial(difference, context=context, token=token)):
-        step.add(Sum(scheme, [verifier] * 2, share, parts=parts, settled=trunk + branches), case, is_zero)
+        step.add(Sum(scheme, [verifier] * 2, share, parts=parts, settled=settled), case, is_zero)
     return step
 
 

@@ -8,6 +8,8 @@ from random import Random
 import pytest
 
 from draftproof import check
+from draftproof.experiments.cli.prove import work
+from draftproof.experiments.cli.prove.any_vocabulary import Report, theorem_of
 from draftproof.experiments.cli.prove.formula import formula_of
 from draftproof.experiments.cli.prove.relating import relate_two
 from draftproof.experiments.cli.prove.work import Request
@@ -16,6 +18,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.theorems.any_vocabulary import layers
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 from draftproof.verifiers import make
 
@@ -118,10 +121,38 @@ class ByHalf:
         return Verdict((), coin.choose(rest))
 
 
+class Compared:
+    """It keeps the draft unless a row has a positive sum."""
+
+    card = make("naive").card
+
+    def __init__(self, row):
+        self.row = row
+
+    def verify(self, root, coin):
+        token = root.children[0]
+        if self.row(root.target, root.draft, token).sum() > 0:
+            return Verdict((), coin.choose(root.target))
+        return Verdict((token,), coin.choose(root.child(token).target))
+
+
+def without(p, q, token):
+    """What p is where it is above q, but for one token."""
+    row = p * (p > q)
+    row[token] = 0
+    return row
+
+
 @pytest.mark.parametrize(
     ("verifier", "branches", "values"),
-    [(make("specinfer"), 2, 3), (make("traversal"), 2, 3), (ByHalf(), 1, 2)],
-    ids=["specinfer", "traversal", "by half"],
+    [
+        (make("specinfer"), 2, 3),
+        (make("traversal"), 2, 3),
+        (ByHalf(), 1, 2),
+        (Compared(lambda p, q, _: (p - 2 * q) * (p >= 2 * q)), 1, 2),
+        (Compared(without), 1, 2),
+    ],
+    ids=["specinfer", "traversal", "by half", "twice", "without"],
 )
 def test_a_formula_by_cases_is_the_block_efficiency_in_the_cases_it_names(verifier, branches, values):
     """Read as it is printed: all cases that a row is in have one value, and there is such a case."""
@@ -149,6 +180,12 @@ def test_a_formula_by_cases_is_the_block_efficiency_in_the_cases_it_names(verifi
 
 def test_a_block_efficiency_that_is_no_such_function_has_no_formula():
     assert formula_of(make("naive_tree"), Delayed(2, 0, 1)) is None
+
+
+def test_a_tree_that_is_too_large_is_refused_in_one_line(draftproof):
+    ran = draftproof("prove", "block", "--vocab", "any", "--K", 20, "--L2", 20)
+    assert ran.code == 2
+    assert "take fewer or shorter branches" in ran.err
 
 
 def test_the_json_has_every_step(draftproof):
@@ -234,10 +271,17 @@ def test_a_theorem_about_every_selection_says_what_it_leaves_out(draftproof, tmp
     assert ran.code == 0
     out = " ".join(ran.out.split())
     assert "at delayed(K=1, L1=0, L2=1), whichever branch of a layer its solver selects" in out
-    assert "NOT proved here, but assumed: the law r and the weights of the selection are computed rightly" in out
-    proof = json.loads((tmp_path / "proof.json").read_text())
-    assert proof["free"] == ["solver"]
-    assert any("class_step" in each and "32 tokens" in each for each in proof["assumed"])
+    assert json.loads((tmp_path / "proof.json").read_text())["free"] == ["solver"]
+
+
+@pytest.mark.parametrize("branches", [1, 2])
+def test_what_a_theorem_about_every_selection_leaves_out_stands_in_all_that_is_written(branches):
+    """With one branch nothing is selected."""
+    request = Request(find_verifier("layer_transport"), 2, Delayed(branches, 0, 1), False, ("solver",), 100)
+    report = Report(theorem_of(request, LOSSLESS, None), request.named, None)
+    named = [("law r" in each, "class_step" in each and "32 tokens" in each) for each in report.assumed]
+    assert named == [(False, False), (True, False), (False, True)][: 1 if branches == 1 else 3]
+    assert report.about["assumed"] == report.as_json()["assumed"] == report.assumed
 
 
 def test_a_selection_of_several_branches_is_refused_with_the_way_out(draftproof):
@@ -246,10 +290,11 @@ def test_a_selection_of_several_branches_is_refused_with_the_way_out(draftproof)
     assert "--free solver" in ran.err
 
 
-def test_what_a_theorem_cannot_be_about_is_refused_before_a_witness_is_looked_for(draftproof):
+def test_what_a_theorem_cannot_be_about_is_refused_before_a_witness_is_looked_for(draftproof, monkeypatch):
     scheme = ("--scheme", "without_replacement", "--K", 2, "--L1", 0)
-    ran = draftproof(*SELECTED, *scheme)
-    assert (ran.code, ran.out) == (2, "")
+    monkeypatch.setattr(work, "try_points", lambda *_: pytest.fail("a witness was looked for"))
+    assert draftproof(*SELECTED, *scheme).code == 2
+    assert draftproof("prove", "nss", "--vocab", "any", *scheme, "--L2", 1, "--every-length").code == 2
 
 
 @pytest.mark.parametrize("options", [("--formula",), ("--equals", "block")])

@@ -13,7 +13,7 @@ from flint import fmpq
 from draftproof import check, verifiers
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.protocol import Card, DraftScheme, Draws, Verdict
-from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem, expected_length, start
@@ -114,7 +114,7 @@ def test_a_hypothesis_of_the_induction_fails_for_a_control() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["naive", "block"])
 def test_the_hypotheses_of_the_induction_hold_with_two_branches(name: str) -> None:
-    assert hypotheses_proved(verifiers.make(name), 2) == [True] * 8
+    assert hypotheses_proved(verifiers.make(name), 2) == [True] * 10
 
 
 class Deeper:
@@ -180,6 +180,9 @@ def test_the_sign_of_a_quotient_of_a_number_is_that_of_its_denominator() -> None
     difference = one - (one + p) / p
     assert case.assuming(difference, NEGATIVE | ZERO) is case
     assert 0 in case.assuming(difference, ZERO).region.masks.values()
+    assert case.assuming(one / (p - one), NEGATIVE) is case  # p < 1
+    assert 0 in case.assuming(one / (p - one), POSITIVE | ZERO).region.masks.values()
+    assert case.assuming(one / (p - Ratio(case.ring, case.ring.constant(rational(1, 2)))), ZERO) is case  # open
 
 
 class Biased:
