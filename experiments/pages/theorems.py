@@ -198,6 +198,8 @@ def every_size_relations() -> Iterator[Claim]:
         yield Claim(one, None, PATH, kind=kind, other=other)
     for name in ("naive", "block", "naive_tree", "block_tree", "specinfer", "traversal"):
         yield Claim(name, None, PAIR, kind=EVERY_LENGTH)
+    for name in ("hsd", "traversal"):
+        yield Claim(name, None, Delayed(1, 0, 1), kind=EVERY_LENGTH)
     yield Claim("layer_transport", None, PAIR, ("solver",), kind=EVERY_LENGTH)
 
 
