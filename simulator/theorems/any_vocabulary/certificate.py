@@ -45,6 +45,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, Ring
 from draftproof.simulator.theorems.algebra.ratios import Ratio
@@ -319,6 +320,8 @@ def _terms(ring: Ring, polynomial: Polynomial) -> list[list[Any]]:
 
 def certificate_of(theorem: Theorem | AnySelection, steps: Iterable[Step], about: Mapping[str, Any]) -> dict[str, Any]:
     """The certificate of a theorem that was proved. about: which theorem it is. Raises `NotWritten`."""
+    if not isinstance(theorem.scheme, Delayed | WithoutReplacement):
+        raise NotWritten("the checker follows delayed trees and those without replacement")
     writer, plain = _Writer(), []
     for step in steps:
         tokens = [*step.context, *([] if step.token is None else [step.token])]

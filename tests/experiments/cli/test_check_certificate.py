@@ -19,7 +19,7 @@ from draftproof.experiments.cli.prove.lean import MATHLIB, lean_of
 from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.pages.theorems import EVERY_LENGTH, every_size, every_size_relations
-from draftproof.simulator.drafts import Delayed, WithoutReplacement
+from draftproof.simulator.drafts import Adaptive, Delayed, WithoutReplacement
 from draftproof.simulator.theorems.any_vocabulary.certificate import certificate_of
 from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
@@ -104,7 +104,7 @@ CLAIMS = [claim for claim in (*every_size(), *every_size_relations()) if claim.k
 @heavy
 @pytest.mark.parametrize(
     "claim",
-    [each for each in CLAIMS if (each.verifier, each.scheme) not in LONG],
+    [each for each in CLAIMS if (each.verifier, each.scheme) not in LONG and not isinstance(each.scheme, Adaptive)],
     ids=lambda claim: str(claim.fields()),
 )
 def test_theorems_for_every_size_have_certificates(claim):
@@ -113,6 +113,14 @@ def test_theorems_for_every_size_have_certificates(claim):
     steps = [theorem.step(depth, records=True) for depth in theorem.depths]
     about = {"verifier": claim.verifier, "other": claim.other, "scheme": str(claim.scheme)}
     checked(json.loads(json.dumps(certificate_of(theorem, steps, about))))
+
+
+def test_an_adaptive_tree_has_no_certificate(draftproof, tmp_path):
+    scheme = ("--scheme", "adaptive", "--K", 1, "--L1", 0, "--L2", 1)
+    ran = draftproof("prove", "nss", "--vocab", "any", *scheme, "--certificate", tmp_path / "file.json")
+    assert ran.code == 2
+    assert "the checker follows delayed trees" in ran.err
+    assert not (tmp_path / "file.json").exists()
 
 
 def dicts(node, name):
