@@ -37,14 +37,13 @@ class Value:
     def at(self, case: Case) -> Ratio | None:
         """The same in a case; None if it leaves open which of `p` and `ratio q` is smaller, or has no such sums."""
         if self.times is None or self.ratio is None:
-            known = all(degree <= 0 for degree in _degrees(self.constant)[len(case.scopes) :])
-            return self.constant if known else None
+            return self.constant if _is_of_first(self.constant, len(case.scopes)) else None
         total = sum_of_minimum(case, self.row, self.ratio)
         return None if total is None else self.constant + self.times * total
 
     def names_classes(self, step: Step) -> bool:
         """Whether it depends on sums of classes."""
-        return self.times is None and any(degree > 0 for degree in _degrees(self.constant)[2 * len(step.context) :])
+        return self.times is None and not _is_of_first(self.constant, 2 * len(step.context))
 
 
 def sum_of_minimum(case: Case, row: Context, ratio: Ratio) -> Ratio | None:
@@ -66,7 +65,7 @@ def in_words(step: Step) -> list[Value]:
     found = [(case, case.reduced(draft.value)) for case, draft in step.cases]
 
     def order(found: tuple[Case, Ratio]) -> tuple[bool, int]:
-        return not any(degree > 0 for degree in _degrees(found[1])[named:]), -len(found[0].classes)
+        return _is_of_first(found[1], named), -len(found[0].classes)
 
     for case, value in sorted(found, key=order):
         for known in values:
@@ -92,7 +91,7 @@ def _with_minimum(case: Case, value: Ratio, named: int) -> Value | None:
                     if times is not None:
                         found = Value(value - times * total, times, threshold.ratio, row)
                         parts = (found.constant, times, threshold.ratio)
-                        if all(degree <= 0 for each in parts for degree in _degrees(each)[named:]):
+                        if all(_is_of_first(each, named) for each in parts):
                             return found
     return None
 
@@ -106,6 +105,11 @@ def _slope(value: Ratio, total: Ratio) -> Ratio | None:
         return None
     one, other = (Ratio.quotient(each.ring, each.num.derivative(position), each.den) for each in (value, total))
     return None if one.is_zero else one / other
+
+
+def _is_of_first(ratio: Ratio, count: int) -> bool:
+    """Whether a function depends on the first `count` variables only."""
+    return all(degree <= 0 for degree in _degrees(ratio)[count:])
 
 
 def _degrees(ratio: Ratio) -> list[int]:
@@ -167,8 +171,7 @@ class Formula:
             value.names_classes(self.step) or any(self._mask(each) & mask for each in self.values if each is not value)
         ):
             return [] if mask == ANY else [f"p(y) {relation(mask)} q(y)"]
-        found = [self._condition(case) for case in value.cases]
-        return [*dict.fromkeys(found)]
+        return [*dict.fromkeys(self._condition(case) for case in value.cases)]
 
     def _mask(self, value: Value) -> int:
         if not self.first:
