@@ -1,7 +1,10 @@
 """Which sources a campaign changes, and which tests stand for each: the quick ones of its room, the likeliest first."""
 
 #: Files and folders whose mutants are sampled.
-ROOMS = ("simulator/symbolic", "simulator/laws", "simulator/coins.py", "simulator/verdicts", "lp_analysis")
+ROOMS = (
+    "simulator/symbolic", "simulator/audit", "simulator/laws", "simulator/coins.py", "simulator/drafts",
+    "simulator/instances", "simulator/theorems", "simulator/verdicts", "verifiers", "lp_analysis", "experiments/grid",
+)  # fmt: skip
 
 _SYMBOLIC = "tests/simulator/symbolic/"
 _LAWS = "tests/simulator/laws/"
@@ -50,6 +53,38 @@ TESTS: dict[str, tuple[str, ...]] = {
         _symbolic("test_jax"),  # the whole file: one that skips itself has no single tests
     ),
     "simulator/symbolic/frameworks/triton_kernels.py": _symbolic("test_triton"),
+    "simulator/audit": tuple(
+        f"tests/simulator/audit/test_{name}.py"
+        for name in ("verdict", "interfaces", "instances", "worked_example", "engine_bugs", "catalogue", "guards")
+    ),
+    "simulator/drafts": tuple(
+        f"tests/simulator/drafts/test_{name}.py"
+        for name in (
+            "declared_draws",
+            "deterministic_trees",
+            "dyspec",
+            "other_schemes",
+            "stratified",
+            "trees_and_schemes",
+        )
+    ),
+    "simulator/instances": tuple(
+        f"tests/simulator/instances/test_{name}.py"
+        for name in ("instance", "families", "grams", "masks", "ngram", "processes", "sampling", "softmax")
+    ),
+    "simulator/theorems": tuple(
+        f"tests/simulator/theorems/test_{name}.py"
+        for name in ("proofs", "certificates", "relations", "nonnegative", "numbers", "any_vocabulary")
+    ),
+    "verifiers": tuple(
+        f"tests/verifiers/test_{name}.py" for name in ("as_published", "one_step", "negative_controls", "closed_forms")
+    ),
+    "experiments/grid": (
+        "tests/experiments/grid/test_store.py",
+        "tests/experiments/grid/test_cost_and_engines.py",
+        "tests/experiments/cli/test_sweep.py",
+        "tests/experiments/cli/test_report.py",
+    ),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
     "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
     "simulator/laws/estimator.py": (

@@ -1,0 +1,238 @@
+"""Records what must not change while the source is redrawn, and compares two recordings.
+
+    python tests/frozen.py record FOLDER [PART ..]       one file a part; those of them that are there are kept
+    python tests/frozen.py compare BEFORE AFTER          two folders; exit 1 and where each part first differs
+
+Parts: `commands`, what `same_rows.py` keeps; `claims`, the verdict on every claim of the ledger; `theorems`, verdicts
+and cases, of those that take less than five seconds proved again, of the others as the page has them; `gallery`, the
+entries of published code whose checkouts are in the folder that CHECKOUTS names; `readme`, the results of the README's
+commands and doctests; `audits`, the verdict on every function that a test audits, and the bugs that are named.
+
+Runs the checkout that holds this file, with the Python that runs it, and about 50 minutes of processor time.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import pytest  # noqa: E402
+
+from tests import same_rows  # noqa: E402
+
+#: Theorems of the page that took longer are not proved again.
+SECONDS = 5
+#: Tests that audit functions.
+AUDITING = ("tests/simulator/audit", "tests/simulator/symbolic")
+
+
+def printed(*arguments: str) -> Any:
+    """The JSON of a command, and its exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "printed.json"
+        command = [sys.executable, "-m", "draftproof", *arguments, "--json", str(path)]
+        ran = subprocess.run(command, cwd=folder, env=variables(), stderr=subprocess.DEVNULL, check=False)
+        return {"exit": ran.returncode, "json": json.loads(path.read_text(encoding="utf-8")) if path.exists() else None}
+
+
+def variables() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+
+def claims() -> dict[str, Any]:
+    """By claim: its status, evidence and whether it is as expected."""
+    found = printed("claims", "--jobs", "1")["json"]
+    rows = found["claims"] if isinstance(found, dict) else found
+    return {row["id"]: [row["status"], row["evidence"], row["instances"], row["as_expected"]] for row in rows}
+
+
+def theorems() -> dict[str, Any]:
+    """By theorem: verdict and cases."""
+    from draftproof.experiments.pages import theorems as page
+
+    found = {f"page: {key}": row for key, row in table_rows(page.PAGE.read_text(encoding="utf-8")).items()}
+    for claim in page.claims():
+        fields = claim.fields()
+        line = found.get(f"page: {' | '.join(key_of(claim, fields, page))}")
+        if line is None or float(line[-2]) >= SECONDS:
+            continue
+        row = page.row_of(claim)
+        found[f"proved: {claim} {claim.kind} {claim.other}"] = [row["verdict"], row.get("cells", row.get("cases"))]
+    return found
+
+
+def key_of(claim: Any, fields: Mapping[str, Any], page: Any) -> tuple[str, ...]:
+    size = claim.size
+    if claim.vocab_size is None:
+        return page.name_of(fields), size, str(claim.scheme)
+    return page.name_of(fields), size, str(claim.scheme), ", ".join(claim.free), "yes" if claim.zeros else ""
+
+
+def table_rows(text: str) -> dict[str, list[str]]:
+    """Rows of the page's tables, without the digests of code."""
+    rows = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and len(cells) > 8:
+            # seconds last, and not compared
+            width = 3 if cells[1] == "every" else 5
+            rows[" | ".join(cells[:width])] = [*cells[width:-2], cells[-2], ""]
+    return rows
+
+
+def gallery() -> dict[str, Any]:
+    """By entry: the verdict, where the law first deviates, and the bug that is named."""
+    from draftproof.experiments.cli.gallery.entries import ENTRIES
+
+    found = {}
+    for entry in ENTRIES:
+        folder = Path(os.environ.get("CHECKOUTS", "")) / entry.folder
+        if not entry.is_installed and not (os.environ.get("CHECKOUTS") and folder.exists()):
+            found[entry.name] = "no checkout"
+            continue
+        result = printed("gallery", entry.name, "--checkout", str(ROOT if entry.is_installed else folder))
+        found[entry.name] = same_rows.kept(result, str(ROOT))
+    return found
+
+
+def readme() -> dict[str, Any]:
+    """Results of the README's commands that print numbers, and of its doctests."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found: dict[str, Any] = {"doctests": re.findall(r"^(?:Fraction|after context).*$", text, re.MULTILINE)}
+    quoted = [
+        "check traversal --K 3 --L2 1",
+        "compare layer_transport traversal --text topics --vocab 4 --K 2 --L1 0 --L2 2",
+    ]
+    quoted.append(f"{quoted[-1]} --scheme stratified")
+    for command in quoted:
+        words = command.split()
+        if "stratified" in words:
+            words = [*words[:7], "--scheme", "stratified", *words[7:-2]]
+        found[command] = same_rows.kept(printed(*words), str(ROOT))
+    return found
+
+
+class Recorder:
+    """A plugin of pytest that notes what audits find, by function, options, scheme and instance."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Any] = {}
+
+    def pytest_collection(self) -> None:
+        from draftproof.simulator import audit as face
+        from draftproof.simulator.audit import judge
+        from draftproof.simulator.audit.diagnosis import catalogue
+
+        judged, diagnosed = judge.Audit.judge, catalogue.diagnose
+
+        def noted(audit: Any, instance: Any, scheme: Any, *rest: Any, **options: Any) -> Any:
+            key = f"{self.key(audit)} | {scheme} | {digest(instance)}"
+            try:
+                finding = judged(audit, instance, scheme, *rest, **options)
+            except Exception as error:
+                self.note(key, f"{type(error).__name__}: {first_line(error)}")
+                raise
+            self.note(key, "lossless" if finding.lossless else f"refuted by {float(finding.check.max_deviation):.9f}")
+            return finding
+
+        def named(evidence: Any) -> Any:
+            hypotheses = diagnosed(evidence)
+            self.note(f"{self.key(evidence.audit)} | bugs", sorted(each.name for each in hypotheses))
+            return hypotheses
+
+        judge.Audit.judge = noted  # type: ignore[method-assign]
+        for module in (catalogue, face, *[m for n, m in sys.modules.items() if n.startswith("draftproof.")]):
+            if getattr(module, "diagnose", None) is diagnosed:
+                module.diagnose = named  # type: ignore[attr-defined]
+
+    def key(self, audit: Any) -> str:
+        where = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+        return f"{where} | {audit.name} | {audit.audited.interface.name} | {audit.processing} | {audit.batch}"
+
+    def note(self, key: str, what: Any) -> None:
+        notes = self.found.setdefault(key, [])
+        if what not in notes:
+            notes.append(what)
+
+
+def first_line(error: Exception) -> str:
+    text = str(error).partition("\n")[0].replace(f"{ROOT}/", "")
+    return re.sub(r"0x[0-9a-f]+|/tmp/\S+/", "", text)
+
+
+def digest(instance: Any) -> str:
+    import hashlib
+
+    try:
+        text = instance.dumps()
+    except Exception:  # an instance that is not plain tables
+        text = repr(instance)
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def audits() -> dict[str, Any]:
+    """By function as it is called, scheme and instance: lossless, by how much not, or the refusal; and bugs by name."""
+    recorder = Recorder()
+    os.chdir(ROOT)
+    code = pytest.main(["-q", "-m", "", "-p", "no:cacheprovider", *AUDITING], plugins=[recorder])
+    return {**dict(sorted(recorder.found.items())), "exit code of the tests": int(code)}
+
+
+def commands() -> dict[str, Any]:
+    return same_rows.record_all(())
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    each.__name__: each for each in (readme, claims, theorems, gallery, commands, audits)
+}
+
+
+def record(folder: Path, names: Sequence[str]) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names or PARTS:
+        path = folder / f"{name}.json"
+        if not path.exists():
+            sys.stderr.write(f"{name} ..\n")
+            path.write_text(json.dumps(PARTS[name](), indent=1, default=str) + "\n", encoding="utf-8")
+    return 0
+
+
+def compare(before: Path, after: Path) -> int:
+    """Prints every entry of a part that differs, at its first difference; 1 if there is one."""
+    differing = 0
+    for name in PARTS:
+        if not ((before / f"{name}.json").exists() and (after / f"{name}.json").exists()):
+            print(f"{name}: not recorded in both")
+            continue
+        old, new = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for folder in (before, after))
+        gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
+        changed = [(key, *same_rows.differences(old[key], new[key])) for key in old if key in new]
+        changed = [each for each in changed if len(each) > 1]
+        print(f"{name}: {len(old)} before, {len(new)} after, {len(gone)} gone, {len(come)} new, {len(changed)} changed")
+        for word, keys in (("gone", gone), ("new", come)):
+            print(*(f"  {word}: {key}" for key in keys), sep="\n", end="\n" if keys else "")
+        for key, first, *more in changed:
+            print(f"  changed: {key}: {first.lstrip('.')}" + (f" ({len(more)} more)" if more else ""))
+        differing += len(gone) + len(come) + len(changed)
+    return int(differing > 0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["record"] and len(arguments) > 1 and set(arguments[2:]) <= set(PARTS):
+        return record(Path(arguments[1]), arguments[2:])
+    if arguments[:1] == ["compare"] and len(arguments) == 3:
+        return compare(Path(arguments[1]), Path(arguments[2]))
+    sys.stderr.write(str(__doc__))
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
