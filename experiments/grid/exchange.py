@@ -1,28 +1,20 @@
-"""Rows in other files than a store: JSON lines in both directions; CSV, Parquet, Markdown and LaTeX as tables."""
+"""Rows in other files than a store: CSV, Parquet, Markdown and LaTeX as tables."""
 
 import csv
-import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.grid.kinds import check_nesting, check_row
-from draftproof.experiments.grid.store import COMPUTED_BY, Row, Store, stored_rows
+from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.schemes import scheme_spec
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.output import csv_cell, latex_text, write_whole
-from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import cut, parse_json, printable, read_bytes
+from draftproof.simulator.files import printable
 
-#: The format in the header of a file of JSON lines.
-FORMAT = "draftproof rows 1"
-#: Damaged lines that are reported one by one; the others are counted.
-MOST_REPORTED = 3
 #: The columns of laws and bounds, with their types; exact numbers are text such as 91/36, with a column for the float.
 COLUMNS: Mapping[str, type] = {
     "question": str, "world": str, "family": str, "vocab_size": int, "seed": int, "verifier": str, "scheme": str,
@@ -31,7 +23,7 @@ COLUMNS: Mapping[str, type] = {
     "max_deviation": str, "max_deviation_float": float, "lower": str, "lower_float": float, "upper": str,
     "upper_float": float, "gap_float": float, "seconds": float, "strong_id": str,
 }  # fmt: skip
-FORMATS = (".jsonl", ".csv", ".parquet", ".md", ".tex")
+FORMATS = (".csv", ".parquet", ".md", ".tex")
 _QUESTIONS = {"law": "check", "swept law": "check", "bound": "bound", "swept bound": "bound"}
 
 
@@ -53,10 +45,6 @@ def export(store: str, path: str) -> int:
     """Write all rows of a store to a file in one step; returns their number."""
     check_export(path)
     suffix = Path(path).suffix
-    if suffix == ".jsonl":
-        rows = list(stored_rows(store, code=True))
-        write_whole(path, "".join(lines(rows)))
-        return len(rows)
     table = [cells(row) for row in stored_rows(store)]
     columns = COLUMNS if all(row.keys() == COLUMNS.keys() for row in table) else _columns_of(table)
     if suffix == ".parquet":
@@ -64,60 +52,6 @@ def export(store: str, path: str) -> int:
     else:
         write_whole(path, _TEXTS[suffix](table, list(columns)))
     return len(table)
-
-
-def lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Rows as JSON lines after a header, each with a digest."""
-    yield json.dumps({"format": FORMAT, "version": version("draftproof")}) + "\n"
-    for row in rows:
-        yield json.dumps({**row, "digest": _digest(row)}) + "\n"
-
-
-def import_lines(path: str, store: Store) -> int:
-    """Add the rows of a file of JSON lines that a store does not have; returns their number.
-
-    A line that is cut short or does not match its digest is reported and left out; one whose digest matches, but whose
-    fields are not those of its kind of row, is refused with `InvalidInput`.
-    """
-    header, *rest = read_bytes(path, "rows").split(b"\n")
-    if not header.startswith(json.dumps({"format": FORMAT}).encode()[:-1]):
-        raise InvalidInput(f"{cut(path)} is no file of rows (line 1 is not their header); choose another file")
-    rows, bad = dict[str, Row](), 0
-    for number, line in enumerate(rest, 2):
-        row = _row(line, f"{cut(path)} line {number}")
-        if row is not None:
-            rows[row["strong_id"]] = row
-        elif line and FORMAT.encode() not in line:  # two runs that begin at the same time both write the header
-            bad += 1
-            if bad <= MOST_REPORTED:
-                remark(f"{cut(path)} line {number} is cut short or was changed: its digest does not match; left out")
-    if bad > MOST_REPORTED:
-        remark(f"{cut(path)}: {bad - MOST_REPORTED:,} more lines like that")
-    new = [row for name, row in rows.items() if name not in store]
-    store.add(*new)
-    return len(new)
-
-
-def _row(line: bytes, where: str) -> Row | None:
-    """The row of a line; None where it is not JSON, or its digest does not match."""
-    try:
-        row = parse_json(line.decode("utf-8"), "row")
-        if not isinstance(row, dict) or "digest" not in row:
-            return None
-        check_nesting(row)
-        if row.pop("digest") != _digest(row):
-            return None
-        return check_row({COMPUTED_BY: {}, **row})
-    except UnicodeDecodeError:
-        return None
-    except InvalidInput as error:
-        if isinstance(error.__context__, json.JSONDecodeError):
-            return None
-        raise InvalidInput(f"{where}: {error}; take that line out") from None
-
-
-def _digest(row: Row) -> str:
-    return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def cells(row: Row) -> dict[str, Any]:

@@ -31,9 +31,8 @@ try:
 except ImportError:  # a system without record locks: runs cannot share a store there
     fcntl = None  # type: ignore[assignment]
 
-#: The field with the digests of the code that computed a row, for rows in other files than a store; and the key of
-#: draftproof's own code in it.
-COMPUTED_BY, OURS = "computed_by", "draftproof"
+#: The key of draftproof's own code in the digests of the code that computed a row.
+OURS = "draftproof"
 FORMAT = "draftproof rows 2"
 _TABLES = """
 create table if not exists meta (key text primary key, value text not null) without rowid;
@@ -97,8 +96,8 @@ class Store(Mapping[str, Row]):
     def add(self, *rows: Row, from_library: Collection[str] = ()) -> None:
         """Add rows, all or none; afterwards a kill loses none of them, a power cut may lose the last ones.
 
-        from_library: ids of rows that do not depend on user-defined code, even where some is loaded. A row with the
-        field `COMPUTED_BY` keeps that. Raises `InvalidInput` where the file cannot be written.
+        from_library: ids of rows that do not depend on user-defined code, even where some is loaded. Raises
+        `InvalidInput` where the file cannot be written.
         """
         if self._path is None:
             self._rows.update((row["strong_id"], row) for row in rows)
@@ -115,7 +114,7 @@ class Store(Mapping[str, Row]):
                 if file.in_transaction:
                     file.execute("rollback")
                 raise
-        self._rows.update((row["strong_id"], None) for row in rows if COMPUTED_BY not in row)
+        self._rows.update((row["strong_id"], None) for row in rows)
 
     def claim(self, *names: str) -> str:
         """`there` if the store has these rows, `theirs` if another run computes them now, else `ours`: claimed by this.
@@ -189,11 +188,8 @@ class Store(Mapping[str, Row]):
         return self._any_code or self._is_present_code[state]
 
 
-def stored_rows(path: str, kinds: Collection[str] = (), code: bool = False) -> Iterator[Row]:
-    """Every row of a store, in the order of ids, whatever code computed it; nothing is written. Raises `InvalidInput`.
-
-    code: whether each row gets the field `COMPUTED_BY`.
-    """
+def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:
+    """Every row of a store by id, whatever code computed it; nothing is written. Raises `InvalidInput`."""
     if not os.path.lexists(path):
         raise InvalidInput(f"there is no store {cut(path)}; give one that --resume or sweep --store made")
     if not check_store(path):
@@ -204,7 +200,7 @@ def stored_rows(path: str, kinds: Collection[str] = (), code: bool = False) -> I
             if not _is_whole(name, kind, text, by, digest):  # an index may be damaged where the table is not
                 damaged += 1
             elif not kinds or kind in kinds:
-                yield _checked(Path(path), name, kind, text) | ({COMPUTED_BY: parse_json(by, "code")} if code else {})
+                yield _checked(Path(path), name, kind, text)
     if damaged:
         remark(
             f"{cut(path)}: {counted(damaged, 'row')} left out: the digest does not match; the command that made the "
@@ -222,8 +218,7 @@ def check_store(path: str) -> bool:
         raise InvalidInput(f"{path!r} is no file for a store; give the name of one")
     if not os.path.lexists(place):
         return False
-    way = _other_file(place) if place.is_file() else "choose another file"
-    foreign = InvalidInput(f"{cut(path)} is no store of rows, or one of another version; {way}")
+    foreign = InvalidInput(f"{cut(path)} is no store of rows, or one of another version; choose another file")
     if not place.is_file():
         raise foreign
     try:
@@ -246,14 +241,6 @@ def check_store(path: str) -> bool:
     if not tables <= wanted or form not in (None, (FORMAT,)):
         raise foreign
     return tables == wanted
-
-
-def _other_file(place: Path) -> str:
-    """The suggestion of an error message for a file that is no store."""
-    with suppress(OSError), place.open("rb") as file:
-        if file.read(24).startswith(b'{"format": "draftproof'):
-            return f"draftproof rows STORE --import {cut(place)} takes in rows of JSON lines"
-    return "choose another file"
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
@@ -289,9 +276,7 @@ def _sqlite_errors(path: Path, what: str) -> Iterator[None]:
 
 
 def _stored(row: Row, by: Mapping[str, str]) -> tuple[str, ...]:
-    code = json.dumps(row.get(COMPUTED_BY, by), sort_keys=True)
-    text = json.dumps({key: value for key, value in row.items() if key != COMPUTED_BY})
-    values = row["strong_id"], str(row.get("kind", "")), text, code
+    values = row["strong_id"], str(row.get("kind", "")), json.dumps(row), json.dumps(by, sort_keys=True)
     return *values, _digest(*values)
 
 

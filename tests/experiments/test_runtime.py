@@ -127,12 +127,12 @@ def unsaved() -> int:
     try:
         signal.raise_signal(Unfinished.number)
     except KeyboardInterrupt:
-        raise InvalidInput("cannot write rows.jsonl: no space left") from None
+        raise InvalidInput("cannot write rows.csv: no space left") from None
     return 0
 
 
 @BOTH
-@pytest.mark.parametrize(("work", "said"), [(missing, ""), (unnamed, ""), (unsaved, "rows.jsonl")])
+@pytest.mark.parametrize(("work", "said"), [(missing, ""), (unnamed, ""), (unsaved, "rows.csv")])
 def test_what_was_made_of_a_signal_has_the_code_of_the_signal(monkeypatch, ended, number, code, work, said):
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Unfinished()])
     monkeypatch.setattr(Unfinished, "number", number, raising=False)

@@ -177,7 +177,7 @@ def test_what_is_wrong_is_named_with_its_line(draftproof, tmp_path, old, new, wo
     ("arguments", "words"),
     [
         ((), "Missing argument 'FILE.toml'"),
-        (("small.toml", "--export", "rows.xls"), "the name must end in one of .jsonl, .csv"),
+        (("small.toml", "--export", "rows.xls"), "the name must end in one of .csv"),
         (("small.toml", "--store", "small.toml"), "give every file its own name"),
         (("none.toml",), "cannot read sweep none.toml"),
         (("small.toml", "--store", "text.db"), "text.db is no store of rows, or one of another version"),

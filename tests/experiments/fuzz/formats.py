@@ -13,10 +13,8 @@ import numpy as np
 from draftproof.experiments.cli.prove.work import Request, run_proof, verify_certificate
 from draftproof.experiments.cli.sweep import work
 from draftproof.experiments.cli.sweep.sweep_file import read as asked_of
-from draftproof.experiments.grid.exchange import import_lines, lines
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.summary import read, summarise
-from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import time_model
@@ -65,7 +63,6 @@ def formats(folder: Path) -> dict[str, Format]:
     made = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(0), 20)
     given = Instance(made.target, made.draft, Delayed(2, 0, 2))
     found = optimum(given.target, given.draft, Delayed(2, 0, 2))
-    number = {"strong_id": strong_id({"n": 1}), "value": "43/21"}
     times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
     asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
     run_proof(asked, certificate=str(folder / "theorem.json"))
@@ -79,7 +76,6 @@ def formats(folder: Path) -> dict[str, Format]:
         "instance": Format(given.dumps().encode(), Instance.load),
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
         "theorem": Format((folder / "theorem.json").read_bytes(), partial(verify_certificate, asked)),
-        "rows": Format("".join(lines([number])).encode(), lambda path: import_lines(path, Store(None))),
         "cost": Format(json.dumps(times).encode(), time_model),
         "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
         "tokenizers": Format(StringPair.random(0).dumps().encode(), StringPair.load),

@@ -50,7 +50,6 @@ def refreshed(place: Path) -> None:
     kinds = valid(place)
     for name, kind in (("given.json", "instance"), ("certificate.json", "certificate"), ("theorem.json", "theorem")):
         Path(name).write_bytes(kinds[kind].data)
-    Path("rows.jsonl").write_bytes(kinds["rows"].data)
     Path("times.json").write_bytes(kinds["cost"].data)
     Path("text.txt").write_bytes(kinds["text"].data)
     Path("own.py").write_text(OWN)

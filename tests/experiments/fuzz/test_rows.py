@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.grid import exchange
 from draftproof.experiments.grid import store as stores
 from tests.experiments.fuzz.formats import SWEEP
 from tests.experiments.fuzz.mutations import CHARACTERS, mutated_row
@@ -33,24 +32,20 @@ REPORT = ("report", "-o", "r.html", "--json", "r.json")
 
 @dataclass(frozen=True)
 class Kept:
-    """A store or a file of JSON lines. lines: commands that read it, which end with its name."""
+    """A store. lines: commands that read it, which end with its name."""
 
     path: Path
     rows: list[dict[str, Any]]
     lines: tuple[tuple[object, ...], ...]
 
     def write(self, rows: list[dict[str, Any]]) -> None:
-        """The same file with these rows, each with a digest that matches."""
-        if self.path.suffix == ".jsonl":
-            self.path.write_text("".join(exchange.lines(rows)))
-            return
+        """The same file with these rows of the present code, each with a digest that matches."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as file:
             file.execute("delete from rows")
             for row in rows:
-                fields = {key: value for key, value in row.items() if key != stores.COMPUTED_BY}
                 values = (
                     *(_text(row.get(name, "")) for name in ("strong_id", "kind")),
-                    json.dumps(fields), json.dumps(row.get(stores.COMPUTED_BY, {}), sort_keys=True),
+                    json.dumps(row), json.dumps(stores.code_fields(outside=False), sort_keys=True),
                 )  # fmt: skip
                 file.execute("insert or replace into rows values (?, ?, ?, ?, ?)", (*values, stores._digest(*values)))
 
@@ -73,17 +68,15 @@ def kept(draftproof) -> list[Kept]:
     models.add({**cell, "by_root": by_root, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
     models.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
     models.close()
-    assert draftproof("rows", "s.db", "--export", "rows.jsonl").code == 0
-    suffixes = ("csv", "md", "tex", "jsonl", *(["parquet"] if find_spec("pyarrow") else []))
+    suffixes = ("csv", "md", "tex", *(["parquet"] if find_spec("pyarrow") else []))
     exports = [("rows", "--export", f"a.{suffix}") for suffix in suffixes]
     resumed = [(*line, "--resume") for line in (COMPARE, FLOATS)]
     proofs = [(*line, "--resume") for line in (PROVE, (*PROVE, "--certificate", "p.cert"), RELATE)]
     lines = {
         "rows.db": (REPORT, *resumed), "proof.db": tuple(proofs), "s.db": (REPORT, SWEPT, *exports),
-        "models.db": (REPORT, *exports), "rows.jsonl": (("rows", "new.db", "--import"),),
+        "models.db": (REPORT, *exports),
     }  # fmt: skip
-    read = {name: "s.db" if name == "rows.jsonl" else name for name in lines}
-    return [Kept(Path(name), list(stores.stored_rows(read[name], code=True)), each) for name, each in lines.items()]
+    return [Kept(Path(name), list(stores.stored_rows(name)), each) for name, each in lines.items()]
 
 
 def fuzz(

@@ -47,12 +47,6 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(draftproof, conten
     assert os.listdir() == ["r.db"]
 
 
-def test_json_lines_are_refused_with_the_command_that_takes_them_in(draftproof):
-    Path("r.db").write_text('{"format": "draftproof rows 1", "version": "0.1.0"}\n')
-    ran = draftproof(*COMPARE)
-    assert (ran.code, "draftproof rows STORE --import r.db takes in rows" in ran.err) == (2, True)
-
-
 def test_a_changed_row_is_named_and_computed_again(draftproof):
     first = draftproof(*COMPARE, "--json", "-").json["rows"][0]["block_efficiency"]
     change("r.db", f"update rows set row = replace(row, '{first}', '9')")
