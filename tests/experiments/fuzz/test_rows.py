@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -68,7 +67,7 @@ def kept(draftproof) -> list[Kept]:
     models.add({**cell, "by_root": by_root, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
     models.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
     models.close()
-    suffixes = ("csv", "md", "tex", *(["parquet"] if find_spec("pyarrow") else []))
+    suffixes = ("csv", "md", "tex")
     exports = [("rows", "--export", f"a.{suffix}") for suffix in suffixes]
     resumed = [(*line, "--resume") for line in (COMPARE, FLOATS)]
     proofs = [(*line, "--resume") for line in (PROVE, (*PROVE, "--certificate", "p.cert"), RELATE)]

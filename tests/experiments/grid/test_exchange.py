@@ -44,16 +44,6 @@ def test_rows_of_several_kinds_have_the_columns_of_all(draftproof, compared):
     assert "list" not in row
 
 
-def test_parquet_is_read_back(draftproof, compared):
-    pandas = pytest.importorskip("pandas", reason="the extra `dev` is not installed")
-    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
-    stores.Store("r.db").add({"strong_id": "a" * 24, "kind": "other", "n": 1})
-    assert draftproof("rows", "r.db", "--export", "r.parquet").code == 0
-    frame = pandas.read_parquet("r.parquet")
-    assert len(frame) == 4
-    assert frame[frame.strong_id == "a" * 24].n.tolist() == [1]
-
-
 def test_what_cannot_be_is_one_line(draftproof, compared):
     for line, words in (
         (("rows", "none.db"), "there is no store none.db"),
