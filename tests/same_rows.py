@@ -178,7 +178,7 @@ COMMANDS = {
     "audit tensors": "audit tensors.py:chain --interface chain --library torch --arithmetic float32 --cases context",
     "audit what cannot be followed": "audit theirs.py:refused --interface chain",
     "compare": "compare naive specinfer block traversal layer_transport --family perturbed:s=1 --K 2 --L1 0..1"
-    " --L2 1..2 --arithmetic rational --csv table.csv --markdown table.md --latex table.tex --resume compared.db",
+    " --L2 1..2 --arithmetic rational --csv table.csv --markdown table.md --resume compared.db",
     "compare all on a text": f"compare --text topics --vocab 4 --K 1..2 --L2 1..2 --max-nodes 3 {_COST}",
     "compare the long run": f"compare naive spectr --text topics --vocab 4 --K 2 --L2 1..2 {_COST} --steady-state",
     "compare a user's verifier": "compare mine.py:Naive naive block --scheme mine.py:TwoFirst --arithmetic rational"
@@ -248,7 +248,7 @@ def record(name: str, line: str, folder: Path) -> dict[str, Any]:
     result: dict[str, Any] = {"exit": ran.returncode}
     if ran.returncode not in (0, 1, 3):
         sys.stderr.write(ran.stderr.decode(errors="replace"))
-    written = [folder / word for word in arguments if (folder / word).suffix in (".json", ".csv", ".md", ".tex")]
+    written = [folder / word for word in arguments if (folder / word).suffix in (".json", ".csv", ".md")]
     for path in written:
         if path.name not in FILES and path.exists():
             result[path.name] = kept(read(path), str(folder))

@@ -11,7 +11,7 @@ from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.files import printable
 
 StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A store, as --resume and sweep --store write it.")]
-Exported = Annotated[str | None, typer.Option("--export", help="Write all rows to this .csv, .md or .tex file.")]
+Exported = Annotated[str | None, typer.Option("--export", help="Write all rows to this .csv or .md file.")]
 
 
 def rows(store: StoreFile, export: Exported = None, json_target: opt.JsonTarget = None) -> int:

@@ -1,4 +1,4 @@
-"""Rows in other files than a store: CSV, Markdown and LaTeX as tables."""
+"""Rows in other files than a store: CSV and Markdown tables."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from typing import Any
 
 from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.schemes import scheme_spec
-from draftproof.experiments.shared.output import csv_cell, latex_text, write_whole
+from draftproof.experiments.shared.output import csv_cell, write_whole
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
@@ -20,7 +20,7 @@ COLUMNS = (
     "lossless", "block_efficiency", "block_efficiency_float", "variance_float", "max_deviation", "max_deviation_float",
     "lower", "lower_float", "upper", "upper_float", "gap_float", "seconds", "strong_id",
 )  # fmt: skip
-FORMATS = (".csv", ".md", ".tex")
+FORMATS = (".csv", ".md")
 _QUESTIONS = {"law": "check", "swept law": "check", "bound": "bound", "swept bound": "bound"}
 
 
@@ -74,18 +74,8 @@ def _markdown(table: Sequence[Row], columns: Sequence[str]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (columns, ["---"] * len(columns), *body))
 
 
-def _latex(table: Sequence[Row], columns: Sequence[str]) -> str:
-    body = [columns, *([_shown(row.get(name)) for name in columns] for row in table)]
-    text = "".join(" & ".join(map(latex_text, line)) + " \\\\\n" for line in body)
-    return f"\\begin{{tabular}}{{{'l' * len(columns)}}}\n{text}\\end{{tabular}}\n"
-
-
 def _shown(value: Any) -> str:
     return "" if value is None else printable(str(value))
 
 
-_TEXTS: Mapping[str, Callable[[Sequence[Row], Sequence[str]], str]] = {
-    ".csv": _csv,
-    ".md": _markdown,
-    ".tex": _latex,
-}
+_TEXTS: Mapping[str, Callable[[Sequence[Row], Sequence[str]], str]] = {".csv": _csv, ".md": _markdown}

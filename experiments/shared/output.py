@@ -94,13 +94,6 @@ def markdown_name(name: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", printable(name))
 
 
-def latex_text(text: str) -> str:
-    """A text escaped for LaTeX outside of formulas."""
-    special = {char: f"\\{char}" for char in "&%$#_{}"}
-    special |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(char, char) for char in printable(text))
-
-
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
     """Two fields of a row: `NAME`, an exact value as `"91/36"`, and `NAME_float`; a float is the value of both."""
     if value is None:

@@ -71,13 +71,13 @@ K = 1
 L2 = "1..2"
 """
 OUTPUTS = (
-    *("--json", "--csv", "--latex", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
+    *("--json", "--csv", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
     *("--out", "--export", "--page", "--store", "--save", "--ordinary"),
 )
 STORES = ("--resume", "--store")
 SMALL = "--vocab 2 --K 1 --L2 1"
 SHAPES = "--vocab 3 --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
-TABLES = "--csv a.csv --markdown a.md --latex a.tex --plot a.png --json a.json"
+TABLES = "--csv a.csv --markdown a.md --plot a.png --json a.json"
 PAIR = "--pair ../pair --text ../text.txt --device cpu --K 1 --L2 1 --roots 2"
 STUDY = "-m draftproof.experiments.studies"
 #: Every command that writes, with all of its options that name a file.

@@ -10,10 +10,10 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown, compare_table
+from draftproof.experiments.cli.compare.tables import as_csv, as_markdown, compare_table
 from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.shared import progress
-from draftproof.experiments.shared.output import csv_cell, latex_text, printable_json
+from draftproof.experiments.shared.output import csv_cell, printable_json
 from draftproof.experiments.shared.progress import PlainConsole, bar, remark
 from draftproof.simulator import Card
 from draftproof.simulator.errors import InvalidInput
@@ -126,15 +126,6 @@ def test_markdown_keeps_its_cells():
     assert counts == {4}
     assert all("<" not in line.replace(r"\<", "") for line in lines)
     assert "| `block` " in as_markdown([row("block")])
-
-
-def test_latex_has_no_command_of_a_name():
-    text = as_latex([row(name, "my_shape#1") for name in NAMES])
-    assert r"\input{" not in text
-    assert r"\textbackslash{}input\{x\} 50\% \& \#1 \textasciitilde{}\textasciicircum{}\$\_\{" in text
-    assert r"my\_shape\#1" in text
-    assert latex_text("naive_tree") == r"naive\_tree"
-    assert "$(2, 0, 1)$" in as_latex([row("block")])
 
 
 def test_figures_take_any_name():

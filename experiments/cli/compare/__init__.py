@@ -11,7 +11,7 @@ from rich.console import Console
 from draftproof.experiments.cli.compare import by_depth as depths
 from draftproof.experiments.cli.compare import planning, tables, work
 from draftproof.experiments.cli.compare.policies import RANGES, PolicyRequest, policy_rows, wanted_policies
-from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
+from draftproof.experiments.cli.compare.tables import as_csv, as_markdown
 from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.grid.rows import strong_id
@@ -28,7 +28,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import DraftScheme
 
-_TEXTS = {"--csv": as_csv, "--latex": as_latex, "--markdown": as_markdown}
+_TEXTS = {"--csv": as_csv, "--markdown": as_markdown}
 
 
 def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[str, str | None]) -> Iterator[str]:
@@ -107,7 +107,6 @@ Policies = Annotated[
 ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
 ByDepth = Annotated[bool, typer.Option("--by-depth", help="Tables by depth, as draftproof depths.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
-Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
 Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUTPUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
 
@@ -140,12 +139,11 @@ def compare(
     by_depth: ByDepth = False,
     json_target: opt.JsonTarget = None,
     csv_file: Csv = None,
-    latex_file: Latex = None,
     markdown_file: Markdown = None,
     plot_file: Plot = None,
 ) -> int:
     """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
-    files = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
+    files = {"--csv": csv_file, "--markdown": markdown_file, "--plot": plot_file}
     check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
     named = chosen_verifiers(chosen) if chosen else None
     problem = choose_problem(given, told=True)

@@ -1,4 +1,4 @@
-"""Tables of rows for the terminal, for LaTeX and for spreadsheets. Functions of rows; nothing is computed here."""
+"""Tables of rows for the terminal, for pages and for spreadsheets. Functions of rows; nothing is computed here."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from draftproof.experiments.grid.groups import group_columns, interval_text
-from draftproof.experiments.shared.output import csv_cell, latex_text, markdown_name, short
+from draftproof.experiments.shared.output import csv_cell, markdown_name, short
 
 _FIRST_COLUMNS = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
 _LAST_COLUMNS = (
@@ -225,7 +225,7 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[list[str]]]:
+def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Shapes, and for each verifier its name and a cell for every shape: block efficiency, marked where refuted."""
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
     cells = {(row["verifier"], row["shape"]): row for row in rows}
@@ -234,20 +234,16 @@ def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[li
     for name in dict.fromkeys(row["verifier"] for row in rows):
         cell_rows = [cells.get((name, shape)) for shape in shapes]
         texts = [
-            f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else mark}" if row else "--"
+            f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else ' ✗'}" if row else "--"
             for row in cell_rows
         ]
         lines.append([name, " (control)" if name in controls else "", *texts])
     return shapes, lines
 
 
-def _is_other_scheme(shape: str) -> bool:
-    """Whether a shape is not K, L1, L2."""
-    return set(shape) - set("0123456789, ") != set()
-
-
 def _shape_markdown(shape: str) -> str:
-    return markdown_name(shape) if _is_other_scheme(shape) else shape
+    is_other_scheme = set(shape) - set("0123456789, ") != set()  # not K, L1, L2
+    return markdown_name(shape) if is_other_scheme else shape
 
 
 def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
@@ -266,25 +262,9 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """
     from tabulate import tabulate
 
-    shapes, lines = _grid(rows, " ✗")
+    shapes, lines = _grid(rows)
     body = [[markdown_name(name) + mark, *cells] for name, mark, *cells in lines]
     if optimum := _optimum_cells(rows, shapes):
         body.append(["**optimum**", *optimum])
     table: str = tabulate(body, ["K, L1, L2", *map(_shape_markdown, shapes)], tablefmt="github", disable_numparse=True)
     return table + "\n"
-
-
-def as_latex(rows: Sequence[dict[str, Any]]) -> str:
-    """A booktabs table with the cells and the last line of `as_markdown`; `$^*$` marks lossy verifiers."""
-    from tabulate import tabulate
-
-    shapes, lines = _grid(rows, "$^*$")
-    body = [[latex_text(name) + mark, *cells] for name, mark, *cells in lines]
-    if optimum := _optimum_cells(rows, shapes):
-        body.append([r"\textbf{optimum}", *optimum])
-    headers = ["verifier", *(latex_text(shape) if _is_other_scheme(shape) else f"$({shape})$" for shape in shapes)]
-    table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
-    text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)
-    last = text.rindex(r"\midrule")
-    note = "% block efficiency E[tau+1] by (K, L1, L2); $^*$ not lossless; needs \\usepackage{booktabs}\n"
-    return note + text[:last] + r"\bottomrule" + text[last + len(r"\midrule") :] + "\n"

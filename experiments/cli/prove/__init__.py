@@ -62,7 +62,6 @@ EveryLength = Annotated[
     ),
 ]
 Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
-Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
 Lean = Annotated[
     str | None,
@@ -107,7 +106,6 @@ def prove(
     dominates: Dominates = None,
     every_length: EveryLength = False,
     formula: Formula = False,
-    latex: Latex = False,
     jobs: Jobs = _CORES,
     max_trees: MaxTrees = 1_000,
     certificate: Certificate = None,
@@ -130,8 +128,8 @@ def prove(
     request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
     if size is None:
-        if (equals and dominates) or zeros or latex or resume:
-            raise InvalidInput("--vocab any takes no --zeros, --latex or --resume, and one relation at a time")
+        if (equals and dominates) or zeros or resume:
+            raise InvalidInput("--vocab any takes no --zeros or --resume, and one relation at a time")
         found = (EQUALS, equals) if equals else (DOMINATES, dominates)
         relation = None if found[1] is None else (found[0], find_verifier(found[1]))
         if every_length and relation is not None:
@@ -143,7 +141,7 @@ def prove(
     if every_length or lean:
         raise InvalidInput(f"{'--every-length' if every_length else '--lean'} goes with --vocab any")
     if verify is not None:
-        if (equals and dominates) or certificate or resume or formula or latex:
+        if (equals and dominates) or certificate or resume or formula:
             raise InvalidInput(
                 "--verify checks one certificate; of the other options give only those of its theorem and --json"
             )
@@ -160,10 +158,10 @@ def prove(
         known = work.known_row(request, store)
         if known is not None and certificate is None:
             return views.show_stored(console, known, json_target, larger)
-        report = work.run_proof(request, formula or latex, certificate, jobs, store)
+        report = work.run_proof(request, formula, certificate, jobs, store)
         work.store_row(report, store)
-        return views.show_report(console, replace(report, larger=larger), witness, json_target, latex)
-    if (equals and dominates) or formula or latex or free:
+        return views.show_report(console, replace(report, larger=larger), witness, json_target)
+    if (equals and dominates) or formula or free:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
     related = relating.relate_two(

@@ -15,7 +15,7 @@ from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import NOT_PROVED, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
-from draftproof.simulator.theorems.certificate.formulas import condition_text, latex
+from draftproof.simulator.theorems.certificate.formulas import condition_text
 from draftproof.simulator.theorems.certificate.relations import RelationCheck
 from draftproof.simulator.theorems.certificate.theorems import CertificateCheck
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
@@ -29,9 +29,7 @@ CODES = {"proved": 0, "refuted": 1, "open": NOT_PROVED}
 SHOWN = 3
 
 
-def show_report(
-    console: Console, report: Report, witness_file: str | None, json_target: str | None, as_latex: bool = False
-) -> int:
+def show_report(console: Console, report: Report, witness_file: str | None, json_target: str | None) -> int:
     """Show the verdict, save a refuting instance, write the JSON; returns the exit code."""
     fields: dict[str, Any] = {**report.as_json(), "witness": None}
     proof, shape = report.proof, report.proof.shape
@@ -61,7 +59,7 @@ def show_report(
             console.print(f"  undecided where {', '.join(conditions(shape, region))}", soft_wrap=True)
         if report.larger is not None:
             console.print(f"  {report.larger}", soft_wrap=True)
-        _show_formulas(console, report, as_latex)
+        _show_formulas(console, report)
     write_json(json_target, fields)
     return CODES[report.verdict]
 
@@ -73,8 +71,8 @@ def _about(shape: Shape, free: int) -> str:
     return f"for every p and q{support}{numbers} at {shape}"
 
 
-def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
-    if report.formulas and not as_latex:
+def _show_formulas(console: Console, report: Report) -> None:
+    if report.formulas:
         console.print("  p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 minus the others")
     for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
         console.print(f"  {name}")
@@ -84,8 +82,7 @@ def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
         for formula, parts in regions.items():
             text = "; or ".join(parts) if all(parts) else ""
             text = f"where {text}" if text else "everywhere"
-            shown = (latex(formula), latex(text)) if as_latex else (formula, text)
-            console.print("    {}    {}".format(*shown), soft_wrap=True)
+            console.print(f"    {formula}    {text}", soft_wrap=True)
 
 
 def show_stored(

@@ -17,7 +17,7 @@ Planned = Annotated[
     bool, typer.Option("--plan", help="Print the number of rows and the expected hours; compute nothing.")
 ]
 Allowed = Annotated[bool, typer.Option("--allow-code", help="Run the Python files that FILE.toml names.")]
-Exported = Annotated[str | None, typer.Option("--export", help="All rows of the store, as .csv, .md or .tex.")]
+Exported = Annotated[str | None, typer.Option("--export", help="All rows of the store, as .csv or .md.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of processes on this machine.")]
 Cluster = Annotated[
     str | None, typer.Option(help="Address of a Dask scheduler, as tcp://HOST:PORT, instead of --jobs.")

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from draftproof.experiments.cli.compare.planning import law_cells
-from draftproof.experiments.cli.compare.tables import as_csv, as_latex, as_markdown
+from draftproof.experiments.cli.compare.tables import as_csv, as_markdown
 from draftproof.experiments.cli.compare.work import RowBuilder
 from draftproof.experiments.grid import figures as picture
 from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, highlighted
@@ -136,15 +136,6 @@ def test_csv_has_every_row_and_the_whole_distribution(rows):
         assert masses == row["depth_distribution"]
 
 
-def test_latex_is_a_booktabs_table_that_marks_lossy_verifiers(rows):
-    text = as_latex(rows)
-    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
-    assert r"\hline" not in text
-    lines = {line.split("&")[0].strip(): line for line in text.splitlines() if "&" in line}
-    assert "$^*$" in lines["ensemble"]
-    assert "$^*$" not in lines["block"]
-
-
 def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifiers(rows):
     assert best_budget(rows) == 4
     lines = delay_lines(rows, 4)
@@ -173,12 +164,12 @@ def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeyp
 
 def test_files_are_written_beside_the_table(draftproof, tmp_path):
     ran = draftproof(
-        "compare", "naive", "--vocab", 2, "--json", "a.json", "--csv", "a.csv", "--latex", "a.tex", "--plot", "a.png"
+        "compare", "naive", "--vocab", 2, "--json", "a.json", "--csv", "a.csv", "--markdown", "a.md", "--plot", "a.png"
     )
     assert ran.code == 0
     assert "E[tau+1]" in ran.out
     assert json.loads((tmp_path / "a.json").read_text())["rows"][0]["verifier"] == "naive"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.json", "a.png", "a.tex"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.json", "a.md", "a.png"]
 
 
 def test_a_picture_with_nothing_to_draw_is_left_out(draftproof, tmp_path):
@@ -195,21 +186,16 @@ def test_markdown_is_the_same_table(rows):
 
 
 def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):
-    plain = [{**row, "optimum_upper_float": None} for row in rows]
-    for text, without, mark in (
-        (as_markdown(rows), as_markdown(plain), "✗"),
-        (as_latex(rows), as_latex(plain), "$^*$"),
-    ):
-        assert "optimum" not in without
-        bare = text.replace("|", "&").replace("\\\\", "").splitlines()
-        lines = [[cell.strip() for cell in line.strip("& ").split("&")] for line in bare if line.count("&") > 2]
-        name, *most = lines[-1]
-        assert name in ("**optimum**", r"\textbf{optimum}")
-        shapes = list(dict.fromkeys(row["shape"] for row in rows))
-        for shape, cell, *column in zip(shapes, most, *(line[1:] for line in lines[-5:-1]), strict=True):
-            (upper,) = {row["optimum_upper_float"] for row in rows if row["shape"] == shape}
-            assert cell == f"{upper:.4f}"
-            assert all(mark in value or float(value) <= float(cell) for value in column)
+    assert "optimum" not in as_markdown([{**row, "optimum_upper_float": None} for row in rows])
+    bare = as_markdown(rows).splitlines()
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in bare if line.count("|") > 2]
+    name, *most = lines[-1]
+    assert name == "**optimum**"
+    shapes = list(dict.fromkeys(row["shape"] for row in rows))
+    for shape, cell, *column in zip(shapes, most, *(line[1:] for line in lines[-5:-1]), strict=True):
+        (upper,) = {row["optimum_upper_float"] for row in rows if row["shape"] == shape}
+        assert cell == f"{upper:.4f}"
+        assert all("✗" in value or float(value) <= float(cell) for value in column)
 
 
 def test_an_optimum_that_cannot_be_had_is_not_left_out_in_silence(draftproof, monkeypatch):
