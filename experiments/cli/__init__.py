@@ -69,7 +69,6 @@ COMMANDS = {
     "gallery": "gallery:gallery",
     "claims": "claims:claims",
     "sweep": "sweep:sweep",
-    "rows": "rows:rows",
     "report": "report:report",
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.

@@ -30,10 +30,10 @@ def check_export(path: str | None) -> None:
         raise InvalidInput(f"--export {path}: the name must end in one of {', '.join(FORMATS)}")
 
 
-def export(store: str, path: str) -> int:
-    """Write all rows of a store to a file in one step; returns their number."""
+def export(stores: Sequence[str], path: str) -> int:
+    """Write all rows of stores, each once, to a file in one step; returns their number."""
     check_export(path)
-    table = [cells(row) for row in stored_rows(store)]
+    table = [cells(row) for row in {row["strong_id"]: row for store in stores for row in stored_rows(store)}.values()]
     columns = list(dict.fromkeys(name for row in table for name in row)) or COLUMNS
     write_whole(path, _TEXTS[Path(path).suffix](table, columns))
     return len(table)

@@ -103,7 +103,7 @@ COMMANDS = {
     "gallery": "gallery --json a.json",
     "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r --json a.json",
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
-    "rows": "rows made.db --export a.csv --json a.json",
+    "report, a table": "report made.db --page a.csv --json a.json",
     "report": "report made.db --page a.html --json a.json",
     "train": "train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
     **{
@@ -274,7 +274,7 @@ class Case:
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         (folder / "own.py").write_text(OWN)
         (folder / "small.toml").write_text(SWEEP)
-        if self.name in ("report", "rows"):
+        if self.name.startswith("report"):
             run = Run(folder, ["sweep", "small.toml", "--jobs", "1", "--store", "made.db"])
             assert run.ended() == 0, run.err
         for file in files(self.name):

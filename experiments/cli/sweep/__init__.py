@@ -71,7 +71,7 @@ def sweep(
     rows_store.close()
     console.print(f"{printable(store)}: {summary['kept']:,} rows", soft_wrap=True)
     if export is not None:
-        summary["exported"] = write(store, export)
+        summary["exported"] = write([store], export)
         console.print(f"{printable(export)}: {summary['exported']:,} rows", soft_wrap=True)
     write_json(json_target, summary)
     return 0

@@ -380,7 +380,7 @@ def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
     ran = draftproof("report", "sweep.db", "rows.db")
     assert ran.code == 0
     assert "1 row left out" in ran.err
-    assert draftproof("rows", "sweep.db", "--export", "rows.csv").code == 0
+    assert draftproof("report", "sweep.db", "-o", "rows.csv").code == 0
     Path("rows.csv").unlink()
     assert files(tmp_path) == before
 

@@ -54,7 +54,7 @@ LINES = tuple(
     bound --instance given.json --K 2 --L2 1 --plot out.png
     strings slem block --drafted 1 --depth 1 --letters ab --vocab 3 --draft-vocab 3 --after a --ordinary o.json --json -
     matrix naive block --instances 1
-    rows rows.db --export out.csv --json -
+    report rows.db -o out.csv --json -
     precision naive --vocab 2 --K 1 --L2 1 --precision float32,float16 --denominator 64
     audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
     audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary

@@ -68,7 +68,7 @@ def kept(draftproof) -> list[Kept]:
     models.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
     models.close()
     suffixes = ("csv", "md")
-    exports = [("rows", "--export", f"a.{suffix}") for suffix in suffixes]
+    exports = [("report", "-o", f"a.{suffix}") for suffix in suffixes]
     resumed = [(*line, "--resume") for line in (COMPARE, FLOATS)]
     proofs = [(*line, "--resume") for line in (PROVE, (*PROVE, "--certificate", "p.cert"), RELATE)]
     lines = {

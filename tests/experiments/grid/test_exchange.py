@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.grid import store as stores
-from draftproof.experiments.grid.exchange import COLUMNS, FORMATS
+from draftproof.experiments.grid.exchange import COLUMNS
 from tests.experiments.grid.stores import rows_of
 
 COMPARE = ("compare", "nss", "block", "--vocab", 2, "--L2", 1, "--arithmetic", "rational", "--resume", "r.db")
@@ -21,7 +21,7 @@ def compared(draftproof) -> Path:
 
 def test_tables_have_every_row(draftproof, compared):
     for name in ("r.csv", "r.md"):
-        assert draftproof("rows", "r.db", "--export", name, "--json", "-").json["exported"] == 3
+        assert draftproof("report", "r.db", "r.db", "-o", name, "--json", "-").json["rows"] == 3
     table = list(csv.DictReader(Path("r.csv").read_text().splitlines()))
     assert list(table[0]) == list(COLUMNS)
     for row in table:
@@ -36,7 +36,7 @@ def test_tables_have_every_row(draftproof, compared):
 def test_rows_of_several_kinds_have_the_columns_of_all(draftproof, compared):
     other = {"strong_id": "a" * 24, "kind": "other", "n": 1, "words": "=1+1", "list": [1], "none": None}
     stores.Store("r.db").add(other)
-    assert draftproof("rows", "r.db", "--export", "r.csv").code == 0
+    assert draftproof("report", "r.db", "-o", "r.csv").code == 0
     [row] = [row for row in csv.DictReader(Path("r.csv").read_text().splitlines()) if row["kind"] == "other"]
     assert (row["n"], row["words"], row["block_efficiency"]) == ("1", "'=1+1", "")
     assert "list" not in row
@@ -44,9 +44,9 @@ def test_rows_of_several_kinds_have_the_columns_of_all(draftproof, compared):
 
 def test_what_cannot_be_is_one_line(draftproof, compared):
     for line, words in (
-        (("rows", "none.db"), "there is no store none.db"),
-        (("rows", "r.db", "--export", "r.xls"), f"the name must end in one of {', '.join(FORMATS)}"),
-        (("rows", "r.db", "--json", "r.db"), "give every file its own name"),
+        (("report", "none.db", "-o", "r.csv"), "there is no store none.db"),
+        (("report", "r.db", "-o", "none/r.csv"), "cannot write --page none/r.csv"),
+        (("report", "r.db", "--json", "r.db"), "give every file its own name"),
     ):
         ran = draftproof(*line)
         assert (ran.code, words in ran.err) == (2, True)

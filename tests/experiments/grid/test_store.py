@@ -186,7 +186,11 @@ def test_devices_and_pipes_are_no_stores(draftproof):
 
 @pytest.mark.parametrize("name", [":memory:", "file:x.db?mode=memory", "file:x.db", ""])
 def test_a_name_that_sqlite_takes_for_something_else_is_refused(draftproof, tmp_path, name):
-    for line in (("report", name), ("rows", name), ("compare", "nss", "--vocab", 2, "--L2", 1, "--resume", name)):
+    for line in (
+        ("report", name),
+        ("report", name, "-o", "a.csv"),
+        ("compare", "nss", "--vocab", 2, "--L2", 1, "--resume", name),
+    ):
         ran = draftproof(*line)
         assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert list(tmp_path.iterdir()) == []
