@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from draftproof.experiments.grid.pool import POLL_SECONDS
 from draftproof.experiments.grid.run import Executor
 from draftproof.experiments.grid.store import Row
 from draftproof.experiments.shared.code import add_used, with_used_files
@@ -17,8 +16,8 @@ T = TypeVar("T")
 TASKS_A_THREAD = 3
 #: Workers that may be lost over one task before it is given up.
 MOST_LOST_WORKERS = 10
-#: Seconds within which a scheduler answers.
-CONNECT_SECONDS = 20
+#: Seconds within which a scheduler answers, and between two looks for its workers.
+CONNECT_SECONDS, POLL_SECONDS = 20, 0.5
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Cluster(Executor[T]):
         except ImportError:
             raise InvalidInput("--dask needs dask and distributed; install draftproof with the extra dask") from None
 
-    def rows(self, tasks: Iterator[T | None], processes: int) -> Iterator[Row | list[Row]]:
+    def rows(self, tasks: Iterator[T], processes: int) -> Iterator[Row | list[Row]]:
         import distributed
 
         try:
@@ -52,23 +51,17 @@ class Cluster(Executor[T]):
         finally:
             client.close()
 
-    def _computed(self, client: Any, tasks: Iterator[T | None]) -> Iterator[Row | list[Row]]:
+    def _computed(self, client: Any, tasks: Iterator[T]) -> Iterator[Row | list[Row]]:
         import distributed
 
         done: Any = distributed.as_completed(loop=client.loop)
         underway = 0
         for task in tasks:
-            if task is not None:
-                done.add(client.submit(with_used_files, self.compute, task, pure=False, retries=MOST_LOST_WORKERS))
-                underway += 1
-            elif not underway:
-                time.sleep(POLL_SECONDS)
-            while underway and (task is None or underway >= TASKS_A_THREAD * _threads(client)):
-                future = next(done)
+            done.add(client.submit(with_used_files, self.compute, task, pure=False, retries=MOST_LOST_WORKERS))
+            underway += 1
+            while underway >= TASKS_A_THREAD * _threads(client):
+                yield _result(next(done))
                 underway -= 1
-                yield _result(future)
-                if task is None:
-                    break
         while underway:
             yield _result(next(done))
             underway -= 1

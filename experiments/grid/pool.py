@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -17,36 +16,26 @@ from draftproof.simulator.errors import InvalidVerifier
 T = TypeVar("T")
 
 
-#: Seconds between two requests for a call, where there is none at the moment.
-POLL_SECONDS = 0.5
-
-
 def pooled_results(
     jobs: int,
     work: Callable[..., T],
-    calls: Iterable[Sequence[Any] | None],
+    calls: Iterable[Sequence[Any]],
     start: Callable[..., None] | None = None,
     *start_arguments: Any,
 ) -> Iterator[T]:
     """`work(*call)` for every call, in any order; each process first runs `start(*start_arguments)`, if there is one.
 
-    calls: taken one by one as processes become free; None means that there is none at the moment, but may be later.
-    Raises `InvalidVerifier` where a process ends unexpectedly.
+    calls: taken one by one as processes become free. Raises `InvalidVerifier` where a process ends unexpectedly.
     """
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _initialise, (os.getpid(), start, start_arguments))
     complete = False
     try:
         running: set[Future[tuple[T, dict[str, str]]]] = set()
         for call in calls:
-            if call is not None:
-                running.add(pool.submit(with_used_files, work, *call))
-            elif not running:
-                time.sleep(POLL_SECONDS)
-            while running and (len(running) > jobs or call is None):  # one call waits, so that no process is idle
-                done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
+            running.add(pool.submit(with_used_files, work, *call))
+            while len(running) > jobs:  # one call waits, so that no process is idle
+                done, running = wait(running, None, FIRST_COMPLETED)
                 yield from map(_result, done)
-                if call is None:
-                    break
         while running:
             done, running = wait(running, None, FIRST_COMPLETED)
             yield from map(_result, done)

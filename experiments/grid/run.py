@@ -1,12 +1,11 @@
 """Runs a grid of tasks: computes the rows that a store does not have, here or in processes, and adds them to it."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from draftproof.experiments.grid.pool import POLL_SECONDS, pooled_results
+from draftproof.experiments.grid.pool import pooled_results
 from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.progress import Tick, bar, counted, duration, remark
 
@@ -47,19 +46,15 @@ class Executor(Generic[T]):
         worth_it = seconds is None or seconds > PARALLEL_FROM_SECONDS
         return max(1, min(self.jobs, tasks)) if worth_it else 1
 
-    def rows(self, tasks: Iterator[T | None], processes: int) -> Iterator[Row | list[Row]]:
-        """The rows of every task, in no order. None: there is no task at the moment."""
+    def rows(self, tasks: Iterator[T], processes: int) -> Iterator[Row | list[Row]]:
+        """The rows of every task, in no order."""
         if processes > 1:
-            calls = (None if task is None else (task,) for task in tasks)
+            calls = ((task,) for task in tasks)
             yield from pooled_results(processes, self.compute, calls, self.start, *self.start_arguments)
             return
         if self.start is not None:
             self.start(*self.start_arguments)
-        for task in tasks:
-            if task is None:
-                time.sleep(POLL_SECONDS)
-            else:
-                yield self.compute(task)
+        yield from map(self.compute, tasks)
 
 
 def missing_of(tasks: Sequence[Task[T]], store: Store) -> list[Task[T]]:
@@ -78,9 +73,9 @@ def run(
 ) -> bool:
     """Compute the rows that the store does not have and add them; False if Ctrl-C ended it early.
 
-    Several runs can share one store: each waits for the rows that another one computes. noun: what a row is called.
-    message: printed with the expected time; None prints nothing. trial: so many tasks, evenly spaced, are computed
-    first, and the rest is expected to take as long each. shown: whether there is a progress bar.
+    Several runs can share one store: each leaves out what another one has added. noun: what a row is called. message:
+    printed with the expected time; None prints nothing. trial: so many tasks, evenly spaced, are computed first, and
+    the rest is expected to take as long each. shown: whether there is a progress bar.
     """
     missing = missing_of(tasks, store)
     total, left = (sum(len(task.ids) for task in group) for group in (tasks, missing))
@@ -132,27 +127,18 @@ def _no_tick(steps: float) -> None:
 
 
 def _store_rows(tasks: Sequence[Task[T]], store: Store, executor: Executor[T], processes: int, tick: Tick) -> None:
-    """Compute the tasks that no other run computes, and add their rows to the store."""
+    """Compute the tasks, and add their rows to the store."""
     from_library = frozenset[str]().union(*(task.from_library for task in tasks))
-    unclaimed = _unclaimed(list(tasks), store, tick)
-    for result in executor.rows(unclaimed, processes):
+    for result in executor.rows(_not_added(tasks, store, tick), processes):
         rows = result if isinstance(result, list) else [result]
         store.add(*rows, from_library=from_library)
         tick(len(rows))
 
 
-def _unclaimed(waiting: list[Task[T]], store: Store, tick: Tick) -> Iterator[T | None]:
-    """The tasks that no other run has computed; those that another run computes now come last. None: none for now."""
-    while waiting:
-        elsewhere = []
-        for task in waiting:
-            state = store.claim(*task.ids)
-            if state == "ours":
-                yield task.argument
-            elif state == "theirs":
-                elsewhere.append(task)
-            else:
-                tick(len(task.ids))
-        if len(elsewhere) == len(waiting):
-            yield None
-        waiting = elsewhere
+def _not_added(tasks: Sequence[Task[T]], store: Store, tick: Tick) -> Iterator[T]:
+    """The tasks of which no other run has added the rows meanwhile."""
+    for task in tasks:
+        if all(name in store for name in task.ids):
+            tick(len(task.ids))
+        else:
+            yield task.argument

@@ -2,15 +2,15 @@
 
 Why SQLite with a write-ahead log: rows that are added together are stored all or none, even if the process is killed or
 the disk is full; a second writer waits for milliseconds, readers never; it comes with Python. Rows are text with a
-digest, so that a damaged one is detected and computed again. Locks in a file beside the store mark the rows that a run
-is computing; they end with the process that holds them.
+digest, so that a damaged one is detected and computed again. Several runs can share a store: at worst each computes the
+same row, and the last one is kept.
 """
 
-import errno
 import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -26,11 +26,6 @@ from draftproof.experiments.shared.progress import counted, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import check_size, cut, parse_json
 
-try:
-    import fcntl
-except ImportError:  # a system without record locks: runs cannot share a store there
-    fcntl = None  # type: ignore[assignment]
-
 #: The key of draftproof's own code in the digests of the code that computed a row.
 OURS = "draftproof"
 FORMAT = "draftproof rows 2"
@@ -43,10 +38,10 @@ create table if not exists rows (
 _SELECT = "select strong_id, kind, row, code, digest from rows"
 #: Seconds that a writer waits for another one, and that a reader waits for a lock on the file.
 WRITER_WAIT, READER_WAIT = 60.0, 1.0
+#: Seconds between two attempts to make a store that others make at the same time.
+RETRY_SECONDS = 0.02
 #: Damaged rows that are reported one by one; the others are counted.
 MOST_REPORTED = 3
-#: The byte of the lock file that is locked while a store is opened; smaller positions are for claims of rows.
-_OPENING = 2**40
 Row = dict[str, Any]
 
 
@@ -54,7 +49,7 @@ class Store(Mapping[str, Row]):
     """Rows by their `strong_id`; in memory where there is no path. Raises `InvalidInput` for any other file.
 
     It has the rows that the present code computed, also those that other runs add meanwhile. The file is made when the
-    first row is claimed or added.
+    first row is added.
     """
 
     def __init__(self, path: str | None, kinds: Collection[str] = (), any_code: bool = False) -> None:
@@ -64,7 +59,6 @@ class Store(Mapping[str, Row]):
         self._rows: dict[str, Row | None] = {}  # None: the row is in the file
         self._is_present_code: dict[object, bool] = {}
         self._file: sqlite3.Connection | None = None
-        self._locks: int | None = None
         if path is not None and check_store(path):
             self._opened()
 
@@ -77,6 +71,8 @@ class Store(Mapping[str, Row]):
         assert self._path is not None
         with _sqlite_errors(self._path, "read"):
             [found] = self._opened().execute(f"{_SELECT} where strong_id = ?", (name,))
+        if not self._is_wanted(found[1], found[3], outside_files()):
+            raise InvalidInput(f"{cut(self._path)} row {cut(name)}: other code has replaced it meanwhile; run again")
         return _checked(self._path, *found[:3])
 
     def __contains__(self, name: object) -> bool:
@@ -116,43 +112,24 @@ class Store(Mapping[str, Row]):
                 raise
         self._rows.update((row["strong_id"], None) for row in rows)
 
-    def claim(self, *names: str) -> str:
-        """`there` if the store has these rows, `theirs` if another run computes them now, else `ours`: claimed by this.
-
-        A claim ends with the process, or with this store.
-        """
-        if self._path is not None:
-            self._opened()
-        ours = self._locks is None or _lock(self._locks, int(names[0][:10], 16))
-        if all(name in self for name in names):  # after the claim: a run that held it before has added its rows by now
-            return "there"
-        return "ours" if ours else "theirs"
-
     def close(self) -> None:
         """Merge the write-ahead log into the file."""
         file, self._file = self._file, None
-        locks, self._locks = self._locks, None
         if file is not None:
             file.close()
-        if locks is not None:
-            os.close(locks)
 
     def __del__(self) -> None:
-        with suppress(AttributeError, sqlite3.Error, OSError):  # where opening it failed
+        with suppress(AttributeError, sqlite3.Error):  # where opening it failed
             self.close()
 
     def _opened(self) -> sqlite3.Connection:
         if self._file is None:
             assert self._path is not None
-            self._locks = _open_locks(f"{self._path}.claims")
             with _sqlite_errors(self._path, "write"):
                 file = _connected(str(self._path), timeout=WRITER_WAIT)
             try:
-                with _sqlite_errors(self._path, "write"), _held(self._locks):
-                    file.execute("pragma journal_mode = wal")
-                    file.execute("pragma synchronous = normal")  # to wait for the disk took 9 % of rows of 100 ms
-                    file.executescript(_TABLES)  # a store that is just being made has none yet
-                    file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
+                with _sqlite_errors(self._path, "write"):
+                    _make(file)
                 with _sqlite_errors(self._path, "read"):
                     self._take(file)
             except BaseException:
@@ -211,7 +188,7 @@ def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:
 def check_store(path: str) -> bool:
     """Whether there is a store with its tables, False for no file; raises `InvalidInput` for any other file.
 
-    A run that is killed may leave an empty file, or the first table alone.
+    A run that is killed may leave an empty file.
     """
     place = Path(path)
     if not path or path.startswith((":", "file:")):
@@ -255,6 +232,21 @@ def _connected(name: str, timeout: float, uri: bool = False) -> sqlite3.Connecti
     file = sqlite3.connect(name, timeout=timeout, isolation_level=None, uri=uri)
     file.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged byte makes one row unreadable, not all
     return file
+
+
+def _make(file: sqlite3.Connection) -> None:
+    """Make the tables where they are not there. SQLite does not wait for a process that changes the mode of the log."""
+    end = time.monotonic() + WRITER_WAIT
+    while True:
+        try:
+            file.execute("pragma journal_mode = wal")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(RETRY_SECONDS)
+    file.execute("pragma synchronous = normal")  # to wait for the disk took 9 % of rows of 100 ms
+    file.executescript(f"begin immediate; {_TABLES} insert or ignore into meta values ('format', '{FORMAT}'); commit;")
 
 
 def _schema(file: sqlite3.Connection) -> set[tuple[str, str, str]]:
@@ -327,39 +319,3 @@ def _of_this_code(code: object, loaded: Mapping[str, str]) -> bool:
         return False
     files = {path: digest for path, digest in code.items() if path != OURS}
     return not files or unchanged(files, loaded)
-
-
-def _open_locks(path: str) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise InvalidInput(f"cannot open {cut(path)}: {error.strerror}; choose a folder that can be written") from None
-
-
-def _lock(descriptor: int, byte: int) -> bool:
-    """Lock one byte until the process ends; False where another process has locked it."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-    except OSError as error:
-        return error.errno not in (
-            errno.EACCES,
-            errno.EAGAIN,
-        )  # on a file system without locks runs cannot share a store
-    return True
-
-
-@contextmanager
-def _held(descriptor: int) -> Iterator[None]:
-    """Holds the lock for opening a store: SQLite does not make processes wait that make one at the same time."""
-    if fcntl is None:
-        yield
-        return
-    with suppress(OSError):
-        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, _OPENING)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _OPENING)

@@ -10,7 +10,6 @@ from typing import Any
 
 from draftproof.experiments.cli.prove.free import subject_of
 from draftproof.experiments.cli.prove.parallel import ProofInputs, StepExecutor
-from draftproof.experiments.grid.pool import POLL_SECONDS
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
@@ -234,13 +233,8 @@ def verify_certificate(request: Request, path: str) -> CertificateCheck:
 
 
 def known_row(request: Request, store: Store) -> dict[str, Any] | None:
-    """The stored row of this theorem; if another run is proving it, wait for that."""
-    name = strong_id(request.identity)
-    if store.claim(name) == "theirs":
-        remark("another run is proving this theorem; waiting for it")
-        while store.claim(name) == "theirs":
-            time.sleep(POLL_SECONDS)
-    return store.get(name)
+    """The stored row of this theorem."""
+    return store.get(strong_id(request.identity))
 
 
 def store_row(report: Report, store: Store) -> None:

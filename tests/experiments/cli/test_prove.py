@@ -187,12 +187,6 @@ def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproo
     again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
     assert again.code == 0
     assert again.json["seconds"] == first.json["seconds"]
-    states = iter(["theirs", "theirs", "ours"])
-    monkeypatch.setattr(work.Store, "claim", lambda *_: next(states))
-    monkeypatch.setattr(work, "POLL_SECONDS", 0)
-    waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
-    assert waited.json["seconds"] == first.json["seconds"]
-    assert "another run is proving this theorem" in waited.err
 
 
 def test_what_is_drafted_by_comparing_rows_is_announced_before_the_search(draftproof):

@@ -105,53 +105,52 @@ def test_what_is_added_together_is_there_whole_or_not_at_all(tmp_path, monkeypat
     assert numbers(kept) == numbers(Store(str(tmp_path / "r.db"))) == [0]
 
 
-CLAIMING = (
-    "import json, sys; from draftproof.experiments.grid.store import Store; kept = Store(sys.argv[1]); "
-    "row = json.loads(sys.argv[2]); print(kept.claim(row['strong_id']), flush=True); "
-    "sys.stdin.readline(); kept.add(row)"
-)
-
-
-def claiming(path: Path, number: int) -> subprocess.Popen[str]:
-    """Another run, which claims a row and adds it when it is told to."""
-    command = [sys.executable, "-c", CLAIMING, str(path), json.dumps(row(number))]
-    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert other.stdout is not None
-    assert other.stdout.readline() == "ours\n"
-    return other
-
-
-def test_two_runs_share_the_work_and_a_claim_ends_with_its_process(tmp_path):
-    path = tmp_path / "r.db"
-    written(path, 1)
-    with claiming(path, 1) as other:
-        kept, mine = Store(str(path)), row(1)["strong_id"]
-        assert kept.claim(row(0)["strong_id"]) == "there"
-        assert kept.claim(mine) == "theirs"
-        assert kept.claim(row(2)["strong_id"]) == "ours"
-        other.kill()
-        other.wait()
-        assert kept.claim(mine) == "ours"
-
-
-def test_rows_of_other_runs_are_waited_for_and_not_computed(tmp_path):
+def test_rows_that_another_run_adds_meanwhile_are_not_computed(tmp_path):
     path = tmp_path / "r.db"
     written(path, 1)
     made: list[int] = []
 
     def compute(number: int) -> dict[str, Any]:
         made.append(number)
-        if number == 3:  # all that is ours is done: the other one may go on
-            assert other.stdin is not None
-            other.stdin.write("\n")
-            other.stdin.flush()
+        Store(str(path)).add(row(2))
         return row(number)
 
-    with claiming(path, 1) as other:
-        kept = Store(str(path))
-        assert run([Task((row(number)["strong_id"],), number) for number in range(4)], kept, Executor(compute))
-    assert made == [2, 3]
+    kept = Store(str(path))
+    assert run([Task((row(number)["strong_id"],), number) for number in range(4)], kept, Executor(compute))
+    assert made == [1, 3]
     assert set(numbers(kept)) == {0, 1, 2, 3}
+
+
+def test_a_row_that_other_code_replaces_meanwhile_is_not_believed(tmp_path, monkeypatch):
+    path = tmp_path / "r.db"
+    written(path, 1)
+    kept = Store(str(path))
+    with monkeypatch.context() as other:
+        other.setattr(stores, "_ours", lambda: "another")
+        Store(str(path)).add({**row(0), "value": "0"})
+    with pytest.raises(InvalidInput, match="other code has replaced it meanwhile; run again"):
+        kept[row(0)["strong_id"]]
+
+
+def test_two_runs_that_write_at_the_same_time_lose_nothing_even_if_one_is_killed(tmp_path):
+    script = (
+        "import json, sys; from draftproof.experiments.grid.store import Store; kept = Store(sys.argv[1]); "
+        "[(kept.add(each), print(each['n'], flush=True)) for each in json.loads(sys.argv[2])]"
+    )
+    path, sent = str(tmp_path / "r.db"), [[row(number) for number in range(first, first + 300)] for first in (0, 200)]
+    one, other = (
+        subprocess.Popen([sys.executable, "-c", script, path, json.dumps(rows)], stdout=subprocess.PIPE, text=True)
+        for rows in sent
+    )
+    assert other.stdout is not None
+    told = [int(other.stdout.readline()) for _ in range(50)]
+    other.kill()
+    told += [int(line) for line in other.communicate()[0].splitlines() if line]
+    one.communicate()
+    assert (one.returncode, other.returncode) == (0, -9)
+    kept = numbers(Store(path))
+    assert len(kept) == len(set(kept))
+    assert {*range(300), *told} <= set(kept)
 
 
 def test_many_who_make_one_store_at_the_same_time_wait_for_each_other(tmp_path):
