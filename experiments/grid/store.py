@@ -52,10 +52,10 @@ class Store(Mapping[str, Row]):
     first row is added.
     """
 
-    def __init__(self, path: str | None, kinds: Collection[str] = (), any_code: bool = False) -> None:
-        """kinds: the kinds of rows that it has; all by default. any_code: also rows that other code has computed."""
+    def __init__(self, path: str | None, kinds: Collection[str] = ()) -> None:
+        """kinds: the kinds of rows that it has; all by default."""
         self._path = None if path is None else Path(path)
-        self._kinds, self._any_code = kinds, any_code
+        self._kinds = kinds
         self._rows: dict[str, Row | None] = {}  # None: the row is in the file
         self._is_present_code: dict[object, bool] = {}
         self._file: sqlite3.Connection | None = None
@@ -160,9 +160,9 @@ class Store(Mapping[str, Row]):
         if self._kinds and kind not in self._kinds:
             return False
         state = code, frozenset(loaded.items())
-        if not self._any_code and state not in self._is_present_code:
+        if state not in self._is_present_code:
             self._is_present_code[state] = _of_this_code(parse_json(code, "code"), loaded)
-        return self._any_code or self._is_present_code[state]
+        return self._is_present_code[state]
 
 
 def stored_rows(path: str, kinds: Collection[str] = ()) -> Iterator[Row]:

@@ -1,15 +1,14 @@
 """The page of theorems: `python -m draftproof.experiments.pages.theorems [ROWS.db]` proves them and writes the page.
 
-Rows are stored, so that a stopped run can be resumed. Each row has a digest of the code that proved it: after a change
-of that code it is proved again, and `--check` names the rows of the page that are stale. Seconds are processor seconds.
+Rows are stored, so that a stopped run can be resumed; after a change of any source all are proved again. The page names
+the commit that proved it and says nothing of later code. Seconds are processor seconds.
 """
 
-import hashlib
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from draftproof.experiments.cli.prove.work import Report, Request, run_proof
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.experiments.shared.code import code_digest
+from draftproof.experiments.shared.code import ROOT
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement, scheme_from_dict
@@ -28,14 +27,6 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.verdicts.lossless import check
 
-#: Modules that prove theorems for one vocabulary size, and the one for free numbers, as paths from the root.
-PROVER, FREE = (
-    ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
-    "experiments/cli/prove/free",
-)
-#: Modules that prove theorems for every vocabulary size and those for a free solver; each with that for every length.
-EVERY_SIZE = "simulator/theorems/any_vocabulary/theorem", "simulator/theorems/any_vocabulary/depth"
-SELECTED = "experiments/cli/prove/selected", "simulator/theorems/any_vocabulary/layers"
 #: In place of a relation: lossless, and what an induction over the depth of draft trees needs.
 EVERY_LENGTH = "every length"
 #: The most draft trees of a shape.
@@ -86,21 +77,10 @@ class Claim:
         """The vocabulary size as text."""
         return "every" if self.vocab_size is None else str(self.vocab_size)
 
-    @cached_property
-    def code(self) -> str:
-        """A digest of all code that the proof runs."""
-        if self.vocab_size:
-            prover = (*PROVER, *([FREE] if self.free else ()))
-        else:
-            prover = (SELECTED if self.free else EVERY_SIZE)[: 2 if self.kind == EVERY_LENGTH else 1]
-        modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
-        digests = (code_digest([*prover, module.replace(".", "/")]) for module in modules)
-        return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
-
     @property
     def strong_id(self) -> str:
         """The identity of its row."""
-        return strong_id({**self.fields(), "code": self.code})
+        return strong_id(self.fields())
 
 
 #: Lossy verifiers, each on a shape where it is refuted.
@@ -293,7 +273,6 @@ def row_of(claim: Claim) -> dict[str, Any]:
         "certified": fields.get("certified"),
         "solved": fields.get("solved"),
         "confirmed": confirmed(request, answer),
-        "code": claim.code,
         "cpu_seconds": round(time.process_time() - start, 1),
         "strong_id": claim.strong_id,
     }
@@ -313,7 +292,6 @@ def row_of_every_size(claim: Claim) -> dict[str, Any]:
         "runs": sum(step.account.runs for step in steps),
         "equations": sum(step.account.equations for step in steps),
         "questions": sum(step.asked for step in steps),
-        "code": claim.code,
         "cpu_seconds": round(proof.seconds, 1),
         "strong_id": claim.strong_id,
     }
@@ -338,15 +316,15 @@ def confirmed(request: Request, answer: Report | Related) -> str | None:
     return f"{refutation.violation.found} for {refutation.violation.expected}" if same else "not confirmed"
 
 
-def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator[str]:
-    """The lines of the page. waiting: claims without a row of the current code."""
-    yield "# Theorems\n\nMade by `python -m draftproof.experiments.pages.theorems`.\n"
+def lines(rows: list[dict[str, Any]], commit: str, waiting: Sequence[Claim] = ()) -> Iterator[str]:
+    """The lines of the page. commit: what proved the rows. waiting: claims without a row."""
+    made_by = "`python -m draftproof.experiments.pages.theorems`"
+    yield f"# Theorems\n\nMade by {made_by}, with the code of commit {commit}.\n"
     yield (
         "Each line is about **every** target p and draft q at its shape, ties included, with full support or, where\n"
         "it says so, with zeros. `solver` free: for every result of the solver that it calls. Cells: of the\n"
         "verdicts on the draft trees, and of the balances. Where signs alone do not\n"
-        "show that a cell is empty, the solver z3 decides it. `open`: not proved and not refuted. Code: a digest of\n"
-        "all code that the proof runs; `python -m draftproof.experiments.pages.theorems --check` names stale rows.\n"
+        "show that a cell is empty, the solver z3 decides it. `open`: not proved and not refuted.\n"
     )
     yield (
         "A proof runs the code of the verifier. Its numbers behave like rationals with + - * /, whole powers and\n"
@@ -368,7 +346,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     )
     yield (
         "| verifier | V | scheme | free | zeros | verdict | every V | cells of verdicts | of balances | degree | "
-        "CPU s | code |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+        "CPU s |\n|---|---|---|---|---|---|---|---|---|---|---|"
     )
     for row in rows:
         if not row["kind"] and row["verdict"] != "refuted":
@@ -377,27 +355,27 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
             yield (
                 f"| {row['verifier']} | {row['vocab_size']} | {scheme_from_dict(row['scheme'])} | "
                 f"{', '.join(row['free'])} | {'yes' if row['zeros'] else ''} | {row['verdict']} | {everywhere} | "
-                f"{row['verdict_cells']} | {row['cells']} | {row['degree']} | {row['cpu_seconds']} | {row['code']} |"
+                f"{row['verdict_cells']} | {row['cells']} | {row['degree']} | {row['cpu_seconds']} |"
             )
     yield from lines_of_every_size(every)
     yield (
         "\n## Lossy\n\nEach is refuted at a point, and `check` finds there, in rationals, this probability of the next "
         "token for the one that is owed.\n"
     )
-    yield "| verifier | V | scheme | free | verdict | found | CPU s | code |\n|---|---|---|---|---|---|---|---|"
+    yield "| verifier | V | scheme | free | verdict | found | CPU s |\n|---|---|---|---|---|---|---|"
     for row in rows:
         if not row["kind"] and row["verdict"] == "refuted":
             yield (
                 f"| {row['verifier']} | {row['vocab_size']} | {scheme_from_dict(row['scheme'])} | "
-                f"{', '.join(row['free'])} | refuted | {row['confirmed']} | {row['cpu_seconds']} | {row['code']} |"
+                f"{', '.join(row['free'])} | refuted | {row['confirmed']} | {row['cpu_seconds']} |"
             )
     yield "\n## Relations of block efficiency\n"
     yield (
         "On cells `by products` one is shown never to fall below the other by multiplication only, on cells `by z3` by "
         "the solver; on the others both are equal. Refuted: at an instance with these two block efficiencies.\n"
     )
-    yield "| | V | scheme | verdict | cells | by products | by z3 | CPU s | code |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| | V | scheme | verdict | cells | by products | by z3 | CPU s |"
+    yield "|---|---|---|---|---|---|---|---|"
     related = [row for row in rows if row["kind"]]
     for row in related:
         verdict = row["verdict"] + (", same law" if row["same_law"] else "")
@@ -405,7 +383,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
         yield (
             f"| {row['verifier']} {row['kind']} {row['other']} | {row['vocab_size']} | "
             f"{scheme_from_dict(row['scheme'])} | {verdict} | {row['cells']} | "
-            f"{row['certified']} | {row['solved']} | {row['cpu_seconds']} | {row['code']} |"
+            f"{row['certified']} | {row['solved']} | {row['cpu_seconds']} |"
         )
     yield "\n## Not refuted\n\nRelations proved at every shape of the table; nothing is said about other shapes:\n"
     pairs = dict.fromkeys((row["verifier"], row["kind"], row["other"]) for row in related)
@@ -414,7 +392,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
         if set(verdicts) == {"proved"}:
             yield f"- {' '.join(pair)} ({len(verdicts)} shape{'s' if len(verdicts) > 1 else ''})"
     if waiting:
-        yield "\n## Waiting\n\nTried too, but not yet with the code as it is now; nothing is said about them:\n"
+        yield "\n## Waiting\n\nTried too, but not proved by that commit; nothing is said about them:\n"
     for claim in waiting:
         yield f"- {claim}"
 
@@ -439,19 +417,19 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         "`class_step`, the path of the code for 2 or more branches and more than 32 tokens, which is not covered;\n"
         "`every length`: for any number of layers, too, with up to K branches, by an induction whose hypotheses are\n"
         "proved, but for one that depth.py and layers.py in any_vocabulary name. Cases: of the named context and\n"
-        "token. Runs of the code, pairs of functions shown to be equal, questions to the solver z3. Code: as above.\n"
+        "token. Runs of the code, pairs of functions shown to be equal, questions to the solver z3.\n"
     )
-    yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s | code |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         name = name_of(row) + free_in(row)
-        counts = " | ".join(str(row[key]) for key in ("cases", "runs", "equations", "questions", "cpu_seconds", "code"))
+        counts = " | ".join(str(row[key]) for key in ("cases", "runs", "equations", "questions", "cpu_seconds"))
         yield f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
 
 
 def main(path: str) -> None:
     """Prove the claims that are not in the store, then write the page."""
-    file = Store(path, any_code=True)  # the identity of a row contains a digest of its code
+    file = Store(path)
     for claim in claims():
         if claim.strong_id not in file:
             row = row_of(claim)
@@ -466,36 +444,18 @@ def write_page(file: Store) -> None:
     known = {claim.strong_id: claim for claim in claims()}
     rows = [file[key] for key in known if key in file]
     waiting = [claim for key, claim in known.items() if key not in file]
-    write_whole(PAGE, "\n".join(lines(rows, waiting)) + "\n")
+    write_whole(PAGE, "\n".join(lines(rows, commit(), waiting)) + "\n")
 
 
-def stale(page: str) -> list[Claim]:
-    """Claims without a row of the current code. page: its text."""
-    missing = []
-    for claim in claims():
-        name = name_of(claim.fields()) + ("" if claim.vocab_size else free_in(claim.fields()))
-        start, end = f"| {name} | {claim.size} | {claim.scheme} | ", f" | {claim.code} |"
-        free = f"{start}{', '.join(claim.free)} | "
-        starts = (
-            (start,)
-            if claim.kind or claim.vocab_size is None
-            else (f"{free}{'yes' if claim.zeros else ''} | ", f"{free}refuted | ")
-        )
-        if not any(line.startswith(starts) and line.endswith(end) for line in page.splitlines()):
-            missing.append(claim)
-    return missing
+def commit() -> str:
+    """The commit of the sources, and whether they have changed since."""
+    changed = _git("status", "--porcelain", "--", "*.py", "*.npz", "*.json", "*.toml")
+    return _git("rev-parse", "--short=8", "HEAD") + ", changed" * bool(changed)
 
 
-def report() -> int:
-    """Name the rows that are stale; exit code 1 if there are any."""
-    missing = stale(PAGE.read_text(encoding="utf-8"))
-    for claim in missing:
-        remark(f"stale: {claim}")
-    remark(f"{len(missing)} of {len(list(claims()))} rows are stale")
-    return 1 if missing else 0
+def _git(*words: str) -> str:
+    return str(subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout).strip()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--check"]:
-        sys.exit(report())
     main(sys.argv[1] if len(sys.argv) > 1 else "theorems.db")

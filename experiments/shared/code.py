@@ -6,12 +6,11 @@ user-defined code reads are not tracked.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -128,48 +127,3 @@ def _outside(source: str) -> str | None:
     if is_trusted(source) or is_trusted(str(path)):
         return None
     return next((str(each) for each in (path, *path.parents) if each.is_file()), None)
-
-
-def code_digest(modules: Iterable[str]) -> str:
-    """A digest of these modules, given as paths from the root, and of all modules of draftproof that they import."""
-    files = sorted(set[Path]().union(*(_closure(module) for module in modules)))
-    total = hashlib.sha256()
-    for file in files:
-        total.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
-    return total.hexdigest()[:16]
-
-
-@cache
-def _closure(module: str) -> frozenset[Path]:
-    """The files of a module and of all modules that it imports, without the `__init__.py` of their packages."""
-    found: set[Path] = set()
-    waiting = [_file(module)]
-    while waiting:
-        file = waiting.pop()
-        if file is not None and file not in found:
-            found.add(file)
-            waiting += map(_file, _imports(file))
-    return frozenset(found)
-
-
-def _file(name: str) -> Path | None:
-    """The file of a module, by its path from the root; None for anything but a module of draftproof."""
-    name = name.removeprefix("draftproof/")
-    base = ROOT / name
-    files = (base.with_suffix(".py"), base / "__init__.py") if name.startswith(ROOMS) or f"{name}/" in ROOMS else ()
-    return next((file for file in files if file.is_file()), None)
-
-
-@cache
-def _imports(file: Path) -> frozenset[str]:
-    names: set[str] = set()
-    tree = ast.parse(file.read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []  # runs nowhere
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name.replace(".", "/") for name in names)
