@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from draftproof.experiments.api.arguments import from_model
-    from draftproof.experiments.api.batches import check_batch
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
     from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
     from draftproof.experiments.api.strings import check_strings, string_instance, string_optimum
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
-    from draftproof.simulator.batches.batch import Batch, BatchCheck, Drafted
     from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
     from draftproof.simulator.drafts import (
         SCHEMES,
@@ -72,8 +70,6 @@ _HOMES = {
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.sequential": ("Monitor",),
     "draftproof.experiments.models.loop.account": ("BiasAccount",),
-    "draftproof.experiments.api.batches": ("check_batch",),
-    "draftproof.simulator.batches.batch": ("Batch", "BatchCheck", "Drafted"),
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
@@ -138,8 +134,6 @@ __all__ = [
     "STRING_RULES",
     "Adaptive",
     "AdaptiveDropping",
-    "Batch",
-    "BatchCheck",
     "BiasAccount",
     "BlockLaw",
     "CallableProcess",
@@ -147,7 +141,6 @@ __all__ = [
     "Check",
     "Delayed",
     "DraftTree",
-    "Drafted",
     "DraftproofError",
     "Draws",
     "DySpec",
@@ -189,7 +182,6 @@ __all__ = [
     "block_law",
     "bound",
     "check",
-    "check_batch",
     "check_strings",
     "checks_for",
     "compare",

@@ -24,7 +24,7 @@ HOUSE = """
     simulator.laws
     simulator.laws.structured
     simulator.verdicts
-    simulator.policies simulator.batches simulator.strings
+    simulator.policies simulator.strings
 
     simulator.theorems.proof.watch simulator.theorems.algebra.polynomials
     simulator.theorems.algebra.ratios simulator.theorems.algebra.regions

@@ -128,14 +128,6 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Rowan, Phan, Khisti. List-level distribution coupling with applications to speculative decoding and lossy "
             "compression. NeurIPS 2025, arXiv:2506.05632."
         ),
-        "cheng2026dspark": (
-            "Cheng, Yu, Shao, Li, Xiong et al. DSpark: confidence-scheduled speculative decoding with "
-            "semi-autoregressive generation. 2026, arXiv:2607.05147."
-        ),
-        "angelslim2026dcut": (
-            "AngelSlim. D-Cut: adaptive verification depth pruning for speculative decoding. 2026, "
-            "angelslim.readthedocs.io; vLLM pull request 47131."
-        ),
         "border1991implementation": (
             "Border. Implementation of reduced form auctions: a geometric approach. Econometrica 59(4), 1991."
         ),

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
 
-from draftproof.experiments.claims import branches, cuts, delayed, drafters, lossy, multipath, noise, tokenizers, trees
+from draftproof.experiments.claims import branches, delayed, drafters, lossy, multipath, noise, tokenizers, trees
 from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Measured, Open, Outcome, Statement
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
@@ -25,7 +25,6 @@ def ledger() -> tuple[Claim, ...]:
         *lossy.claims(),
         *noise.claims(),
         *branches.claims(),
-        *cuts.claims(),
         *tokenizers.claims(),
         *drafters.claims(),
     )

@@ -54,7 +54,6 @@ COMMANDS = {
     "compare": "compare:compare",
     "depths": "depths:depths",
     "policies": "policies:policies",
-    "batch": "batch:batch",
     "hierarchy": "hierarchy:hierarchy",
     "bound": "bound:bound",
     "frontier": "frontier:frontier",

@@ -8,7 +8,6 @@ from rich.table import Table
 
 from draftproof import verifiers
 from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.cuts import ALL_CUTS
 from draftproof.experiments.inputs.schemes import default_spec
 from draftproof.experiments.models.policies.baselines import BASELINES
 from draftproof.experiments.shared.output import check_files, write_json
@@ -49,7 +48,6 @@ def catalogue_fields() -> dict[str, Any]:
             {"name": baseline.name, "description": f"{baseline.title}; looks at {baseline.knows}"}
             for baseline in BASELINES.values()
         ],
-        "cuts": [{"name": name, "description": (cut.__doc__ or "").split("\n")[0]} for name, cut in ALL_CUTS.items()],
         "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
         "families": [
             {"name": family.name, "description": family.title, "parameters": dict(family.parameters)}
@@ -113,7 +111,6 @@ def show_catalogue(console: Console) -> None:
     for title, key in (
         ("Draft schemes", "schemes"),
         ("Policies: a shape for every block", "policies"),
-        ("Cuts: the drafted tokens of a batch that are verified", "cuts"),
         ("Where instances come from", "processes"),
         ("Families", "families"),
     ):
@@ -128,7 +125,7 @@ def show_catalogue(console: Console) -> None:
 
 
 def list_command(json_target: opt.JsonTarget = None) -> int:
-    """List verifiers with their cards, draft schemes, policies, cuts, families and other sources of instances."""
+    """List verifiers with their cards, draft schemes, policies, families and other sources of instances."""
     check_files((), {"--json": json_target})
     write_json(json_target, catalogue_fields())
     show_catalogue(console_for(json_target))

@@ -92,7 +92,6 @@ COMMANDS = {
     "frontier": "frontier block --vocab 2 --K 1 --L2 1 --bias 0,.1 --certificate c.json --plot b.png --json a.json",
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "policies": "policies naive --policy best --vocab 2 --K 1 --json a.json",
-    "batch": "batch equal --vocab 2 --json a.json",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
     "hierarchy": "hierarchy --text topics --vocab 2 --length 1 --handed 2 --blocks 1 --plot a.png --json a.json",
     "matrix": "matrix naive --instances 1 --resume r --json a.json",
