@@ -272,8 +272,7 @@ def choose(
 
     Candidates are delayed trees and stratified branches of the same shapes, or those of --scheme. Those that cannot be
     the fastest, even with quick blocks, are left out and counted. A verifier runs on the schemes that its card
-    declares; a tree that is planned, as Sequoia's, is planned on the roots. All of this is tried with every draft, and
-    beside a chain with its middle model alone.
+    declares; a tree that is planned, as Sequoia's, is planned on the roots. All of this is tried with every draft.
     """
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:

@@ -83,7 +83,6 @@ def validate(
         )
     from draftproof.experiments.cli.check.standard import exact_checks
     from draftproof.experiments.models.loop.setting import under_test
-    from draftproof.experiments.models.measure.passes import assert_fixed_passes
     from draftproof.experiments.models.validate import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
@@ -94,8 +93,6 @@ def validate(
     try:
         checked = exact_checks(console, user_defined, schemes)
         with work.open_pair(pair.wanted(seed, quick)) as opened:
-            if files.times:
-                assert_fixed_passes(opened.pair)
             validation = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
             report = work.run(console, opened, validation, files.resume, started, lossy or (), checked)
             times = _times(opened.pair, schemes) if files.times else None

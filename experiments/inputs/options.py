@@ -104,7 +104,7 @@ Draft = Annotated[
     typer.Option(
         "--draft",
         help="Its draft, over the same tokens; or lookup, ngram:order=4, parallel:order=2,depth=4, early:layers=2, "
-        "eagle:FOLDER, chain:small=lookup,length=2.",
+        "eagle:FOLDER.",
         rich_help_panel=_PAIR,
     ),
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -23,9 +23,6 @@ from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector
-
-if TYPE_CHECKING:
-    from draftproof.experiments.models.loop.chains import ChainReading
 
 #: Gives the contexts whose rows it needs next, parents first, and returns the tree.
 Drawing: TypeAlias = Generator[list[Context], None, DraftTree]
@@ -190,7 +187,7 @@ class Drafted:
 
     trees: list[DraftTree]
     rows: list[TreeRows]
-    reading: Reading | ChainReading
+    reading: Reading
     passes: list[int]
     told: list[TreeRows]
 

@@ -15,14 +15,13 @@ import torch
 from torch.nn.functional import pad
 
 from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
-from draftproof.experiments.models.loop.chains import ChainCache, assert_single_path, draft_chains
 from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_trees, nodes_of
 from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.supported import check_pair, check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.hidden import drafts_chains, reads_features
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
@@ -67,7 +66,7 @@ class State:
     """
 
     target: ModelCache
-    draft: ModelCache | ChainCache
+    draft: ModelCache
     waiting: tuple[Context, ...]
     texts: tuple[TextSoFar, ...]
     features: tuple[torch.Tensor, ...] = ()
@@ -75,8 +74,7 @@ class State:
     @property
     def caches(self) -> tuple[ModelCache, ...]:
         """Of each model, the target's first."""
-        draft = self.draft
-        return (self.target, *((draft.middle, draft.small) if isinstance(draft, ChainCache) else (draft,)))
+        return self.target, self.draft
 
     def repeated(self, copies: int) -> State:
         caches = self.target.repeated(copies), self.draft.repeated(copies)
@@ -92,20 +90,11 @@ class State:
     def joined(cls, states: Sequence[State]) -> State:
         return cls(
             ModelCache.joined([state.target for state in states]),
-            _joined_drafts([state.draft for state in states]),
+            ModelCache.joined([state.draft for state in states]),
             tuple(waiting for state in states for waiting in state.waiting),
             tuple(text for state in states for text in state.texts),
             tuple(features for state in states for features in state.features),
         )
-
-
-def _joined_drafts(parts: Sequence[ModelCache | ChainCache]) -> ModelCache | ChainCache:
-    chains = [part for part in parts if isinstance(part, ChainCache)]
-    return (
-        ChainCache.joined(chains)
-        if chains
-        else ModelCache.joined([each for each in parts if isinstance(each, ModelCache)])
-    )
 
 
 @dataclass(frozen=True)
@@ -149,8 +138,6 @@ class Loop:
 
     def __post_init__(self) -> None:
         check_scheme(self.scheme)
-        if drafts_chains(self.pair.draft):
-            assert_single_path(self.scheme)
         size = self.pair.vocab_size
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
         object.__setattr__(self, "rows_of", RowsOf(self.warp.of("target"), size, self.vectors))
@@ -174,9 +161,6 @@ class Loop:
     def _started(self, prompt: Sequence[int]) -> State:
         waiting, device = ((int(prompt[-1]),),), self.pair.device
         texts = (text_so_far(self.pair, self.warp, prompt),)
-        if drafts_chains(self.pair.draft):
-            target = prompt_cache(self.pair.target, prompt[:-1], device)
-            return State(target, ChainCache.of_prompt(self.pair.draft, prompt[:-1], device), waiting, texts)
         if not reads_features(self.pair.draft):
             target, draft = (prompt_cache(self.pair.model(role), prompt[:-1], device) for role in ROLES)
             return State(target, draft, waiting, texts)
@@ -209,12 +193,9 @@ class Loop:
 
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
         """One tree of every sequence; begun: a first pass of the draft that was already made."""
-        coins, draft = coin_of_each(coin, len(state.waiting)), state.draft
-        how = self.draft_rows_of, coins, state.texts, self.told_rows_of
-        if isinstance(draft, ChainCache):
-            return draft_chains(self.pair.draft, draft, state.waiting, self.scheme.depth, *how)
-        begun = begun or Begun.nothing(self.pair.draft, draft, state.waiting, state.features)
-        return draft_trees(begun, self.scheme, *how)
+        coins = coin_of_each(coin, len(state.waiting))
+        begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
+        return draft_trees(begun, self.scheme, self.draft_rows_of, coins, state.texts, self.told_rows_of)
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""

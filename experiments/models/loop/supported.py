@@ -8,7 +8,7 @@ import torch
 
 from draftproof.experiments.models.loop.caches import forward, prompt_cache, windows_of
 from draftproof.experiments.models.pair.devices import check_fits, within_memory
-from draftproof.experiments.models.pair.hidden import drafts_chains, reads_features
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.errors import InvalidInput
 
@@ -27,14 +27,6 @@ def check_pair(pair: Pair) -> None:
     check_supported(pair.target, "the target")
     if not reads_features(pair.draft):  # of a head, which this test cannot run
         check_supported(pair.draft, "the draft")
-    if drafts_chains(pair.draft):
-        check_supported(pair.draft.small, "the small model of the chain")
-        size = pair.draft.small.config.get_text_config(decoder=True).vocab_size
-        if size != pair.vocab_size:
-            raise InvalidInput(
-                f"the models of the chain have {size} tokens, the target {pair.vocab_size}; give models of one "
-                "family with the same padding"
-            )
 
 
 def check_supported(model: Any, name: str) -> None:
@@ -118,9 +110,6 @@ def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:
     if wrong:
         raise InvalidInput(f"the prompt has token {wrong[0]}; tokens are 0..{pair.vocab_size - 1}")
     asked = f": a prompt of {len(prompt)} and {more} more do not fit"
-    models = {which: pair.model(which) for which in ROLES}
-    if drafts_chains(pair.draft):
-        models["small model of the chain"] = pair.draft.small
-    for which, model in models.items():
+    for which in ROLES:
         tokens = len(prompt) + more
-        check_fits(model, which, tokens, asked, "ask for fewer tokens or give a shorter prompt")
+        check_fits(pair.model(which), which, tokens, asked, "ask for fewer tokens or give a shorter prompt")

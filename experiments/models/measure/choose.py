@@ -26,7 +26,6 @@ from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.depth_by_depth import evaluates_by_depth
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, AlongText, SharedTrees, planned_scheme
-from draftproof.experiments.models.loop.chains import assert_single_path, is_single_path
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
 from draftproof.experiments.models.loop.supported import check_pair
@@ -58,7 +57,6 @@ from draftproof.experiments.models.measure.writers import (
     plain_writers,
     sampling_of,
 )
-from draftproof.experiments.models.pair.hidden import drafts_chains
 from draftproof.experiments.models.pair.opened import Opened, drafters, open_pair
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.shared.progress import Tick, bar, duration, remark
@@ -387,24 +385,13 @@ def setting_of(opened: Opened, warp: Sampling, roots: int, seed: int, vectors: s
 
 
 def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[DraftScheme], list[str]]:
-    """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned.
-
-    For a draft that is a chain they are the single paths among them; raises `InvalidInput` where there are none.
-    """
-    notes = list[str]()
-    if drafts_chains(setting.pair.draft):
-        paths = [scheme for scheme in schemes if is_single_path(scheme)]
-        if not paths:
-            assert_single_path(schemes[0])
-        if len(paths) < len(schemes):
-            notes.append(f"left out: {len(schemes) - len(paths)} of {len(schemes)} trees; a chain drafts single paths")
-        schemes = paths
+    """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned."""
     made = [planned_scheme(scheme, setting) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
         path = isinstance(scheme, Delayed) and scheme.K == 1  # for one path L1 does not matter
         different.setdefault(Delayed(1, 0, scheme.depth) if path else scheme, scheme)
-    return list(different.values()), [*notes, *(said for _, said in made if said)]
+    return list(different.values()), [said for _, said in made if said]
 
 
 def choose(

@@ -29,7 +29,6 @@ from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.estimate import Rounds
 from draftproof.experiments.models.measure.rounds import Turn, timed_rounds
 from draftproof.experiments.models.measure.writers import GENERATE, Writer, timed_text
-from draftproof.experiments.models.pair.hidden import drafts_chains
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.laws.enumeration import guarded
@@ -223,8 +222,7 @@ def successive_halving(
 def _shares_law(writer: Writer) -> tuple[object, ...]:
     """What two candidates have in common that may share a law: the scheme, and the model whose rows are `q`."""
     setting, way = writer
-    draft = setting.pair.draft
-    return draft.wrapped_model if drafts_chains(draft) else draft, way[1]
+    return setting.pair.draft, way[1]
 
 
 def confirmation(

@@ -21,7 +21,6 @@ from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.measure.rounds import timed_rounds
 from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.hidden import drafts_chains
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -119,21 +118,8 @@ def fit_latency(
     return Latency(PassTimes.fit(draft), PassTimes.fit(target))
 
 
-def assert_fixed_passes(pair: Pair) -> None:
-    """Raises `InvalidInput` for a draft that is a chain: the tokens of a path take no fixed number of its passes."""
-    if drafts_chains(pair.draft):
-        raise InvalidInput(
-            "a chain takes no fixed number of passes for a path; time its middle model as the draft, or let `choose` "
-            "time whole blocks"
-        )
-
-
 def measured_times(pair: Pair, context: int, schemes: Sequence[DraftScheme], repetitions: int = 10) -> TimeModel:
-    """Times of passes with `context` tokens in the cache, for the sizes that these schemes need and some others.
-
-    Raises as `assert_fixed_passes`.
-    """
-    assert_fixed_passes(pair)
+    """Times of passes with `context` tokens in the cache, for the sizes that these schemes need and some others."""
     draft = {1, 2, 4, 8, *(scheme.K for scheme in schemes if isinstance(scheme, Delayed))}
     target = {1, 4, 8, 16, 32, *(scheme.nodes + 1 for scheme in schemes)}
     contexts = sorted({max(context // 2, 1), context, context + (context < 2)})

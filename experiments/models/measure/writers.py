@@ -22,7 +22,7 @@ from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import text_seed
 from draftproof.experiments.models.measure.rounds import Turn
 from draftproof.experiments.models.pair.devices import libraries
-from draftproof.experiments.models.pair.hidden import drafts_chains, reads_features
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import Narrow
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.errors import InvalidInput
@@ -115,12 +115,7 @@ def _assistant(setting: Setting) -> Any:
 def plain_writers(settings: Mapping[str, Setting]) -> dict[str, Writer]:
     """The plain ways by name, of each of these drafts where they use it; settings: by the name of the draft, or ""."""
     first, *_ = settings.values()
-    chains = [drafts_chains(each.pair.draft) for each in settings.values()]
-    assisted = {
-        f"{ASSISTED}, {name}" if name else ASSISTED: (each, ASSISTED)
-        for (name, each), chain in zip(settings.items(), chains, strict=True)
-        if not (name and chain)  # which is that of its middle model
-    }
+    assisted = {f"{ASSISTED}, {name}" if name else ASSISTED: (each, ASSISTED) for name, each in settings.items()}
     return {GENERATE: (first, GENERATE), **assisted, LOOP: (first, LOOP)}
 
 

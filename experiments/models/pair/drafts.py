@@ -1,7 +1,5 @@
 """Drafts that are built for a target: `lookup:n=3`, `ngram:order=4`, `parallel:order=2,depth=4`, `early:layers=2`, ..
 
-`chain:middle=MODEL,small=MODEL,length=2` is made of two models or drafts (`chained`).
-
 Early exit is the target's first layers with its own last norm and its own output layer: a model of the target's class
 with fewer layers whose weights are the target's, not copies of them. It takes no memory except for its caches.
 """
@@ -23,33 +21,23 @@ KINDS: Mapping[str, Mapping[str, int | float | None]] = {
 }
 #: The kinds that are trained for a target and loaded from a folder (`heads`).
 HEADS = ("eagle", "eagle3", "griffin", "specblock")
-#: The options of `chain:..`.
-_CHAIN = ("middle", "small", "length")
 
 
 @dataclass(frozen=True)
 class DraftSpec:
-    """A draft to build. kind: one of `KINDS` with all of its options, of `HEADS` with its folder, or "chain".
-
-    middle, small: the models of a chain, folders, names or drafts to build; middle is "" for the draft of a pair.
-    """
+    """A draft to build. kind: one of `KINDS` with all of its options, or of `HEADS` with its folder."""
 
     kind: str
     options: Mapping[str, int | float] = field(default_factory=dict)
     folder: str = ""
-    middle: str = ""
-    small: str = ""
 
     @property
     def counts(self) -> bool:
         """Whether it is counted on a text."""
-        inner = [parse_draft(each) for each in (self.middle, self.small)]
-        return self.kind in ("ngram", "parallel") or any(each is not None and each.counts for each in inner)
+        return self.kind in ("ngram", "parallel")
 
     def __str__(self) -> str:
-        models = [f"{name}={value}" for name, value in (("middle", self.middle), ("small", self.small)) if value]
-        options = [f"{name}={value:g}" for name, value in self.options.items()]
-        return f"{self.kind}:{self.folder}" + ",".join([*models, *options])
+        return f"{self.kind}:{self.folder}" + ",".join(f"{name}={value:g}" for name, value in self.options.items())
 
 
 def parse_draft(text: str) -> DraftSpec | None:
@@ -60,8 +48,6 @@ def parse_draft(text: str) -> DraftSpec | None:
     kind, colon, rest = text.partition(":")
     if kind in HEADS:
         return DraftSpec(kind, folder=rest)
-    if kind == "chain":
-        return _parse_chain(text, rest)
     if kind not in KINDS:
         return None
     usual = KINDS[kind]
@@ -83,30 +69,6 @@ def parse_draft(text: str) -> DraftSpec | None:
     if missing:
         raise InvalidInput(f"--draft {text}: {missing[0]} is missing; {way_out}")
     return DraftSpec(kind, {name: value for name, value in options.items() if value is not None})
-
-
-def _parse_chain(text: str, rest: str) -> DraftSpec:
-    """A part that is no option of the chain belongs to the one before: `small=lookup:n=3,fresh=0.1`."""
-    way_out = "write chain:middle=FOLDER,small=lookup,length=2, or with --pair chain:small=lookup,length=2"
-    given, last = dict[str, str](), ""
-    for part in rest.split(","):
-        name, equals, value = (each.strip() for each in part.partition("="))
-        if name in given or not ((equals and name in _CHAIN) or last in ("middle", "small")):
-            raise InvalidInput(f"--draft {text}: {part!r} is no option of chain, or it is there twice; {way_out}")
-        if equals and name in _CHAIN:
-            given[name], last = value, name
-        else:
-            given[last] += f",{part.strip()}"
-    length = given.pop("length", "2")
-    if not given.get("small"):
-        raise InvalidInput(f"--draft {text}: the small model is missing; {way_out}")
-    if not length.isdecimal() or int(length) < 1:
-        raise InvalidInput(f"--draft {text}: length={length} must be a whole number of at least 1; {way_out}")
-    for name, value in given.items():
-        inner = parse_draft(value)
-        if inner is not None and inner.kind not in ("lookup", "ngram", "early"):
-            raise InvalidInput(f"--draft {text}: {name}={value}; a chain takes a folder, lookup, ngram or early")
-    return DraftSpec("chain", {"length": int(length)}, **given)
 
 
 def early_exit(target: Any, layers: int) -> Any:
@@ -153,7 +115,7 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
     found = parse_draft(spec) if isinstance(spec, str) else spec
     if found is None:
         raise InvalidInput(
-            f"{spec} is no draft that can be made; choose {', '.join([*KINDS, *HEADS, 'chain'])}, such as ngram:order=4"
+            f"{spec} is no draft that can be made; choose {', '.join([*KINDS, *HEADS])}, such as ngram:order=4"
         )
     if found.kind in HEADS:
         from draftproof.experiments.models.pair.heads import load_head
@@ -164,8 +126,6 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
                 f"make one: draftproof train-head --kind {found.kind}"
             )
         return load_head(found.folder, target, found.kind)
-    if found.kind == "chain":
-        return _made_chain(found, target, tokens)
     size = int(target.config.get_text_config(decoder=True).vocab_size)
     options: dict[str, Any] = dict(found.options)
     if found.kind == "early":
@@ -181,16 +141,3 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
         raise InvalidInput(f"{found} counts n-grams of a text; give its tokens")
     made = count_ngrams if found.kind == "ngram" else count_parallel
     return made(tokens, size, **options).placed(target)
-
-
-def _made_chain(spec: DraftSpec, target: Any, tokens: Sequence[int] | None) -> Any:
-    from draftproof.experiments.models.pair.chained import Chained
-
-    parts = [parse_draft(each) for each in (spec.middle, spec.small)]
-    if None in parts:
-        raise InvalidInput(
-            f"{spec}: make_draft takes a chain of lookup, ngram or early; with a model that you loaded: "
-            "draftproof.experiments.models.pair.chained.Chained(middle, small, length)"
-        )
-    middle, small = (make_draft(each, target, tokens) for each in parts if each is not None)
-    return Chained(middle, small, int(spec.options["length"]))

@@ -27,11 +27,6 @@ def drafts_blocks(model: Any) -> bool:
     return bool(getattr(model, "drafts_blocks", False))
 
 
-def drafts_chains(model: Any) -> bool:
-    """Whether a draft itself writes by speculative decoding, as `chained` does."""
-    return bool(getattr(model, "drafts_chains", False))
-
-
 def depends_on_root(model: Any) -> bool:
     """Whether the rows of a draft depend on where a tree begins; `continued` computes them."""
     return reads_features(model) or drafts_blocks(model)

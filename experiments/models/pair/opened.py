@@ -14,7 +14,6 @@ from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corp
 from draftproof.experiments.models.pair.devices import check_fits, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
-from draftproof.experiments.models.pair.hidden import drafts_chains
 from draftproof.experiments.models.pair.pair import Pair, in_folder, load_folder, load_pair, with_draft
 from draftproof.experiments.models.pair.roots import (
     BOS,
@@ -155,7 +154,7 @@ def open_pair(wanted: PairRequest, scored: bool = True) -> Iterator[Opened]:
 def drafters(opened: Opened, wanted: PairRequest, beside: Sequence[str]) -> dict[str, Pair]:
     """The opened pair by the name of its draft, then its target with each of these drafts.
 
-    The middle model of every chain is among them, too. Raises `InvalidInput` as `open_pair`.
+    Raises `InvalidInput` as `open_pair`.
     """
     pairs, target = [opened.pair], wanted.target or f"{wanted.folder}/target"
     for draft in beside:
@@ -164,11 +163,6 @@ def drafters(opened: Opened, wanted: PairRequest, beside: Sequence[str]) -> dict
     found: dict[str, Pair] = {}
     for pair in pairs:
         found.setdefault(pair.names[1], pair)
-        spec = parse_draft(pair.names[1])
-        if drafts_chains(pair.draft) and spec is not None:
-            found.setdefault(
-                spec.middle, replace(pair, draft=pair.draft.wrapped_model, names=(pair.names[0], spec.middle))
-            )
     return found
 
 

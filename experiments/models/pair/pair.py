@@ -211,9 +211,6 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
     """
     where, precision = choose_device(device), choose_dtype(dtype)
     spec = parse_draft(draft)
-    if spec is not None and spec.kind == "chain":
-        _check_middle(spec)
-        return _chained(load_pair(target, spec.middle, device, dtype, text), spec, target, text)
     if spec is not None:
         return _with_made(load_target(target, device, dtype), spec, text)
     found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
@@ -263,24 +260,18 @@ def in_folder(folder: str | Path, draft: str | None) -> str:
     """A draft for the pair of a folder, with what the folder has where the text leaves it out."""
     if draft in HEADS:
         return f"{draft}:{Path(folder) / draft}"
-    spec = parse_draft(draft or "")
-    if spec is not None and spec.kind == "chain" and not spec.middle:
-        return str(replace(spec, middle=str(Path(folder) / "draft")))
     return draft or str(Path(folder) / "draft")
 
 
-def with_draft(pair: Pair, target: str, draft: str, text: str | None = None, role: str = "draft") -> Pair:
+def with_draft(pair: Pair, target: str, draft: str, text: str | None = None) -> Pair:
     """The target of a loaded pair with another draft; the target is not loaded again.
 
-    target: folder or name of the pair's target. role: what the draft is called in errors. Raises as `load_pair`.
+    target: folder or name of the pair's target. Raises as `load_pair`.
     """
     spec = parse_draft(draft)
-    if spec is not None and spec.kind == "chain":
-        _check_middle(spec)
-        return _chained(with_draft(pair, target, spec.middle, text), spec, target, text)
     if spec is not None:
         return _with_made(pair, spec, text)
-    found = locate("target", target), locate(role, draft)
+    found = locate("target", target), locate("draft", draft)
     configs, tokenizers = [read_config(each) for each in found], [read_tokenizer(each) for each in found]
     size = _common_size(found, configs, tokenizers)
     if size != pair.vocab_size:
@@ -318,20 +309,6 @@ def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     with within_memory(f"making the draft {spec}", pair.device):
         draft = make_draft(spec, pair.target, pair.encode(text) if spec.counts and text is not None else None)
     return replace(pair, draft=draft, names=(pair.names[0], str(spec)))
-
-
-def _check_middle(spec: DraftSpec) -> None:
-    if not spec.middle:
-        raise InvalidInput(f"--draft {spec}: say which model it drafts for: chain:middle=FOLDER,small={spec.small}")
-
-
-def _chained(pair: Pair, spec: DraftSpec, target: str, text: str | None) -> Pair:
-    """The pair with a small model that drafts for its draft."""
-    from draftproof.experiments.models.pair.chained import Chained
-
-    small = with_draft(pair, target, spec.small, text, "small model")
-    chain = Chained(pair.draft, small.draft, int(spec.options["length"]))
-    return replace(pair, draft=chain, names=(pair.names[0], str(spec)), notes=small.notes)
 
 
 def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:

@@ -17,14 +17,13 @@ import torch
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import UserPolicy
 from draftproof.experiments.inputs.verifiers import NamedVerifier
-from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.drafting import Begun
 from draftproof.experiments.models.loop.loop import Block, Loop, State
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import TreeRows
 from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.hidden import Passes, TokenState, drafts_chains, reads_features, watched
+from draftproof.experiments.models.pair.hidden import Passes, TokenState, reads_features, watched
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.selector.features import (
     SelectorInput,
@@ -148,7 +147,6 @@ class PolicyLoop:
         state, pair, rows_of = standing.state, self._loops[0].pair, self._loops[0].draft_rows_of
         with within_memory("making a block", pair.device):
             with self._own.part("draft"):
-                assert isinstance(state.draft, ModelCache)  # `deciding` refuses chains
                 begun = Begun.nothing(pair.draft, state.draft, state.waiting)
                 rows = rows_of.vectors(rows_of.rows(begun.reading.read([[()]]), [[()]], state.texts))
                 begun.known[0][()] = rows[0][0]
@@ -156,14 +154,12 @@ class PolicyLoop:
                 action = self._chooser(self._input(standing, begun.reading.sight[0][()], rows[0][0]))
             loop = self._loops[action]
             made = loop.made(state, coin, replace(begun, passes=1))
-            drafted = made.drafted.reading
-            assert isinstance(drafted, Reading)
             after, (block,) = loop.after(made), loop.described(made)
             standing = BetweenBlocks(
                 after,
                 (*standing.context, *block.tokens),
                 self._left(self._target, made.reading, made.rows[0], block.accepted),
-                self._left(self._draft, drafted, made.drafted.rows[0], block.accepted),
+                self._left(self._draft, made.drafted.reading, made.drafted.rows[0], block.accepted),
             )
         return PolicyBlock(standing.context[: -len(block.tokens)], action, block), standing
 
@@ -205,8 +201,6 @@ def deciding(
     """A generation loop with a policy; raises as `Loop` does."""
     if reads_features(pair.draft):
         raise InvalidInput("a head reads the target's features; policies take drafts that read tokens alone")
-    if drafts_chains(pair.draft):
-        raise InvalidInput("a chain writes paths of one length; policies take drafts that are one model")
     loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
     now = Stopwatch(pair.device).now
     with watched(pair.target, now) as target, watched(pair.draft, now) as draft:

@@ -30,10 +30,7 @@ from draftproof.experiments.models.measure.halving import (
     run_pilots,
 )
 from draftproof.experiments.models.measure.writers import ignored_generation_settings
-from draftproof.experiments.models.pair.drafts import early_exit
-from draftproof.experiments.models.pair.opened import Opened, PairRequest, drafters
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.training import Recipe
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -210,51 +207,6 @@ def test_stratified_branches_are_candidates_of_verifiers_that_are_lossless_on_th
     found = json.loads(Path("c.json").read_text())
     tried = sorted((row["verifier"], row["scheme"]["name"]) for row in [*found["rows"], *found["left_out"]])
     assert tried == [("specinfer", "delayed")] * 2 + [("specinfer", "stratified")] + [("spectr", "delayed")] * 2
-
-
-@pytest.mark.heavy
-def test_a_chain_is_a_candidate_beside_its_middle_model_with_the_same_expectation(
-    draftproof: Callable[..., Any], models: tuple[object, ...], tiny_folder: Path
-) -> None:
-    middle = str(tiny_folder / "draft")
-    chain = f"chain:middle={middle},small=lookup,length=2"
-    few = ("--roots", 1, "--tokens", 4, "--rounds", 2, "--K", "1..2", "--L2", 2, "--json", "c.json")
-    with_chain = tuple(
-        f"chain:middle={middle},small=lookup" if each == tiny_folder / "draft" else each for each in models
-    )
-    ran = draftproof("choose", "naive", *with_chain, "--beside", "ngram:order=2", "--beside", middle, *few)
-    assert ran.code == 0
-    found = json.loads(Path("c.json").read_text())
-    rows = [*found["rows"], *found["left_out"]]
-    assert found["drafts"] == [chain, middle, "ngram:order=2"]
-    paths = {row["draft"]: row["most_block_efficiency"] for row in rows if row["scheme"] == Delayed(1, 0, 2).as_dict()}
-    assert sorted(paths) == sorted([chain, middle, "ngram:order=2"])
-    assert paths[chain] == paths[middle] != paths["ngram:order=2"]
-    assert {row["draft"] for row in rows if row["scheme"]["K"] == 2} == {middle, "ngram:order=2"}
-    both = {row["draft"]: row["expected_block_efficiency"] for row in rows if row["draft"] in (chain, middle)}
-    assert len({value for value in both.values() if value is not None}) <= 2
-    assert f"{chain}: left out: 2 of 3 trees; a chain drafts single paths" in found["notes"]
-    ways = [each["way"] for each in found["plain"]]
-    assisted = [f"assisted generation, {middle}", "assisted generation, ngram:order=2"]
-    assert ways == ["generate", *assisted, "plain generation in the loop"]
-    assert "drafted by " in found["recommendation"] or "assisted generation" in found["recommendation"]
-
-
-def test_other_drafts_share_the_target_and_a_chain_brings_its_middle_model(
-    tiny_folder: Path, tiny_pair: Pair, tiny_recipe: Recipe
-) -> None:
-    opened = Opened(tiny_pair, tiny_recipe.corpus)
-    wanted = PairRequest(folder=str(tiny_folder), draft="early:layers=1")
-    opened = replace(
-        opened, pair=replace(tiny_pair, draft=early_exit(tiny_pair.target, 1), names=("t", "early:layers=1"))
-    )
-    pairs = drafters(opened, wanted, ["chain:small=lookup", "ngram:order=2"])
-    middle = str(tiny_folder / "draft")
-    assert list(pairs) == [
-        "early:layers=1", f"chain:middle={middle},small=lookup,length=2", middle, "ngram:order=2"
-    ]  # fmt: skip
-    assert {id(pair.target) for pair in pairs.values()} == {id(tiny_pair.target)}
-    assert list(pairs.values())[1].draft.wrapped_model is pairs[middle].draft
 
 
 def test_a_path_is_one_candidate_wherever_it_could_branch(where: Setting) -> None:
