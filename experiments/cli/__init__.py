@@ -54,7 +54,6 @@ COMMANDS = {
     "compare": "compare:compare",
     "depths": "depths:depths",
     "policies": "policies:policies",
-    "hierarchy": "hierarchy:hierarchy",
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "strings": "strings:strings",
