@@ -183,9 +183,8 @@ COMMANDS = {
     "compare the long run": f"compare naive spectr --text topics --vocab 4 --K 2 --L2 1..2 {_COST} --steady-state",
     "compare a user's verifier": "compare mine.py:Naive naive block --scheme mine.py:TwoFirst --arithmetic rational"
     " --vocab 2",
-    "compare policies": f"compare specinfer --text topics --vocab 3 --K 1..2 --L2 0..2 {_COST} --policy best",
-    "policies": f"policies specinfer block --text topics --vocab 3 --K 1..2 --L1 0..1 --L2 0..1 {_COST}"
-    " --policy static --policy greedy --policy mine.py:by_context --policy best --check 1 --arithmetic rational",
+    "compare policies": f"compare specinfer --text topics --vocab 3 --K 1..2 --L2 0..2 {_COST} --policy static"
+    " --policy greedy --policy mine.py:by_context --arithmetic rational",
     "depths": "depths naive_tree traversal --text topics --vocab 3 --L 2 --arithmetic rational --sampling top_p=.9"
     " --sampling temperature=.7",
     "bound": "bound --family perturbed:s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",

@@ -69,7 +69,6 @@ HOUSE = """
     experiments.models.loop
     experiments.models.expect
     experiments.models.measure
-    experiments.models.policies
     experiments.models.selector
     experiments.models.validate
     experiments.models

@@ -53,7 +53,6 @@ COMMANDS = {
     "audit": "audit:audit",
     "compare": "compare:compare",
     "depths": "depths:depths",
-    "policies": "policies:policies",
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "strings": "strings:strings",

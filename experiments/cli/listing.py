@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from draftproof import verifiers
+from draftproof.experiments.cli.compare.roots import AT_ROOTS
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.schemes import default_spec
-from draftproof.experiments.models.policies.baselines import BASELINES
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.drafts import SCHEMES, lossless_for
@@ -45,8 +45,7 @@ def catalogue_fields() -> dict[str, Any]:
             for name, cls in SCHEMES.items()
         ],
         "policies": [
-            {"name": baseline.name, "description": f"{baseline.title}; looks at {baseline.knows}"}
-            for baseline in BASELINES.values()
+            {"name": name, "description": (choose.__doc__ or "").split("\n")[0]} for name, choose in AT_ROOTS.items()
         ],
         "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
         "families": [

@@ -181,10 +181,7 @@ PAGE = README.parent / "verifiers" / "README.md"
 #: The pages whose examples are run and whose outputs of commands are compared.
 PAGES = (
     README,
-    *(
-        README.parent / f"{room}/README.md"
-        for room in ("experiments/.", "experiments/models/policies", "experiments/models", "simulator/.")
-    ),
+    *(README.parent / f"{room}/README.md" for room in ("experiments/.", "experiments/models", "simulator/.")),
     *sorted((README.parent / "docs").rglob("*.md")),
 )
 TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -91,7 +91,6 @@ COMMANDS = {
     "bound": "bound --certificate b.json --plot b.png --json a.json",
     "frontier": "frontier block --vocab 2 --K 1 --L2 1 --bias 0,.1 --certificate c.json --plot b.png --json a.json",
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
-    "policies": "policies naive --policy best --vocab 2 --K 1 --json a.json",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
     "matrix": "matrix naive --instances 1 --resume r --json a.json",
     "precision": f"precision naive {SMALL} --resume r --json a.json",

@@ -11,6 +11,7 @@ from rich.console import Console
 from draftproof.experiments.cli.compare import by_depth as depths
 from draftproof.experiments.cli.compare import planning, tables, work
 from draftproof.experiments.cli.compare.policies import RANGES, PolicyRequest, policy_rows, wanted_policies
+from draftproof.experiments.cli.compare.roots import AT_ROOTS
 from draftproof.experiments.cli.compare.tables import as_csv, as_markdown
 from draftproof.experiments.grid.figures import delay_figure
 from draftproof.experiments.grid.groups import mean_by_group
@@ -20,7 +21,7 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.schemes import planned, scheme_spec
-from draftproof.experiments.inputs.sources import FileProblem, Problem, TextProblem, told_note
+from draftproof.experiments.inputs.sources import FileProblem, Problem, told_note
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
@@ -99,8 +100,8 @@ Policies = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
-        help="Also choose among the shapes block by block: selector (of --pair), static, greedy, best and the rest of "
-        "draftproof policies, or FILE.py:NAME; may be repeated. Shapes are then K 1..4, L1 0..2, L2 0..2 by default.",
+        help=f"Also choose among the shapes at every root: {', '.join(AT_ROOTS)}, selector (of --pair), or "
+        "FILE.py:NAME; may be repeated. Shapes are then K 1..4, L1 0..2, L2 0..2 by default.",
         **_SCHEME,
     ),
 ]
@@ -150,12 +151,13 @@ def compare(
     kind = (scheme, tree, confidence)
     sizes = tuple(RANGES.values()) if policy and not any((K, L1, L2, *kind)) else (K, L1, L2)
     schemes = planning.shapes(*_ranges(problem, kind, sizes), budget, max_nodes)
-    long_run = bool(policy) and isinstance(problem, TextProblem)
-    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady or long_run)
+    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
     costs = _costs(cost, schemes)
     wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
     if policy and given.told is not None:
         raise InvalidInput("--policy goes without --told, which makes verifiers lossy; leave one of them out")
+    if policy and steady:
+        raise InvalidInput("--policy is valued at roots, not in the long run of --steady-state; leave one of them out")
     if steady and given.text is None:
         raise InvalidInput("--steady-state needs n-gram processes; add --text FILE")
     cells = planning.all_cells(problem, named, schemes, settings, best)

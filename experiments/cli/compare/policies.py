@@ -1,8 +1,7 @@
 """Rows of policies in a comparison: a policy chooses the shape of each block, a static action has one for all.
 
-On texts the value of a policy is that of the steady state, each block starting where the last one ended; on models it
-is the mean over the roots (the contexts after which blocks start), computed from the rows of the comparison. It is
-exact where those rows are.
+The value of a policy is the mean over the roots (the contexts after which blocks start), computed from the rows of the
+comparison. It is exact where those rows are.
 """
 
 from collections.abc import Sequence
@@ -11,19 +10,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable, best_static
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import distinct, markov_pair_of, user_policy
+from draftproof.experiments.inputs.policies import UserPolicy, distinct, user_policy
 from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
-from draftproof.experiments.models.policies.baselines import BASELINES
-from draftproof.experiments.models.policies.roots import AT_ROOTS, Choice, RootTable, best_static
-from draftproof.experiments.models.policies.values import tables_of, valued_rows
 from draftproof.experiments.shared.output import number_fields
-from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.experiments.shared.progress import named_errors, remark
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action, known_at
 from draftproof.simulator.protocol import DraftScheme
 
 #: The policy that `train-selector` makes, and the default ranges of shapes.
@@ -47,18 +45,9 @@ class PolicyRequest:
 
     @property
     def times(self) -> TimeModel:
-        """The times in the arithmetic of the rows."""
-        return self.time_model.exact() if arithmetic_named(self.arithmetic).exact else self.time_model
-
-    @property
-    def time_model(self) -> TimeModel:
-        """The given times, or one unit for every block."""
-        return self.costs or UNIT_TIME
-
-    @property
-    def long_run(self) -> bool:
-        """Whether policies are valued in the steady state."""
-        return isinstance(self.problem, TextProblem)
+        """The given times, or one unit for every block, in the arithmetic of the rows."""
+        times = self.costs or UNIT_TIME
+        return times.exact() if arithmetic_named(self.arithmetic).exact else times
 
 
 def wanted_policies(
@@ -75,8 +64,8 @@ def wanted_policies(
         return None
     if not isinstance(problem, TextProblem) and problem.flag != "--pair":
         raise InvalidInput(
-            f"--policy needs sequences of blocks, or roots of models: add --text FILE or --pair FOLDER in "
-            f"place of {problem.flag}, or use draftproof policies"
+            f"--policy needs the roots of a text or of models: add --text FILE or --pair FOLDER in place of "
+            f"{problem.flag}"
         )
     delayed = [scheme for scheme in schemes if isinstance(scheme, Delayed)]
     if len(delayed) < len(schemes):
@@ -106,59 +95,21 @@ def _check(spec: str, request: PolicyRequest) -> None:
     if from_file(spec):
         user_policy(spec)
         return
-    if spec.endswith(".json") and not request.long_run:
+    if spec in AT_ROOTS:
         return
-    known = BASELINES if request.long_run else {**AT_ROOTS, SELECTOR: None}
-    if spec == SELECTOR and request.long_run:
-        raise InvalidInput("--policy selector belongs to a pair of models; add --pair FOLDER")
+    if spec != SELECTOR and not spec.endswith(".json"):
+        known = ", ".join((*AT_ROOTS, SELECTOR))
+        raise InvalidInput(f"unknown policy {spec!r}; known: {known}, or FILE.py:NAME for your own")
+    if isinstance(request.problem, TextProblem):
+        raise InvalidInput(f"--policy {spec} belongs to a pair of models; add --pair FOLDER")
     if spec == SELECTOR and request.folder is None:
         raise InvalidInput(
             "--policy selector is read from the folder of a pair; name it with --pair, or give its JSON file"
         )
-    if spec not in known:
-        where = "texts" if request.long_run else "roots of models"
-        raise InvalidInput(f"unknown policy {spec!r}; on {where}: {', '.join(known)}, or FILE.py:NAME for your own")
-    if request.long_run and BASELINES[spec].learner and arithmetic_named(request.arithmetic).exact:
-        raise InvalidInput(f"policy {spec} is fitted in floats; use --arithmetic float64")
 
 
 def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row a policy and verifier; rows: those of the shapes at the roots of models."""
-    result = _long_run(request) if request.long_run else _at_roots(request, rows)
-    order = list(request.specs)
-    return sorted(result, key=lambda row: order.index(row["policy"]))
-
-
-def _long_run(request: PolicyRequest) -> list[dict[str, Any]]:
-    """Rows on texts: exact values of the states where blocks start."""
-    numbers = arithmetic_named(request.arithmetic)
-    pair = markov_pair_of(request.problem, numbers)
-    policies = [user_policy(spec) if from_file(spec) else BASELINES[spec] for spec in request.specs]
-    remark(f"policies: {pair.histories:,} states of {pair.order} tokens, {len(request.schemes)} shapes")
-    result = []
-    with bar("tables of policies", len(request.verifiers) * len(request.schemes)) as tick:
-        for named in request.verifiers:
-            with named_errors(f"{named.label}, --policy"):
-                tables = tables_of(pair, [named], request.schemes, request.time_model, tick)
-                shapes = {
-                    str(action): _shape(scheme) for action, scheme in zip(tables.actions, request.schemes, strict=True)
-                }
-                for row in valued_rows(named.label, tables, policies):
-                    shares = {shapes[action]: share for action, share in row["actions"].items()}
-                    tokens, time = (row[key] for key in ("block_efficiency", "time"))
-                    result.append(
-                        {
-                            **_fields(request, row["policy"], named, shares, row["tokens_per_time"], time),
-                            **number_fields("steady_state", _number(tokens)),
-                            "over_static": row["over_static"],
-                            "regret": row["regret"],
-                            "held_out_regret": row["held_out_regret"],
-                        }
-                    )
-    return result
-
-
-def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a policy and verifier; rows: those of the shapes."""
     by_shape = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
     result = []
     for named in request.verifiers:
@@ -175,7 +126,7 @@ def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[di
             with named_errors(f"{named.label}, --policy {spec}"):
                 choice = _chosen(spec, request, named, table)
             if choice is not None:
-                result.append(_row_at_roots(request, spec, named, table, choice, shape_rows))
+                result.append(_row(request, spec, named, table, choice, shape_rows))
     if not result:
         if SELECTOR not in request.specs:
             raise InvalidInput(f"{request.verifiers[0].label} has no row for each shape; choose another verifier")
@@ -183,13 +134,16 @@ def _at_roots(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[di
             f"{request.folder} has no selector for {request.verifiers[0].label}; make one: "
             f"draftproof train-selector {request.verifiers[0].label} --pair {request.folder}"
         )
-    return result
+    order = list(request.specs)
+    return sorted(result, key=lambda row: order.index(row["policy"]))
 
 
 def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: RootTable) -> Choice | None:
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
+    if from_file(spec) and isinstance(request.problem, TextProblem):
+        return _own_choices(user_policy(spec), request, named)
     from draftproof.experiments.models.selector import deciding
     from draftproof.experiments.models.selector.saved import selector_path
 
@@ -206,7 +160,15 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     return choices
 
 
-def _row_at_roots(
+def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifier) -> Choice:
+    """The choices of a user-defined policy at the roots of a text; the rows before the roots are not known there."""
+    numbers, depth = arithmetic_named(request.arithmetic), max(scheme.depth for scheme in request.schemes)
+    actions = [Action(scheme, named.verifier) for scheme in request.schemes]
+    roots = [root.converted(numbers, depth) for root in request.problem.roots(depth, numbers)]
+    return [policy.position(known_at(root.target, root.draft, ()), actions) for root in roots]
+
+
+def _row(
     request: PolicyRequest,
     spec: str,
     named: NamedVerifier,
@@ -244,14 +206,13 @@ def _row_at_roots(
         **number_fields("max_deviation", deviation),
         "over_static": float(rate / table.rate(best_static(table)) - 1),
         "regret": float(1 - rate / best),
-        "held_out_regret": None,
     }
 
 
 def _fields(
     request: PolicyRequest, spec: str, named: NamedVerifier, shares: dict[str, float], rate: Any, time: Any
 ) -> dict[str, Any]:
-    """The fields of every row of a policy; those of the law of one block stay empty."""
+    """The policy, its actions and its times."""
     one_token_time = request.times.time({"K": 1, "L1": 0, "L2": 0})
     ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
     timed = {"time": float(_number(time)), "speedup": float(_number(rate) * one_token_time)} if request.costs else {}
@@ -261,16 +222,10 @@ def _fields(
         "verifier": named.label,
         "shape": spec,
         "control": False,
-        "lossless": None,
         "arithmetic": request.arithmetic,
-        "over": "the long run" if request.long_run else "the roots",
         "used": len(ordered),
         "actions": ordered,
-        **number_fields("block_efficiency", None),
-        **number_fields("variance", None),
-        **number_fields("max_deviation", None),
         **number_fields("tokens_per_time", _number(rate) if request.costs else None),
-        "depth_distribution": [],
         **timed,
     }
 

@@ -44,12 +44,7 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
-    """`proved`, `to rounding`, `rounding decides` or `NO`; `-` where nothing was checked.
-
-    `by its structure` where `verify` was not run.
-    """
-    if row["lossless"] is None:
-        return Text("-")
+    """`proved`, `to rounding`, `rounding decides` or `NO`; `by its structure` where `verify` was not run."""
     if not row["lossless"]:
         return Text("NO", style="bold red")
     if row.get("assumed"):
@@ -86,7 +81,7 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             current if current != shape else "",
             row["verifier"] + (" (control)" if row["control"] else ""),
             verdict_text(row),
-            "-" if row["block_efficiency_float"] is None else short(row["block_efficiency_float"]),
+            short(row["block_efficiency_float"]),
             _cell(row["variance_float"]),
             depths(row),
             _deviation(row["max_deviation_float"]),
@@ -123,21 +118,20 @@ def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
         begins = number == 0 or rows[number - 1]["policy"] != row["policy"]
         if begins and number:
             table.add_section()
-        tokens = row["block_efficiency_float"] if row.get("steady_state_float") is None else row["steady_state_float"]
         gains = f"{row['over_static']:+.2%}", f"{row['regret']:.3%}", str(row["used"])
         most = "; ".join(f"{shape}: {share:.0%}" for shape, share in list(row["actions"].items())[:MAX_NAMED_SHAPES])
-        numbers = short(tokens), *(_cell(row[key]) for key in extra)
+        numbers = short(row["block_efficiency_float"]), *(_cell(row[key]) for key in extra)
         table.add_row(row["policy"] if begins else "", row["verifier"], *numbers, *gains, most)
     table.caption = (
-        f"over {rows[0]['over']}. over static: against the best static shape of the verifier; regret: share "
-        "lost to the best of all\npolicies."
+        "over the roots. over static: against the best static shape of the verifier; regret: share lost to the best of "
+        "all\npolicies."
     )
     return table
 
 
-def _deviation(value: float | None) -> str:
+def _deviation(value: float) -> str:
     """Deviations as small as rounding are shown, too."""
-    return _cell(value) if value is None or value == 0 else short(value, 4)
+    return _cell(value) if value == 0 else short(value, 4)
 
 
 def _cell(value: float | None) -> str:

@@ -39,7 +39,7 @@ from draftproof.experiments.models.selector.saved import Saved, load_selector
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.policies.policy import Action, chosen
+from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.protocol import Coin, Context, Verifier
 
 
@@ -72,12 +72,7 @@ class ByFunction:
     actions: tuple[Action, ...]
 
     def __call__(self, known_input: SelectorInput) -> int:
-        action = chosen(self.policy.bound(self.actions), known_input.known)
-        if action not in self.actions:
-            raise InvalidInput(
-                f"policy {self.policy.name} chose {action}, which is none of the {len(self.actions)} it is given"
-            )
-        return self.actions.index(action)
+        return self.policy.position(known_input.known, self.actions)
 
 
 @dataclass(frozen=True)

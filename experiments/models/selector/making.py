@@ -102,8 +102,7 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     with bar("networks", len(GRID)) as tick:
         found = search(training, validating, given.widths, plan.seed, tick)
     best, base = found[0], best_static(training)
-    with named_errors("baselines"):
-        rows = judged(best.network, given.of(parts[0] | parts[1]), held_out, base, plan.seed, groups)
+    rows = judged(best.network, given.of(parts[0] | parts[1]), held_out, base, plan.seed, groups)
     fields = {
         **_about(opened, plan, digest),
         **opened.root_source,

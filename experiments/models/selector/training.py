@@ -1,16 +1,15 @@
 """Training of the selector on a small grid of the hyperparameters that the paper does not publish, and evaluation.
 
 `n` roots, `A` actions. The seed decides all results. Tokens per time of a policy on held-out roots is the sum of `E`
-divided by the sum of `T`, with equal weights; it is compared with the best static action, simple baselines and the
-oracle.
+divided by the sum of `T`, with equal weights; it is compared with the best static action, the entropy rule
+and the oracle.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -18,8 +17,6 @@ import numpy as np
 import torch
 
 from draftproof.experiments.grid.groups import FEWEST, mean_by_group
-from draftproof.experiments.models.policies.baselines import boosting, linear, shallow_tree
-from draftproof.experiments.models.policies.fitted import Learner, steps_of_entropy
 from draftproof.experiments.models.selector.features import Inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.simulator.protocol import Progress
@@ -194,12 +191,22 @@ def _epochs(
 STEPS, DRAWINGS = 4, 1000
 
 
-def baselines() -> dict[str, Learner]:
-    """The baseline learners, which see only the numbers; those of scikit-learn if it is installed."""
-    found = {"entropy": steps_of_entropy(STEPS)}
-    if find_spec("sklearn") is not None:
-        found |= {"tree": shallow_tree, "linear": linear, "boosting": boosting}
-    return found
+def entropy_rule(entropies: Any, worth: Any, new: Any) -> Any:
+    """The actions at new entropies of the draft's root row: for each of `STEPS` equally likely ranges the best one.
+
+    entropies, worth: those of known roots, shape `(n,)`, and what each action is worth there, `(n, A)`.
+    """
+    bounds = quantiles(entropies, STEPS)
+    labels = np.searchsorted(bounds, entropies, side="right")
+    means = np.array([worth[labels == label].sum(0) for label in range(STEPS)])
+    return means[np.searchsorted(bounds, new, side="right")].argmax(1)
+
+
+def quantiles(numbers: Any, bins: int) -> Any:
+    """`bins - 1` bounds that split the numbers into parts that are as equal as they allow."""
+    order = np.argsort(numbers, kind="stable")
+    places = np.searchsorted(np.arange(1, len(numbers) + 1) / len(numbers), np.arange(1, bins) / bins)
+    return numbers[order][np.minimum(places + 1, len(numbers) - 1)]
 
 
 def oracle(tokens: Any, times: Any) -> Any:
@@ -221,7 +228,7 @@ def judged(
     seed: int,
     groups: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Rows of every setting and policy on the held-out roots. seen: the roots that baselines learn from.
+    """Rows of every setting and policy on the held-out roots. seen: the roots that the entropy rule learns from.
 
     groups: the group of each prompt; empty where roots come from a text.
     """
@@ -256,17 +263,13 @@ def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: i
     """For each policy its actions at the held-out roots, in one sampling setting. known: the roots to learn from."""
     static = np.full(len(new.tokens), base)
     going = rate(known.tokens, known.times, np.full(len(known.tokens), base))
-    found = {"static": static}
-    for name, learner in baselines().items():
-        told: Callable[[Any], Any] = learner(
-            known.inputs.scalars.numpy().astype(np.float64),
-            known.tokens - going * known.times,
-            np.ones(len(known.tokens)),
-        )
-        found[name] = np.asarray(told(new.inputs.scalars.numpy().astype(np.float64))).argmax(1)
-    found["selector"] = chosen_by(network, new.inputs)
-    found["oracle"] = oracle(new.tokens, new.times)
-    return found
+    seen, asked = (each.inputs.scalars.numpy().astype(np.float64)[:, 0] for each in (known, new))
+    return {
+        "static": static,
+        "entropy": entropy_rule(seen, known.tokens - going * known.times, asked),
+        "selector": chosen_by(network, new.inputs),
+        "oracle": oracle(new.tokens, new.times),
+    }
 
 
 def _interval(labelled: Labelled, choice: Any, static: Any, seed: int) -> tuple[float, float]:

@@ -5,43 +5,55 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.models.policies.roots import AT_ROOTS, RootTable
+from draftproof.experiments.cli.compare.roots import AT_ROOTS, RootTable
+from draftproof.experiments.inputs.latency import time_model
+from draftproof.experiments.inputs.policies import shapes
+from draftproof.simulator import Delayed
 
 TEXT = ("--text", "topics", "--vocab", "2", "--target-order", "2", "--arithmetic", "rational", "--jobs", "1")
 SHAPES = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2")
 COST = ("--cost", "draft=1,branch=.1,target=3", "--no-optimum")
+OWN = (
+    "from draftproof import Delayed\nfrom draftproof.simulator.policies.policy import Action\n"
+    "def deeper(known, actions):\n    return Action(Delayed(1, 0, 4), actions[0].verifier)\n"
+    "def by_last(known, actions):\n    return actions[known.context[-1]]\n"
+    "def nothing(known, actions):\n    return None\n"
+)
 
 
-def test_policies_are_worth_what_the_other_command_says_and_static_is_the_best_shape(draftproof):
+def test_policies_of_a_text_are_rows_of_its_shapes_and_static_is_the_best_of_them(draftproof):
+    Path("mine.py").write_text(OWN)
     given = ("specinfer", "block", "ensemble", *TEXT, *SHAPES, *COST)
-    wanted = [part for name in ("static", "greedy", "best") for part in ("--policy", name)]
+    names = ("static", "ratio", "greedy", "mine.py:by_last")
+    wanted = [part for name in names for part in ("--policy", name)]
     found = draftproof("compare", *given, *wanted, "--json", "-").json
     policies = {(row["policy"], row["verifier"]): row for row in found["policies"]}
-    assert list(policies) == [(name, verifier) for name in ("static", "greedy", "best") for verifier in given[:2]]
+    assert list(policies) == [(name, verifier) for name in names for verifier in given[:2]]
     for verifier in given[:2]:
-        shapes = [row for row in found["rows"] if row["verifier"] == verifier]
+        trees = [row for row in found["rows"] if row["verifier"] == verifier]
         static = policies["static", verifier]
-        best = max(shapes, key=lambda row: row["tokens_per_time"])
-        assert static["actions"] == {best["shape"]: 1.0}
-        assert static["steady_state"] == best["steady_state"]  # fractions, from two engines
+        best = max(trees, key=lambda row: row["tokens_per_time"])
+        assert static["actions"] == pytest.approx({best["shape"]: 1.0})
+        for field in ("block_efficiency", "variance", "max_deviation", "lossless"):
+            assert static[field] == best[field]  # fractions
         assert static["speedup"] == pytest.approx(best["speedup"], rel=1e-15)
-        rates = [Fraction(policies[name, verifier]["tokens_per_time"]) for name in ("static", "greedy", "best")]
-        assert rates[0] <= rates[2]
-        assert max(rates) == rates[2]
-        assert policies["best", verifier]["over_static"] == pytest.approx(float(rates[2] / rates[0] - 1))
-    other = draftproof("policies", *given[:2], *TEXT[:-2], *SHAPES, *COST[:2], *wanted, "--json", "-").json["rows"]
-    assert {(row["policy"], row["verifier"]): row["tokens_per_time"] for row in other} == {
-        key: row["tokens_per_time"] for key, row in policies.items()
-    }
+        rates = {name: Fraction(policies[name, verifier]["tokens_per_time"]) for name in names}
+        assert max(rates.values()) == rates["greedy"]
+        assert policies["greedy", verifier]["over_static"] == pytest.approx(
+            float(rates["greedy"] / rates["static"] - 1)
+        )
+        chosen = [trees[(0, 1)[root["root"][-1] != " "]]["roots"][n] for n, root in enumerate(trees[0]["roots"])]
+        mean = sum(Fraction(root["weight"]) * Fraction(root["block_efficiency"]) for root in chosen)
+        assert Fraction(policies["mine.py:by_last", verifier]["block_efficiency"]) == mean
     shown = draftproof("compare", *given, *wanted).out
-    assert "over the long run" in shown
+    assert "over the roots" in shown
     assert "REFUTED" not in shown
 
 
 def test_without_times_a_block_is_worth_its_tokens(draftproof):
-    found = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", "--policy", "best", "--json", "-").json
+    found = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", "--policy", "greedy", "--json", "-").json
     (row,) = found["policies"]
-    assert row["steady_state_float"] >= max(shape["steady_state_float"] for shape in found["rows"])
+    assert row["block_efficiency_float"] >= max(shape["block_efficiency_float"] for shape in found["rows"])
     assert row["tokens_per_time"] is None
     assert "speedup" not in row
 
@@ -59,17 +71,31 @@ def test_choices_at_roots_in_fractions():
     assert given.rate(found["greedy"]) == max(map(given.rate, every)) == Fraction(3, 2)
 
 
+def test_shapes_have_every_path_once():
+    found = shapes({"K": [1, 2], "L1": [0, 1], "L2": [0, 1, 2]}, None)
+    assert sorted(each.depth for each in found if each.K == 1) == [0, 1, 2, 3]
+    assert [each for each in found if each.K == 2] == [Delayed(2, a, b) for a in (0, 1) for b in (1, 2)]
+    assert all(each.nodes <= 2 for each in shapes({"K": [1, 2], "L1": [0, 1], "L2": [0, 1, 2]}, 2))
+
+
+def test_times_as_they_are_written():
+    model = time_model("draft=.1,branch=.2,target=1,node=.3").exact()
+    assert model.time(Delayed(2, 1, 2).as_dict()) == Fraction(2, 10) + Fraction(3, 10) + 1 + 5 * Fraction(3, 10)
+    assert isinstance(model.time(Delayed(1, 0, 0).as_dict()), Fraction)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (("--policy", "best"), "--policy needs sequences of blocks"),
-        (("--instance", "x.json", "--policy", "best"), "x.json"),
-        ((*TEXT, "--policy", "bets"), "unknown policy 'bets'; on texts: static"),
-        ((*TEXT, "--policy", "selector"), "belongs to a pair of models; add --pair FOLDER"),
-        ((*TEXT, "--policy", "tree"), "policy tree is fitted in floats"),
-        ((*TEXT, "--policy", "best", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
+        (("--policy", "greedy"), "--policy needs the roots of a text or of models: add --text FILE or --pair FOLDER"),
+        (("--instance", "x.json", "--policy", "greedy"), "x.json"),
+        ((*TEXT, "--policy", "best"), "unknown policy 'best'; known: static, ratio, greedy, selector, or FILE.py:NAME"),
+        ((*TEXT, "--policy", "selector"), "selector belongs to a pair of models; add --pair FOLDER"),
+        ((*TEXT, "--policy", "selector-naive.json"), "naive.json belongs to a pair of models; add --pair FOLDER"),
+        ((*TEXT, "--policy", "static", "--steady-state"), "not in the long run of --steady-state; leave one of them"),
+        ((*TEXT, "--policy", "greedy", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
         ((*TEXT, "--policy", "none.py:mine"), "no file none.py; give your policy as FILE.py:NAME"),
-        (("ensemble", *TEXT, "--policy", "best"), "ensemble is not declared lossless on delayed trees"),
+        (("ensemble", *TEXT, "--policy", "greedy"), "ensemble is not declared lossless on delayed trees"),
     ],
 )
 def test_bad_input_is_one_line(draftproof, given, says):
@@ -79,16 +105,8 @@ def test_bad_input_is_one_line(draftproof, given, says):
     assert ran.out == ""
 
 
-def test_a_policy_of_ones_own_that_takes_other_actions_is_refused(draftproof, tmp_path):
-    Path(tmp_path / "mine.py").write_text(
-        "from draftproof import Delayed\nfrom draftproof.simulator.policies.policy import Action\n"
-        "def deeper(known, actions):\n    return Action(Delayed(1, 0, 4), actions[0].verifier)\n"
-        "def by_last(known, actions):\n    return actions[known.context[-1]]\n"
-    )
-    given = ("compare", "naive", *TEXT, *SHAPES, "--no-optimum")
-    ran = draftproof(*given, "--policy", "mine.py:deeper")
-    assert ran.code == 2
-    assert "which is none of its" in ran.err
-    (row,) = draftproof(*given, "--policy", "mine.py:by_last", "--json", "-").json["policies"]
-    assert row["used"] == 2
-    assert row["regret"] > 0
+def test_a_policy_of_ones_own_that_takes_other_actions_is_refused(draftproof):
+    Path("mine.py").write_text(OWN)
+    for name, says in (("deeper", "which is none of the 7 it is given"), ("nothing", "must be one of the actions")):
+        ran = draftproof("compare", "naive", *TEXT, *SHAPES, "--no-optimum", "--policy", f"mine.py:{name}")
+        assert (ran.code, says in ran.err) == (2, True), ran.err

@@ -47,8 +47,7 @@ LINES = tuple(
     compare nss --vocab 2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10,node=.05 --no-optimum
     compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by-root --by-depth --budget 1
     compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
-    compare naive --text text.txt --vocab 2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy best
-    policies naive --vocab 2 --K 1 --L1 0 --L2 0..1 --policy best --check 1 --cost draft=1,target=4 --overhead .1
+    compare naive --text text.txt --vocab 2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy ratio
     bound --vocab 2 --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert --json out.json
     bound --verify certificate.json --instance given.json --json -
     bound --instance given.json --K 2 --L2 1 --plot out.png

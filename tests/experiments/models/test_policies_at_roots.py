@@ -103,4 +103,4 @@ def test_what_cannot_choose_at_roots_is_one_line(
     assert (ran.code, ran.out) == (2, "")
     assert "has no selector for specinfer; make one: draftproof train-selector specinfer" in ran.err
     ran = draftproof(*given, "--policy", "best")
-    assert (ran.code, "on roots of models: static, ratio, greedy, selector" in ran.err) == (2, True)
+    assert (ran.code, "unknown policy 'best'; known: static, ratio, greedy, selector" in ran.err) == (2, True)

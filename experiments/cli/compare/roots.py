@@ -6,13 +6,11 @@ divided by the mean of its times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeAlias
-
-from draftproof.simulator.policies.value import best_position
 
 #: In floats a step must increase the rate by at least this share, or rounding could make the loop endless.
 STEP = 1e-12
@@ -54,7 +52,7 @@ Choice: TypeAlias = Sequence[int]
 
 
 def best_static(given: RootTable) -> Choice:
-    """The single action with the best tokens per time over all roots."""
+    """One action for all roots, that of the most tokens per time."""
     every = [[action] * len(given.weights) for action in range(len(given.times))]
     return every[best_position(given.rate(choice) for choice in every)]
 
@@ -68,7 +66,10 @@ def best_ratio(given: RootTable) -> Choice:
 
 
 def best_choice(given: RootTable) -> Choice:
-    """The choice of the largest rate, by Dinkelbach's steps from the best static action; exact in fractions."""
+    """Of all choices that of the most tokens per time over all roots.
+
+    By Dinkelbach's steps from the best static action; exact in fractions.
+    """
     choice = best_static(given)
     while True:
         rate = given.rate(choice)
@@ -79,7 +80,13 @@ def best_choice(given: RootTable) -> Choice:
         choice = following
 
 
-#: The baselines that are defined for separate blocks, where no block continues another.
+def best_position(values: Iterable[Any]) -> int:
+    """The position of the largest value, the first among equals."""
+    listed = list(values)
+    return max(range(len(listed)), key=lambda i: listed[i])
+
+
+#: The policies that have a name.
 AT_ROOTS: Mapping[str, Callable[[RootTable], Choice]] = MappingProxyType(
     {"static": best_static, "ratio": best_ratio, "greedy": best_choice}
 )
