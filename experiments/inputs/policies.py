@@ -22,12 +22,7 @@ class UserPolicy:
 
     def position(self, known: Known, actions: Sequence[Action]) -> int:
         """The position of its action; raises `InvalidInput` where it chooses none of the actions."""
-
-        def policy(known: Known) -> Action:
-            return self.function(known, actions)
-
-        policy.__name__ = self.name
-        action = chosen(policy, known)
+        action = chosen(lambda known: self.function(known, actions), known, self.name)
         if action not in actions:
             raise InvalidInput(f"policy {self.name} chose {action}, which is none of the {len(actions)} it is given")
         return actions.index(action)

@@ -1,1 +1,1 @@
-"""Policies, which choose the action of every block, a draft scheme with its verifier, and their values."""
+"""Policies, which choose the action of every block, a draft scheme with its verifier."""

@@ -110,8 +110,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
     "simulator/laws/structured/steady.py": (_LAWS + "test_collapsed.py",),
-    "simulator/laws/structured/ends.py": (_LAWS + "test_collapsed.py", "tests/simulator/policies/test_value.py"),
-    "simulator/policies": ("tests/simulator/policies/test_several.py", "tests/simulator/policies/test_value.py"),
+    "simulator/laws/structured/ends.py": (_LAWS + "test_collapsed.py",),
+    "simulator/policies": ("tests/simulator/policies/test_policy.py",),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
     "simulator/verdicts/costs.py": (
         "tests/experiments/api/test_wrong_things.py",

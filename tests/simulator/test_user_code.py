@@ -394,7 +394,8 @@ def test_a_structure_finds_the_number_too(name):
 def test_a_policy_finds_the_number_too():
     actions = [Action(Delayed(1, 0, depth), REGISTRY["naive"]) for depth in (1, 2)]
     process = TableProcess([np.array([P])], "draft")
-    assert chosen(lambda known: actions[known.draft_root[0] == 0.375], known_at(process, process, ())) == actions[1]
+    known = known_at(process, process)
+    assert chosen(lambda known: actions[known.draft_root[0] == 0.375], known, "mine") == actions[1]
 
 
 class AcceptsAtFirst(Naive):

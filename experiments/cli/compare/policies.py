@@ -165,7 +165,7 @@ def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifie
     numbers, depth = arithmetic_named(request.arithmetic), max(scheme.depth for scheme in request.schemes)
     actions = [Action(scheme, named.verifier) for scheme in request.schemes]
     roots = [root.converted(numbers, depth) for root in request.problem.roots(depth, numbers)]
-    return [policy.position(known_at(root.target, root.draft, ()), actions) for root in roots]
+    return [policy.position(known_at(root.target, root.draft), actions) for root in roots]
 
 
 def _row(

@@ -17,8 +17,8 @@ from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.pair.hidden import TokenState, watched
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.policies.policy import Known, scalars
-from draftproof.simulator.protocol import Context
+from draftproof.simulator.policies.policy import Known
+from draftproof.simulator.protocol import Context, Vector
 
 #: Names of the numbers; entropies and divergences are in nats.
 SCALARS = (
@@ -72,9 +72,38 @@ class Inputs:
 
 def numbers(known: Known, warp: Sampling) -> list[float]:
     """The numbers of `SCALARS`."""
-    root, _, *others = scalars(known)
     settings = [float(len(known.context)), warp.temperature, 1.0 if warp.top_p is None else warp.top_p]
-    return [root, *others, *settings, float(known.draft_time), float(known.target_time)]
+    return [*of_rows(known), *settings, float(known.draft_time), float(known.target_time)]
+
+
+def of_rows(known: Known) -> list[float]:
+    """Entropies and divergences of the rows, 0 where these are not known."""
+    root = _floats(known.draft_root)
+    if known.target_before is None or known.draft_before is None:
+        masses = root[root > 0]
+        return [float(-(masses * np.log(masses)).sum()) + 0.0, *[0.0] * 5]
+    rows = np.array([root, _floats(known.target_before), _floats(known.draft_before)])
+    no_zeros = bool(rows.all())
+    logs = np.log(rows if no_zeros else np.maximum(rows, LEAST))
+    own = [float(row.dot(log)) for row, log in zip(rows, logs, strict=True)]
+    p, q = rows[1], rows[2]
+    divergences = [_divergence(own[1], p, q, logs[2], no_zeros), _divergence(own[2], q, p, logs[1], no_zeros)]
+    return [*(0.0 - each for each in own), *divergences, float(abs(p - q).sum())]
+
+
+def _floats(row: Vector) -> Any:
+    return np.asarray(row, dtype=np.float64)
+
+
+#: The value of an infinite divergence; and what stands for a probability of 0 in a logarithm, whose factor is then 0.
+FAR, LEAST = 50.0, 5e-324
+
+
+def _divergence(own: float, p: Any, q: Any, logs: Any, no_zeros: bool) -> float:
+    """`sum p log(p/q)`. own: `sum p log p`; logs: those of q; no_zeros: whether no entry is 0."""
+    if not no_zeros and (p[q == 0] > 0).any():
+        return FAR
+    return min(max(own - float(p.dot(logs)), 0.0), FAR)
 
 
 def pass_times(times: TimeModel) -> tuple[float, float]:

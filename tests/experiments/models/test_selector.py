@@ -20,7 +20,7 @@ from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.selector import making, saved, training
-from draftproof.experiments.models.selector.features import SCALARS, Inputs, selector_inputs
+from draftproof.experiments.models.selector.features import SCALARS, Inputs, numbers, selector_inputs
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
 from draftproof.experiments.models.selector.training import Hyperparameters, Labelled, entropy_rule, oracle, quantiles
 from draftproof.simulator import Delayed
@@ -28,6 +28,7 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.policies.policy import Known
 from draftproof.verifiers import make
 from tests.quick import by_turns
 
@@ -83,6 +84,18 @@ def test_the_oracle_is_the_best_of_all_choices() -> None:
         tokens, times = generator.uniform(1, 4, size=(4, 3)), generator.uniform(2, 6, size=3)
         rates = [training.rate(tokens, times, np.array(each)) for each in product(range(3), repeat=4)]
         assert training.rate(tokens, times, oracle(tokens, times)) == pytest.approx(max(rates), rel=1e-14)
+
+
+def test_numbers_are_entropies_and_divergences_of_the_rows() -> None:
+    p, q, root = (np.array(row) for row in ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.7, 0.2, 0.1]))
+    given = numbers(Known((4, 2), root, p, q, 1, 10), Sampling(0.5))
+    assert len(given) == len(SCALARS)
+    wanted = [*(-(row * np.log(row)).sum() for row in (root, p, q)), (p * np.log(p / q)).sum()]
+    wanted += [(q * np.log(q / p)).sum(), abs(p - q).sum(), 2, 0.5, 1, 1, 10]
+    assert given == pytest.approx(wanted, rel=1e-12)
+    assert numbers(Known((4,), np.array([1.0, 0.0])), Sampling()) == [0.0] * 6 + [1.0, 1.0, 1.0, 0.0, 0.0]
+    far = numbers(Known((0,), np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([1.0, 0.0])), Sampling())
+    assert (far[0], far[3]) == (0.0, 50.0)
 
 
 def test_ranges_of_entropy_are_equally_likely() -> None:
