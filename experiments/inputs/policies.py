@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from draftproof.experiments.inputs.verifiers import loaded, parse_range
 from draftproof.simulator.drafts import Delayed

@@ -31,8 +31,8 @@ class Known:
     """What is known before a block is drafted. The target at the root is not: its pass comes after drafting.
 
     context: the tokens before the block, as many as are known. draft_root: `q` at the root, shape `(V,)`.
-    target_before, draft_before: `p` and `q` of the last token; None at the beginning of a text, and where only a root is
-    known.
+    target_before, draft_before: `p` and `q` of the last token; None at the beginning of a text, and where only a root
+    is known.
     draft_time, target_time: what one pass takes now, in any one unit.
     """
 

@@ -110,7 +110,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
     "simulator/laws/structured/steady.py": (_LAWS + "test_collapsed.py",),
-    "simulator/laws/structured/ends.py": (_LAWS + "test_collapsed.py",),
     "simulator/policies": ("tests/simulator/policies/test_policy.py",),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
     "simulator/verdicts/costs.py": (

@@ -41,7 +41,7 @@ class CollapsedTopDown:
     verifier: Verifier
     rows: MarkovRows
     _laws: dict[int, Any] = field(default_factory=dict)
-    _ends: dict[tuple[int, int, int], list[tuple[Masses, Any]]] = field(default_factory=dict)
+    _ends: dict[tuple[int, int], list[tuple[Masses, Any]]] = field(default_factory=dict)
     _passes: dict[tuple[int, int], list[Masses]] = field(default_factory=dict)
 
     def starting_at(self, start: int) -> CollapsedTopDown:
@@ -87,26 +87,26 @@ class CollapsedTopDown:
             masses = self._arrived(steps)
         raise AssertionError
 
-    def all_ends(self, scheme: Delayed, starts: int | None = None) -> tuple[Any, Any]:
-        """`block_end` of many starts at once: states after a block, shape `(starts, V**m)`, and means, `(starts,)`.
+    def all_ends(self, scheme: Delayed) -> tuple[Any, Any]:
+        """`block_end` from every state at once: states after a block, shape `(V**m, V**m)`, and means, `(V**m,)`.
 
-        starts: of the first so many states, by default of all. Lengths of one trunk share their work, as in `metrics`.
+        Lengths of one trunk share their work, as in `metrics`.
         """
-        starts = self.rows.states if starts is None else starts
+        states = self.rows.states
         single = scheme.K == 1 or self.verifier.card.single_path
-        shape = (starts, 1, 0) if single else (starts, scheme.K, scheme.L1)
+        shape = (1, 0) if single else (scheme.K, scheme.L1)
         if shape not in self._ends:
-            unit = zeros(self.rows.p, starts, self.rows.states)
-            unit[range(starts), range(starts)] += 1
+            unit = zeros(self.rows.p, states, states)
+            unit[range(states), range(states)] += 1
             begun = [({1: unit}, unit * 0)]
             if not single:
-                self.all_ends(Delayed(1, 0, scheme.L1), starts)
-                begun = self._ends[starts, 1, 0][: scheme.L1 + 1]
+                self.all_ends(Delayed(1, 0, scheme.L1))
+                begun = self._ends[1, 0][: scheme.L1 + 1]
             self._ends[shape] = begun
         known = self._ends[shape]
         while len(known) <= scheme.depth:
             masses, ended = known[-1]
-            masses = self._forked(masses, len(known) - 1, Delayed(*shape[1:], 1))
+            masses = self._forked(masses, len(known) - 1, Delayed(*shape, 1))
             laws = {k: self.law(k) for k in masses}
             below = {
                 alive: sum(self._pushed(masses[k], laws[k][alive]) for k in masses if k >= alive)

@@ -19,11 +19,13 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
 from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
-from draftproof.simulator.laws.structured.ends import ends_by_law
+from draftproof.simulator.laws.structured.dispatch import structured_law
 from draftproof.simulator.laws.structured.rows import MarkovRows
 from draftproof.simulator.laws.structured.size import BYTES, MEMORY
 from draftproof.simulator.protocol import Verifier
 
+#: Entries of the laws in memory at once, by whether they are exact: those take eight times the memory of float64.
+ENTRIES = {False: 2**24, True: 2**21}
 #: Largest number of states whose chain is solved as a linear system; above, power iteration is used.
 MATRIX_STATES = 512
 #: Power iteration ends when the law changes by less than this in total variation.
@@ -67,8 +69,31 @@ def steady_by_laws(verifier: Verifier, rows: MarkovRows, scheme: Delayed) -> Ste
             f"{verifier.card.name} does not collapse to states, and its laws after {rows.states:,} block starts have "
             f"{entries:.1e} entries in all; lower the order, V or L"
         )
-    ends, means = ends_by_law(verifier, rows, scheme, rows.states)
-    return _solve(ends, list(means))
+    step = max(1, ENTRIES[rows.arithmetic.exact] // rows.vocab_size ** (scheme.depth + 1))
+    starts = [range(first, min(first + step, rows.states)) for first in range(0, rows.states, step)]
+    parts = [_ends_by_law(verifier, rows, scheme, some) for some in starts]
+    return _solve(np.concatenate([ends for ends, _ in parts]), [mean for _, means in parts for mean in means])
+
+
+def _ends_by_law(verifier: Verifier, rows: MarkovRows, scheme: Delayed, starts: range) -> tuple[Any, Any]:
+    """The law of the state after a block from each of these, `(starts, V**m)`, and `E[tau + 1]`, `(starts,)`.
+
+    After a block of `n` tokens from start `s` the state is `(s V**n + x) mod V**m`, `x` being the tokens in base `V`.
+    """
+    law = structured_law(verifier, rows.starting_at(starts), scheme)
+    states, like = rows.states, as_numpy(rows.p)
+    ends, means = zeros(like, len(starts), states), zeros(like, len(starts))
+    for depth, every in enumerate(law.correction):
+        masses = every.reshape(len(starts), -1)  # of blocks of `depth + 1` tokens
+        width = masses.shape[1]
+        means = means + (depth + 1) * masses.sum(1)
+        if width >= states:
+            ends = ends + masses.reshape(len(starts), -1, states).sum(1)
+            continue
+        for position, start in enumerate(starts):  # the new states of one start are all different
+            first = start * width % states
+            ends[position, first : first + width] += masses[position]
+    return ends, means
 
 
 def _solve(ends: Any, means: list[Any]) -> SteadyState:
