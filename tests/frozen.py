@@ -30,8 +30,8 @@ from tests import same_rows  # noqa: E402
 
 #: Theorems of the page that took longer are not proved again.
 SECONDS = 5
-#: Tests that audit functions.
-AUDITING = ("tests/simulator/audit", "tests/simulator/symbolic")
+#: Tests that audit functions: the fast ones, and the two campaigns.
+AUDITING = "tests/simulator/audit"
 
 
 def printed(*arguments: str) -> Any:
@@ -153,6 +153,11 @@ class Recorder:
             if getattr(module, "diagnose", None) is diagnosed:
                 module.diagnose = named  # type: ignore[attr-defined]
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [
+            each for each in items if "test_campaign" in each.nodeid or each.get_closest_marker("heavy") is None
+        ]
+
     def key(self, audit: Any) -> str:
         where = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
         return f"{where} | {audit.name} | {audit.audited.interface.name} | {audit.processing} | {audit.batch}"
@@ -182,7 +187,7 @@ def audits() -> dict[str, Any]:
     """By function as it is called, scheme and instance: lossless, by how much not, or the refusal; and bugs by name."""
     recorder = Recorder()
     os.chdir(ROOT)
-    code = pytest.main(["-q", "-m", "", "-p", "no:cacheprovider", *AUDITING], plugins=[recorder])
+    code = pytest.main(["-q", "-m", "", "-p", "no:cacheprovider", AUDITING], plugins=[recorder])
     return {**dict(sorted(recorder.found.items())), "exit code of the tests": int(code)}
 
 

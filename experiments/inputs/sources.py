@@ -179,18 +179,10 @@ class TextProblem:
 
     def __str__(self) -> str:
         roots = f"root {self.root!r}" if self.root is not None else f"{self.count} most frequent roots"
-        return f"{self._models}, {roots}{_sampling_text(self.samplings, self.pair.denominator)}"
-
-    @property
-    def without_roots(self) -> str:
-        """The text of the source where its roots have no effect."""
-        return self._models + _sampling_text(self.samplings, self.pair.denominator)
-
-    @property
-    def _models(self) -> str:
         return (
             f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
-            f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft"
+            f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "
+            f"{roots}{_sampling_text(self.samplings, self.pair.denominator)}"
         )
 
 
