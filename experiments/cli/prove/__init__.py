@@ -63,10 +63,6 @@ EveryLength = Annotated[
 ]
 Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
-Lean = Annotated[
-    str | None,
-    typer.Option(help="With --vocab any: write the certificate's equations for Lean 4.", rich_help_panel="Output"),
-]
 Verify = Annotated[
     str | None,
     typer.Option(
@@ -109,7 +105,6 @@ def prove(
     jobs: Jobs = _CORES,
     max_trees: MaxTrees = 1_000,
     certificate: Certificate = None,
-    lean: Lean = None,
     verify: Verify = None,
     resume: Resume = None,
     witness: WitnessFile = None,
@@ -122,7 +117,7 @@ def prove(
     """
     from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
 
-    outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate, "--lean": lean}
+    outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})
     named, size = find_verifier(verifier), _size(vocab)
     request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
@@ -135,11 +130,11 @@ def prove(
         if every_length and relation is not None:
             raise InvalidInput("--every-length is about losslessness; leave --equals and --dominates out")
         asked = any_vocabulary.Asked(
-            request, relation, every_length, formula, certificate, lean, verify, witness, json_target
+            request, relation, every_length, formula, certificate, verify, witness, json_target
         )
         return any_vocabulary.answer(console, asked)
-    if every_length or lean:
-        raise InvalidInput(f"{'--every-length' if every_length else '--lean'} goes with --vocab any")
+    if every_length:
+        raise InvalidInput("--every-length goes with --vocab any")
     if verify is not None:
         if (equals and dominates) or certificate or resume or formula:
             raise InvalidInput(

@@ -13,7 +13,6 @@ from rich.text import Text
 from draftproof.experiments.cli.prove import relating, views, work
 from draftproof.experiments.cli.prove.formula import Formula, formula_of
 from draftproof.experiments.cli.prove.free import SOLVED
-from draftproof.experiments.cli.prove.lean import lean_of
 from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
@@ -220,7 +219,6 @@ class Asked:
     every_length: bool
     formula: bool
     certificate: str | None
-    lean: str | None
     verify: str | None
     witness: str | None
     json_target: str | None
@@ -243,16 +241,11 @@ def answer(console: Console, asked: Asked) -> int:
                 refuted = work.run_proof(replace(asked.request, vocab_size=size))
                 console.print(f"at V = {size} it is not lossless:")
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
-    records = bool(asked.certificate or asked.lean)
+    records = asked.certificate is not None
     report = run(asked.request, kind, other, asked.formula, asked.every_length, records)
-    if report.proved and records:
+    if report.proved and asked.certificate is not None:
         remark("the proof is written as sums and products, which takes as long again, or several times as long")
-        fields = _certificate(report)
-        if asked.certificate is not None:
-            write_whole(asked.certificate, json.dumps(fields, separators=(",", ":")) + "\n")
-        if asked.lean is not None:
-            title = f"{report.named.label}: {_claim(report)}\nAssumed, not proved: {'; '.join(report.assumed)}"
-            write_whole(asked.lean, lean_of(fields, title))
+        write_whole(asked.certificate, json.dumps(_certificate(report), separators=(",", ":")) + "\n")
     if other is not None and not report.proved:
         related = _refuted_relation(asked, kind, other)
         if related is not None:
@@ -285,7 +278,7 @@ def _certificate(report: Report) -> dict[str, Any]:
     except NotWritten as error:
         raise InvalidInput(
             f"{report.named.label} is proved, but without a certificate: {error}; take a smaller tree, or prove it "
-            "without --certificate, --verify and --lean"
+            "without --certificate and --verify"
         ) from None
 
 
