@@ -61,7 +61,9 @@ EveryLength = Annotated[
         rich_help_panel=_ABOUT,
     ),
 ]
-Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
+Formula = Annotated[
+    bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell. Not with --vocab any.")
+]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
 Verify = Annotated[
     str | None,
@@ -125,13 +127,13 @@ def prove(
     if size is None:
         if (equals and dominates) or zeros or resume:
             raise InvalidInput("--vocab any takes no --zeros or --resume, and one relation at a time")
+        if formula:
+            raise InvalidInput("--formula is for one vocabulary size; leave --vocab any out, or take --vocab 2")
         found = (EQUALS, equals) if equals else (DOMINATES, dominates)
         relation = None if found[1] is None else (found[0], find_verifier(found[1]))
         if every_length and relation is not None:
             raise InvalidInput("--every-length is about losslessness; leave --equals and --dominates out")
-        asked = any_vocabulary.Asked(
-            request, relation, every_length, formula, certificate, verify, witness, json_target
-        )
+        asked = any_vocabulary.Asked(request, relation, every_length, certificate, verify, witness, json_target)
         return any_vocabulary.answer(console, asked)
     if every_length:
         raise InvalidInput("--every-length goes with --vocab any")

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.cli.prove import relating, views, work
-from draftproof.experiments.cli.prove.formula import Formula, formula_of
 from draftproof.experiments.cli.prove.free import SOLVED
 from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.experiments.grid.rows import versions
@@ -31,11 +30,6 @@ from draftproof.verifiers.layer_transport import LayerTransport
 
 #: Vocabulary sizes at which a witness is looked for first, smallest first.
 TRIED = (2, 3, 4)
-#: Where `--formula` finds none.
-NO_FORMULA = (
-    "no formula for every V: block efficiency depends on more than sums over one row and the first drafted token; take "
-    "a smaller tree or, for a formula in every cell of p and q, a vocabulary size (--vocab 2)"
-)
 #: What every theorem for every V assumes, and what one with a free solver leaves out.
 SUPPORT = "p and q have full support"
 NOT_PROVED = (
@@ -52,14 +46,12 @@ SEARCHED = 60.0
 
 @dataclass
 class Report:
-    """The answer. steps: one for each length of the named context; formula: of block efficiency, if one was found."""
+    """The answer. steps: one for each length of the named context."""
 
     theorem: Theorem | AnySelection
     named: NamedVerifier
     other: NamedVerifier | None
     steps: list[Step] = field(default_factory=list)
-    formula_asked: bool = False
-    formula: Formula | None = None
     hypotheses: list[tuple[str, int, Step]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -122,7 +114,6 @@ class Report:
             "hypotheses": [
                 {"hypothesis": name, "branches": branches, **_fields(step)} for name, branches, step in self.hypotheses
             ],
-            "block_efficiency": None if self.formula is None else self.formula.as_json(),
             "seconds": round(self.seconds, 3),
             "versions": versions(),
         }
@@ -145,7 +136,6 @@ def run(
     request: work.Request,
     kind: str,
     other: NamedVerifier | None,
-    formula: bool = False,
     every_length: bool = False,
     records: bool = False,
 ) -> Report:
@@ -173,8 +163,6 @@ def run(
             for length in lengths:
                 report.steps.append(report.theorem.step(length, counted, records))
                 tick(1)
-            if formula:
-                report.formula_asked, report.formula = True, formula_of(request.named.verifier, request.scheme)
             for name, branches, proof in hypotheses:
                 report.hypotheses.append((name, branches, proof()))
                 tick(1)
@@ -217,7 +205,6 @@ class Asked:
     request: work.Request
     relation: tuple[str, NamedVerifier] | None
     every_length: bool
-    formula: bool
     certificate: str | None
     verify: str | None
     witness: str | None
@@ -230,8 +217,6 @@ def answer(console: Console, asked: Asked) -> int:
     theorem = theorem_of(asked.request, kind, other)  # what it cannot be about is refused before the work
     if asked.every_length:
         hypotheses_of(theorem, lambda _: None)
-    if asked.request.free and asked.formula:
-        raise InvalidInput("a theorem with a free solver has no --formula: block efficiency depends on the solver")
     if asked.verify is not None:
         return _verify(console, asked, kind, other, asked.verify)
     if kind == LOSSLESS:
@@ -242,7 +227,7 @@ def answer(console: Console, asked: Asked) -> int:
                 console.print(f"at V = {size} it is not lossless:")
                 return views.show_report(console, refuted, asked.witness, asked.json_target)
     records = asked.certificate is not None
-    report = run(asked.request, kind, other, asked.formula, asked.every_length, records)
+    report = run(asked.request, kind, other, asked.every_length, records)
     if report.proved and asked.certificate is not None:
         remark("the proof is written as sums and products, which takes as long again, or several times as long")
         write_whole(asked.certificate, json.dumps(_certificate(report), separators=(",", ":")) + "\n")
@@ -284,8 +269,8 @@ def _certificate(report: Report) -> dict[str, Any]:
 
 def _verify(console: Console, asked: Asked, kind: str, other: NamedVerifier | None, path: str) -> int:
     """Prove a theorem again and compare every function with those of a certificate; returns the exit code."""
-    if asked.every_length or asked.formula:
-        raise InvalidInput("--verify checks a certificate and nothing else; leave --every-length and --formula out")
+    if asked.every_length:
+        raise InvalidInput("--verify checks a certificate and nothing else; leave --every-length out")
     about = Report(theorem_of(asked.request, kind, other), asked.request.named, other).about
     fields = work.certificate_about(path, {**about, "kind": kind})
     report = run(asked.request, kind, other, records=True)
@@ -331,9 +316,6 @@ def _show(console: Console, report: Report) -> None:
         for number, step in enumerate(steps, 1):
             _show_step(console, title + f", sum {number} of {len(steps)}" * (len(steps) > 1), step)
     console.print(f"  {report.seconds:.1f} s of processor time")
-    if report.formula_asked:
-        for line in report.formula.lines() if report.formula else [NO_FORMULA]:
-            console.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def _title(name: str, branches: int, step: Step) -> str:

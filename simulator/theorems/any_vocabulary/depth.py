@@ -81,7 +81,7 @@ def cut(verifier: Verifier, scheme: Delayed, above: int) -> Step:
     """
     case, context, token = start(above)
     assert token is not None
-    step = Step(context, token, case.variables(token))
+    step = Step(context, token)
     parts, settled = (whole, partial(first_layers, count=above + 1)), above + (1 if above < scheme.L1 else scheme.K)
     for share in (partial(gain, context=(*context, token)), partial(difference, context=context, token=token)):
         step.add(Sum(scheme, [verifier] * 2, share, parts=parts, settled=settled), case, is_zero)

@@ -140,7 +140,7 @@ class Selections(Sum):
     given: int = 0
     less: Callable[[Paths], Ratio | None] = lambda paths: None
 
-    def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
+    def cases(self, case: Case) -> list[tuple[Case, Draft]]:
         """The sum in every case. The variable of the root's `r` is the first one of the case, where it has one."""
         K, L1 = self.scheme.K, self.scheme.L1
         masses: dict[Context, Ratio] = {(): case.variable(0)} if K > 1 and L1 == 0 and not self.given else {}

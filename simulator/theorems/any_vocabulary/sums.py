@@ -219,14 +219,10 @@ class Sum:
     account: Account = field(default_factory=Account)
     _together: set[Any] = field(default_factory=set)
 
-    def cases(self, case: Case, drafted: tuple[Token, ...] = ()) -> list[tuple[Case, Draft]]:
-        """The sum in every case into which questions that come before all drafts divide this one.
-
-        drafted: named tokens with which every tree begins, each after the one before.
-        """
-        drawn = {(): drafted[:1], **{drafted[:depth]: (token,) for depth, token in enumerate(drafted)}}
+    def cases(self, case: Case) -> list[tuple[Case, Draft]]:
+        """The sum in every case into which questions that come before all drafts divide this one."""
         begun: Begun = (((),),) * len(self.verifiers)
-        return self._resolved(case, 0, lambda each: self._from(each, drawn, 0, begun))
+        return self._resolved(case, 0, lambda each: self._from(each, {(): ()}, 0, begun))
 
     def _resolved(
         self,

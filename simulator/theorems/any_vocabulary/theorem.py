@@ -51,14 +51,13 @@ class RememberingOracle(Oracle):
 
 @dataclass
 class Step:
-    """One sum of a theorem, for a named context and the token after it, with the variables of that token.
+    """One sum of a theorem, for a named context and the token after it.
 
     failed: the cases in which it is not as claimed. reason: why the sum could not be computed, "" if it was.
     """
 
     context: Context = ()
     token: Token | None = None
-    variables: tuple[Ratio, ...] = ()
     cases: list[tuple[Case, Draft]] = field(default_factory=list)
     failed: list[tuple[Case, Ratio]] = field(default_factory=list)
     account: Account = field(default_factory=Account)
@@ -70,17 +69,11 @@ class Step:
         """Whether all cases are as claimed."""
         return not self.reason and not self.failed
 
-    def add(
-        self,
-        total: Sum,
-        case: Case,
-        holds: Callable[[Case, Ratio], bool] = lambda case, value: True,
-        drafted: Context = (),
-    ) -> Step:
+    def add(self, total: Sum, case: Case, holds: Callable[[Case, Ratio], bool]) -> Step:
         """The step with the cases of a sum, or why it cannot be computed. holds: whether a value is as claimed."""
         total.account = self.account
         try:
-            found = total.cases(case, drafted)
+            found = total.cases(case)
             self.cases += found
             self.failed += [(each, draft.value) for each, draft in found if not holds(each, draft.value)]
         except NotShown as error:
@@ -113,8 +106,9 @@ class Theorem:
         share, touches = _SHARES[self.kind], partial(drafts, context=context)
         verifiers = [self.verifier, *([] if self.other is None else [self.other])]
         of = partial(share, context=context, token=token)
-        step = Step(context, token, () if token is None else case.variables(token))
-        return step.add(Sum(self.scheme, verifiers, of, touches, progress=progress, records=records), case, self._holds)
+        return Step(context, token).add(
+            Sum(self.scheme, verifiers, of, touches, progress=progress, records=records), case, self._holds
+        )
 
     def _holds(self, case: Case, value: Ratio) -> bool:
         if self.kind == DOMINATES:
@@ -126,19 +120,6 @@ class Theorem:
 def is_zero(case: Case, value: Ratio) -> bool:
     """Whether a function is shown to be 0 in a case."""
     return case.equal(value, Ratio(case.ring, case.ring.zero))
-
-
-def expected_length(verifier: Verifier, scheme: DraftScheme, first: bool = False) -> Step:
-    """Block efficiency `E[tau + 1]` in every case, as a function of sums of classes.
-
-    first: given the first drafted token, which is the named one of the step; a function of its `p` and `q`, too.
-    """
-    if not first:
-        return Step().add(Sum(scheme, [verifier], _length), Case.start(*ring_of_cases()))
-    case, drafted, _ = start(1, after=False)
-    return Step(drafted, variables=case.variables(drafted[0])).add(
-        Sum(scheme, [verifier], _length), case, drafted=drafted
-    )
 
 
 def ring_of_cases() -> tuple[Ring, Oracle]:
@@ -198,13 +179,6 @@ def passes(case: Case, masses: Sequence[Masses], context: Context) -> Ratio:
     for (accepted, _), mass in masses[0].items():
         if accepted[: len(context)] == context:
             total = total + mass
-    return total
-
-
-def _length(case: Case, masses: Sequence[Masses]) -> Ratio | None:
-    total = Ratio(case.ring, case.ring.zero)
-    for (accepted, _), mass in masses[0].items():
-        total = total + mass * Ratio(case.ring, case.ring.constant(len(accepted) + 1))
     return total
 
 

@@ -17,15 +17,10 @@ _RELATIONS = {
 _TERM = re.compile(r"([+-]?)\s*([^+-]+)")
 
 
-def relation(mask: int) -> str:
-    """`<` and the like for a set of signs."""
-    return _RELATIONS[mask]
-
-
 def condition_text(polynomial: str, mask: int) -> str:
     """`p_0 < q_0` for `p_0 - q_0` and negative: the terms with a minus stand on the right."""
     left: list[str] = []
     right: list[str] = []
     for sign, term in _TERM.findall(polynomial):
         (right if sign == "-" else left).append(term.strip())
-    return f"{' + '.join(left) or '0'} {relation(mask)} {' + '.join(right) or '0'}"
+    return f"{' + '.join(left) or '0'} {_RELATIONS[mask]} {' + '.join(right) or '0'}"

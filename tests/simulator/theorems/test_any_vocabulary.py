@@ -16,7 +16,7 @@ from draftproof.simulator.protocol import Card, DraftScheme, Draws, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.depth import hypotheses
-from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem, expected_length, start
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem, start
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
@@ -84,17 +84,6 @@ def test_lossy_verifiers_are_not_proved(name: str, scheme: DraftScheme) -> None:
 )
 def test_relations(kind: str, one: str, other: str, holds: bool) -> None:
     assert proved(one, PATH, kind, other) == holds
-
-
-def test_block_efficiency_of_one_draft_is_one_plus_the_overlap() -> None:
-    formulas = {}
-    for case, draft in expected_length(verifiers.make("naive"), Delayed(1, 0, 1)).cases:
-        below = [each for each in case.classes.values() if any(t.mask == 1 for t in each.thresholds.values())]
-        formulas[len(below)] = draft.value.key
-        if below:
-            expected = below[0].target - below[0].draft
-            assert (draft.value - expected).key == "2"  # 1 + sum min(p, q) = 2 - sum (q - p)+
-    assert formulas == {0: "2", 1: "p0 - q0 + 2"}
 
 
 def hypotheses_proved(verifier: Any, branches: int) -> list[bool]:

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.cli.prove.selected import any_selected
-from draftproof.simulator.arithmetic import to_fmpq
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
@@ -27,7 +26,6 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import (
     Step,
     Theorem,
     drafts,
-    expected_length,
     passes,
 )
 from draftproof.simulator.theorems.proof.points import random_point
@@ -189,18 +187,13 @@ def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: i
     for number in range(points):
         instance = shape.instance(random_point(shape, random, (4, 6, 9, 12, 5)[number % 5]))
         law = enumerate_law(verifier, instance.target, instance.draft, scheme)
-        named = (*step.context, *([] if step.token is None else [step.token]))
-        for tokens in product(range(size), repeat=len(named)):
+        for tokens in product(range(size), repeat=len(step.context) + 1):
             found = [
                 (draft.value, point) for case, draft in step.cases for point in _Placed(case, tokens, instance).points()
             ]
             assert len(found) == 1, (len(found), tokens, instance.target.row(()), instance.draft.row(()))
             (value, point), *_ = found
-            if step.token is None:
-                wanted = to_fmpq(law.metrics(instance.target).block_efficiency)
-            else:
-                wanted = _balance(law, instance, tokens[:-1], tokens[-1])
-            assert value.at(point) == wanted
+            assert value.at(point) == _balance(law, instance, tokens[:-1], tokens[-1])
             compared += 1
     return compared
 
@@ -273,10 +266,3 @@ def test_what_any_selection_keeps_is_what_enumeration_gives():
                 assert values == {kept_there} == {min(p[token], law[token] * total)}
                 compared += 1
     assert compared == 6 * 2 + 6 * 3 + 3 * 4
-
-
-def test_block_efficiency_is_what_enumeration_gives():
-    step = expected_length(make("block"), ONE)
-    assert not step.reason
-    for size in (2, 3):
-        assert hold_against_enumeration(make("block"), ONE, step, size, 3, seed=size)
