@@ -80,14 +80,10 @@ class LayerTransport:
         forks = [scored for scored in layer if scored.node.children]
         if sum(len(scored.node.children) for scored in forks) == 1:
             return _single(forks[0])
-        if self.by_classes(forks):
+        if len(forks[0].node.target) > self.most_tokens:
             return class_step(forks, [groups_of(scored.node) for scored in forks], _class_race)
         target_mass = [scored.score * scored.node.target for scored in forks]
         return scored_by(forks, target_mass, *self.selection(forks, target_mass))
-
-    def by_classes(self, forks: Sequence[Scored]) -> bool:
-        """Whether classes of tokens stand for single ones."""
-        return len(forks[0].node.target) > self.most_tokens
 
     def selection(
         self, forks: Sequence[Scored], target_mass: Sequence[Vector]

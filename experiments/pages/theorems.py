@@ -162,8 +162,6 @@ def every_size() -> Iterator[Claim]:
         yield Claim(name, None, WithoutReplacement(2, 0, 2))
     for scheme in (Delayed(1, 0, 1), PATH):
         yield Claim("layer_transport", None, scheme)
-    for scheme in (PAIR, TRUNK):
-        yield Claim("layer_transport", None, scheme, ("solver",))
 
 
 def every_size_relations() -> Iterator[Claim]:
@@ -180,7 +178,6 @@ def every_size_relations() -> Iterator[Claim]:
         yield Claim(name, None, PAIR, kind=EVERY_LENGTH)
     for name in ("hsd", "traversal"):
         yield Claim(name, None, Delayed(1, 0, 1), kind=EVERY_LENGTH)
-    yield Claim("layer_transport", None, PAIR, ("solver",), kind=EVERY_LENGTH)
 
 
 def small_claims() -> Iterator[Claim]:
@@ -413,18 +410,16 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         "\n## Every vocabulary size\n\n"
         "`prove` with `--vocab any`: for every V >= 2 and every p and q with full support; why one proof\n"
         "covers every size stands in any_vocabulary/README.md. `equals`: the same law of verdicts; `dominates`: every\n"
-        "drafted prefix is kept at least as often; `solver free`: whichever branch of a layer is selected, but for\n"
-        "`class_step`, the path of the code for 2 or more branches and more than 32 tokens, which is not covered;\n"
+        "drafted prefix is kept at least as often;\n"
         "`every length`: for any number of layers, too, with up to K branches, by an induction whose hypotheses are\n"
-        "proved, but for one that depth.py and layers.py in any_vocabulary name. Cases: of the named context and\n"
+        "proved, but for one that depth.py in any_vocabulary names. Cases: of the named context and\n"
         "token. Runs of the code, pairs of functions shown to be equal, questions to the solver z3.\n"
     )
     yield "| | V | scheme | verdict | cases | runs | functions | questions | CPU s |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for row in rows:
-        name = name_of(row) + free_in(row)
         counts = " | ".join(str(row[key]) for key in ("cases", "runs", "equations", "questions", "cpu_seconds"))
-        yield f"| {name} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
+        yield f"| {name_of(row)} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
 
 
 def main(path: str) -> None:

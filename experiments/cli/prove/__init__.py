@@ -34,7 +34,7 @@ Free = Annotated[
     list[str] | None,
     typer.Option(
         help="Prove it for every value of this parameter (may be repeated), for every result of its `solver`, or for "
-        "all `weights`. With --vocab any: only the solver of layer_transport.",
+        "all `weights`. Not with --vocab any.",
         rich_help_panel=_ABOUT,
     ),
 ]
@@ -125,8 +125,8 @@ def prove(
     request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
     if size is None:
-        if (equals and dominates) or zeros or resume:
-            raise InvalidInput("--vocab any takes no --zeros or --resume, and one relation at a time")
+        if (equals and dominates) or zeros or free or resume:
+            raise InvalidInput("--vocab any takes no --zeros, --free or --resume, and one relation at a time")
         if formula:
             raise InvalidInput("--formula is for one vocabulary size; leave --vocab any out, or take --vocab 2")
         found = (EQUALS, equals) if equals else (DOMINATES, dominates)

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -11,8 +10,6 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.cli.prove import relating, views, work
-from draftproof.experiments.cli.prove.free import SOLVED
-from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier
@@ -20,9 +17,8 @@ from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, TooLarge
-from draftproof.simulator.theorems.any_vocabulary import depth, layers
+from draftproof.simulator.theorems.any_vocabulary import depth
 from draftproof.simulator.theorems.any_vocabulary.certificate import NotWritten, certificate_of
-from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection
 from draftproof.simulator.theorems.any_vocabulary.sums import Account
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
@@ -30,12 +26,11 @@ from draftproof.verifiers.layer_transport import LayerTransport
 
 #: Vocabulary sizes at which a witness is looked for first, smallest first.
 TRIED = (2, 3, 4)
-#: What every theorem for every V assumes, and what one with a free solver leaves out.
+#: What every theorem for every V assumes, and what a proof for every length assumes of the code.
 SUPPORT = "p and q have full support"
-NOT_PROVED = (
-    "the law r and the weights of the selection are computed rightly (--vocab 2 --free weights is about them)",
-    "class_step, the path of the code for 2 or more branches and more than "
-    f"{LayerTransport.most_tokens} tokens, is lossless, too",
+ALIKE = (
+    "verify treats all nodes alike, by one score, also those further below, and sees of a subtree of several layers no "
+    "more than of one: whether it is rejected"
 )
 #: Most characters of a reason, and what its variables are.
 REASON = 300
@@ -48,7 +43,7 @@ SEARCHED = 60.0
 class Report:
     """The answer. steps: one for each length of the named context."""
 
-    theorem: Theorem | AnySelection
+    theorem: Theorem
     named: NamedVerifier
     other: NamedVerifier | None
     steps: list[Step] = field(default_factory=list)
@@ -63,8 +58,7 @@ class Report:
             "other": None if self.other is None else self.other.identity,
             "vocab_size": "any",
             "scheme": self.theorem.scheme.as_dict(),
-            **({"free": [SOLVED]} if isinstance(self.theorem, AnySelection) else {}),
-            "assumed": self.assumed,
+            "assumed": [SUPPORT],
         }
 
     @property
@@ -78,26 +72,6 @@ class Report:
         return self.proved and all(step.proved for _, _, step in self.hypotheses) if self.hypotheses else None
 
     @property
-    def alike(self) -> str:
-        """What a proof for every length assumes of the code."""
-        if isinstance(self.theorem, AnySelection):
-            return "verify treats all layers alike, by their scores, also those further below"
-        return (
-            "verify treats all nodes alike, by one score, also those further below, and sees of a subtree of several "
-            "layers no more than of one: whether it is rejected"
-        )
-
-    @property
-    def assumed(self) -> list[str]:
-        """What is assumed about the tree that was named."""
-        return [SUPPORT, *self.not_proved]
-
-    @property
-    def not_proved(self) -> tuple[str, ...]:
-        """What is left out."""
-        return NOT_PROVED if isinstance(self.theorem, AnySelection) and self.theorem.scheme.K > 1 else ()
-
-    @property
     def all_proved(self) -> bool:
         """Whether all that was asked is."""
         return self.proved and self.of_every_length is not False
@@ -107,7 +81,7 @@ class Report:
         return {
             **self.about,
             "kind": self.theorem.kind,
-            "assumed": [*self.assumed, *([self.alike] if self.hypotheses else [])],
+            "assumed": [SUPPORT, *([ALIKE] if self.hypotheses else [])],
             "verdict": "proved" if self.proved else "open",
             "every_length": self.of_every_length,
             "steps": [{"depth": len(step.context), **_fields(step)} for step in self.steps],
@@ -156,7 +130,7 @@ def run(
     def detail() -> str:
         return f"{account.runs:,} runs of the code, {account.cases:,} cases"
 
-    hypotheses = hypotheses_of(report.theorem, counted) if every_length else []
+    hypotheses = hypotheses_of(report.theorem) if every_length else []
     label = f"{request.named.label}, every V, {request.scheme}"
     try:
         with named_errors(request.named.label), bar(label, len(lengths) + len(hypotheses), detail=detail) as tick:
@@ -172,30 +146,22 @@ def run(
     return report
 
 
-def hypotheses_of(
-    theorem: Theorem | AnySelection, counted: Callable[[Account], None]
-) -> list[tuple[str, int, Callable[[], Step]]]:
+def hypotheses_of(theorem: Theorem) -> list[depth.Hypothesis]:
     """What an induction over the depth needs, with its proofs; raises `InvalidInput` for trees that are not delayed."""
-    if isinstance(theorem, AnySelection):
-        return layers.hypotheses(theorem, counted)
     if not isinstance(theorem.scheme, Delayed):
         raise InvalidInput(f"--every-length is about delayed trees, not {theorem.scheme}")
     return depth.hypotheses(theorem.verifier, theorem.scheme.K)
 
 
-def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) -> Theorem | AnySelection:
-    """The theorem about these verifiers; raises `InvalidInput` for what cannot be free in it."""
+def theorem_of(request: work.Request, kind: str, other: NamedVerifier | None) -> Theorem:
+    """The theorem about these verifiers; raises `InvalidInput` for a selection, which has no law by classes."""
     scheme, verifier = request.scheme, request.named.verifier
-    if not request.free:
-        if isinstance(verifier, LayerTransport) and isinstance(scheme, Delayed) and scheme.K > 1:
-            way = f"give --free {SOLVED}" if kind == LOSSLESS else "leave --equals and --dominates out"
-            raise InvalidInput(f"{request.named.label} with 2 or more branches: {way}, or take one V (--vocab 3)")
-        return Theorem(kind, scheme, verifier, None if other is None else other.verifier)
-    if request.free != (SOLVED,) or kind != LOSSLESS or not isinstance(verifier, LayerTransport):
-        raise InvalidInput("with --vocab any the solver of layer_transport can be free, for losslessness; nothing else")
-    if not isinstance(scheme, Delayed):
-        raise InvalidInput(f"--free {SOLVED} is for draft trees of {Delayed.name}, not {scheme}")
-    return AnySelection(scheme, any_selected)
+    if isinstance(verifier, LayerTransport) and isinstance(scheme, Delayed) and scheme.K > 1:
+        raise InvalidInput(
+            f"{request.named.label} with 2 or more branches is not proved for every V; take --vocab 2 or --vocab 3, "
+            "with --free solver"
+        )
+    return Theorem(kind, scheme, verifier, None if other is None else other.verifier)
 
 
 @dataclass(frozen=True)
@@ -216,12 +182,12 @@ def answer(console: Console, asked: Asked) -> int:
     kind, other = asked.relation or (LOSSLESS, None)
     theorem = theorem_of(asked.request, kind, other)  # what it cannot be about is refused before the work
     if asked.every_length:
-        hypotheses_of(theorem, lambda _: None)
+        hypotheses_of(theorem)
     if asked.verify is not None:
         return _verify(console, asked, kind, other, asked.verify)
     if kind == LOSSLESS:
         for size in TRIED:
-            larger = work.try_points(replace(asked.request, free=()), size)
+            larger = work.try_points(asked.request, size)
             if larger is not None and not larger.holds:
                 refuted = work.run_proof(replace(asked.request, vocab_size=size))
                 console.print(f"at V = {size} it is not lossless:")
@@ -292,8 +258,7 @@ _CLAIM = {
 
 def _claim(report: Report) -> str:
     claim = _CLAIM[report.theorem.kind].format(other=report.other.label if report.other else "")
-    free = ", whichever branch of a layer its solver selects" if isinstance(report.theorem, AnySelection) else ""
-    return f"{claim} for every p and q with full support and every V, at {report.theorem.scheme}{free}"
+    return f"{claim} for every p and q with full support and every V, at {report.theorem.scheme}"
 
 
 def _show(console: Console, report: Report) -> None:
@@ -302,12 +267,10 @@ def _show(console: Console, report: Report) -> None:
     console.print(Text(f"{report.named.label}: ").append(*verdict))
     for step in report.steps:
         _show_step(console, f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step)
-    if report.not_proved:
-        console.print(f"  NOT proved here, but assumed: {'; '.join(report.not_proved)}", soft_wrap=True)
     if report.hypotheses:
         console.print(
             f"  {'for' if report.of_every_length else 'NOT PROVED, as a step below is not shown: for'} every depth, if "
-            f"{report.alike}. Read that in the code: it is NOT proved.",
+            f"{ALIKE}. Read that in the code: it is NOT proved.",
             soft_wrap=True,
         )
     titled = [(_title(*hypothesis), hypothesis[-1]) for hypothesis in report.hypotheses]
@@ -321,11 +284,9 @@ def _show(console: Console, report: Report) -> None:
 def _title(name: str, branches: int, step: Step) -> str:
     """What a hypothesis is about."""
     part = ": its balance" if step.token is not None else ": accepted with that probability"
-    if name == layers.CUT:
-        part = f", {len(step.context) + 1} layer{'s' * bool(step.context)} given"
-    elif name == depth.CUT:
+    if name == depth.CUT:
         part = ", below one token" * bool(step.context)
-    return f"{branches} branch{'es' * (branches > 1)}: {name}{part * (name != layers.ROOT)}"
+    return f"{branches} branch{'es' * (branches > 1)}: {name}{part}"
 
 
 def _show_step(console: Console, title: str, step: Step) -> None:

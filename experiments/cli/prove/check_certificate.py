@@ -1,7 +1,7 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
-On trust: trees, which layer comes after which, chances, verdicts (draftproof prove --verify computes them again); that
-named tokens are listed once, with their p and q; that cases, classes and selections, each branch first, are all.
+On trust: trees, chances, verdicts (draftproof prove --verify computes them again); that named tokens are listed once,
+with their p and q; that cases and classes are all.
 """
 
 import json
@@ -37,22 +37,24 @@ def product(*factors: Any) -> Any:
 
 
 class Checker:
-    """One file. tree: the nodes drafted so far, what masses add up to, and the sum where no branch is selected."""
+    """One file. known: the signs of polynomials in a case. tree: the nodes drafted so far, what masses add up to."""
 
     def check(self, fields: Any) -> None:
-        require(fields["format"] == "draftproof theorem for every vocabulary 4", "the file", "it has another format")
+        """Raise an error unless the certificate is valid."""
+        require(fields["format"] == "draftproof theorem for every vocabulary 5", "the file", "it has another format")
         polynomials = [added((tuple(sorted(m)), Fraction(a)) for a, *m in each) for each in fields["polynomials"]]
         listed = enumerate([polynomials[n] for n in each] for each in fields["functions"])  # numerator, denominators
         self.functions: Any = {"-": [added([((), -1)])], **dict(listed)}
         self.kind, self.counts, self.deepest, self.lengths = fields["kind"], Counter[str](), 0, set[int]()
         constants = {one: ">" for one in polynomials if all(not names and value > 0 for names, value in one)}
         for step in fields["steps"]:
-            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]], None, None)
+            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]])
             self.cases(constants | {added([]): "="}, "the start", step["cases"], tree, self.names, ONE, [])
         found, most = [len(step["names"]) for step in fields["steps"]], self.deepest + (self.kind != "dominates")
         require(found == sorted(self.lengths) == [*range(1, max([most, *found]) + 1)] != [], "the steps", "not all")
 
-    def equal(self, known: Any, place: str, left: Any, right: Any) -> None:  # two sums of products are equal
+    def equal(self, known: Any, place: str, left: Any, right: Any) -> None:
+        """Check that two sums of products are equal."""
         self.counts[place.rpartition(", ")[2]] += 1
         found = [[self.functions[n] for n in factors] for factors in (*left, *(("-", *each) for each in right))]
         below = [Counter(den for _, *dens in factors for den in dens) for factors in found]
@@ -63,13 +65,15 @@ class Checker:
         products = ((*(f[0] for f in each), *(common - den).elements()) for each, den in zip(found, below, strict=True))
         require(not added(term for each in products for term in product(*each)), place, "the two sides differ")
 
-    def sign(self, known: Any, products: Any) -> str:  # what the signs of factors say of a sum of products
+    def sign(self, known: Any, products: Any) -> str:
+        """What the signs of factors say of a sum of products."""
         signs = [s for f in products if "=" not in (s := {">", *(known.get(self.functions[n][0], "?") for n in f)})]
         return "=" if not signs else "?" if "?" in set().union(*signs) else ">" if {">"} in signs else ">="
 
     def cases(self, around: Any, place: str, cases: Any, tree: Any, names: Any, times: Any, less: Any) -> None:
+        """Check that in every case a sum, times `times`, is `less` and its `rest`, which is 0 or as claimed."""
         require(bool(cases), place, "there are no cases")
-        for number, case in enumerate(cases):  # a sum times `times` is `less` and `rest`, which is 0 or as claimed
+        for number, case in enumerate(cases):
             here, pairs = f"{place}, case {number} of {names}", [*names, *case["pairs"]]
             new = {f"{side}{n}": [added([((f"{side}{n}",), 1)])] for n in pairs for side in "pq" if type(n) is int}
             known = around | {variable: ">" for [variable] in new.values()}
@@ -88,48 +92,32 @@ class Checker:
                 signs = [">", ">=", "="] if self.kind == "dominates" and not less else ["="]
                 require(self.sign(known, case["rest"]) in signs, here, "nothing says that it is as claimed")
 
-    def sum(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any, none: Any, at: Any) -> Any:
-        """Products that add up to a sum. none: given in a mean. at: below its token, where all others are alike."""
-        alike = at is None or "verdicts" in fields or "terms" in fields.get("parts", [{}])[0]
-        require(alike and (none is None or "parts" in fields), place, "a branch is selected without a chance")
+    def sum(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
+        """Products that add up to a sum."""
         if "verdicts" in fields:
-            return self.counted(known, place, fields, nodes, totals, at)
-        if "none" in fields:  # the sum if no branch of a layer is selected, and what one adds to it on average
-            none = self.sum(known, place, fields["none"], nodes, totals, None, False)
-            means = ((m, self.sum(known, place, mean, nodes, totals, none, None)) for m, mean in fields["selected"])
-            return [*none, *((mass, *each) for mass, mean in means for each in mean)]
+            return self.counted(known, place, fields, nodes, totals)
         value, chances, parts = list[Any](), list[Any](), fields["parts"]
         require({(*part["node"][:-1],) for part in parts} in [{n} for n in nodes], place, "its row was not drafted")
-        for part in (each for each in parts if "terms" in parts[0] or "chance" in each):
-            node, new, below = tuple(part["node"]), part["node"][-1:] * part["new"], (none, at)
-            if "terms" in parts[0]:  # the sum is alike in all parts or, with chances, what the first adds to `none` is
-                own, of = [(each,) for each in part["terms"]], part["chances"]  # of: the node of each chance
-                right = [*of.values()][:1] in ([] if at or none is None else None, [at]) and all(of.values())
-                right &= "-" not in of and not known.keys() & {added([((name,), 1)]) for name in of}
-                require(right and len(own) == len({*map(tuple, of.values())} & {*nodes} or ONE), place, "other chances")
-                self.equal(known, f"{place}, what is alike", own, [(parts[0]["terms"][0],), *own[1:]])
-                times, less = ONE, [*none, *zip(part["terms"], of, strict=True)] if of else own
-                value, chances, below = [(parts[0]["terms"][0],)], ONE, (None, None) if of else below
-            else:  # the chance of a token, times what follows, is a function or, of a new one, linear in its p and q
-                of = [[f"p{token}", f"q{token}"] for token in new]
-                times, less = ([*zip(part[name], *of, strict=True)] for name in ("chance", "linear"))
-                chances += zip(part["chance"], *(part["masses"] for _ in new), strict=True)
-                value += zip(part["linear"], *(part["masses"] for _ in new), strict=True)
-                below = none, None if none is None else part["node"] or 0
-                require(none is None or len(node) > max(map(len, nodes)), place, "its layer was drafted before")
-            self.cases(known, place, part["cases"], ([*nodes, node], totals, *below), new, times, less)
-        whole = ([(part["masses"][side],) for side in (0, 1) if part["node"]] for part in parts)
-        for each in [chances, *zip(*whole, strict=True)]:
+        for part in (each for each in parts if "chance" in each):
+            node, new = tuple(part["node"]), part["node"][-1:] * part["new"]
+            # the chance of a token, times what follows, is a function or, of a new one, linear in its p and q
+            of = [[f"p{token}", f"q{token}"] for token in new]
+            times, less = ([*zip(part[name], *of, strict=True)] for name in ("chance", "linear"))
+            chances += zip(part["chance"], *(part["masses"] for _ in new), strict=True)
+            value += zip(part["linear"], *(part["masses"] for _ in new), strict=True)
+            self.cases(known, place, part["cases"], ([*nodes, node], totals), new, times, less)
+        for each in [chances, *([(part["masses"][side],) for part in parts] for side in (0, 1))]:
             self.equal(known, f"{place}, chances and rows of p and q", each, ONE)
         return value
 
-    def counted(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any, at: Any) -> Any:
+    def counted(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
+        """Products that add up to what the verdicts on a tree, and those that come later, add to a sum."""
         later, context = fields.get("later", []), (*self.names[: -1 if (ends := self.kind != "dominates") else None],)
         if not later and any(n[:-1] == context[: len(n) - 1] and context[: len(n)] not in nodes for n in nodes[1:]):
             return []  # other tokens are drafted there than those of the context
         value, self.lengths, self.deepest = [], self.lengths | {len(self.names)}, max(self.deepest, *map(len, nodes))
         for part, (enters, masses, total) in enumerate(zip(ENTERS[self.kind], fields["verdicts"], totals, strict=True)):
-            listed = [*([mass] for *_, mass in masses), *(each["masses"][part] for each in later)]
+            listed = [*([mass] for *_, mass in masses), *((each["masses"][part],) for each in later)]
             self.equal(known, f"{place}, masses of verdicts", listed, total)
             for *accepted, token, mass in masses:
                 require((kept := tuple(accepted)) in nodes, place, f"{accepted} was not drafted")
@@ -137,7 +125,9 @@ class Checker:
                     value.append((*enters, mass))
                 value += [(mass, f"p{self.names[-1]}")] * (self.kind == "lossless" and kept[: len(context)] == context)
         for each in later:
-            value += self.sum(known, place, each["sum"], nodes, [[mass] for mass in each["masses"]], None, at)
+            tree = nodes, [[(mass,)] for mass in each["masses"]]
+            self.cases(known, place, each["cases"], tree, [], ONE, [(each["value"],)])
+            value.append((each["value"],))
         return value
 
 

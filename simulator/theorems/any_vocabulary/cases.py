@@ -167,27 +167,8 @@ class Case:
     def masses(self, token: Token) -> tuple[Ratio, Ratio]:
         """`p` and `q` of a named token; where its class says `p = ratio q`, without the variable of `p`."""
         p, q = self.variables(token)
-        known = self.classes[self.names[token].of_class]
-        if known.draft.is_zero:
-            return p, known.draft
-        return (p if known.ratio is None else known.ratio * q), q
-
-    def with_zeros(self, row: Context, scope: int) -> Case:
-        """The tokens of a row without questions and names are in two classes: in the second one `q` is 0 everywhere.
-
-        The second class alone may be empty. Where the row stands for another one that is not `q`, it is 0 there.
-        """
-        case, first = self.with_pair(scope, row)
-        (number,), target = case.rows[row], case.variable(first)
-        one, zero = (Ratio(case.ring, constant) for constant in (case.ring.one, case.ring.zero))
-        classes = {number: TokenClass(row, one - target, one, {}), case.next_class: TokenClass(row, target, zero, {})}
-        case = replace(
-            case,
-            rows={**case.rows, row: tuple(classes)},
-            classes={**case.classes, **classes},
-            next_class=case.next_class + 1,
-        )
-        return case.assuming(target, POSITIVE | ZERO).assuming(one - target, POSITIVE)
+        ratio = self.classes[self.names[token].of_class].ratio
+        return (p if ratio is None else ratio * q), q
 
     def rest(self, of_class: int) -> tuple[Ratio, Ratio]:
         """The sums of the tokens of a class without the named ones."""

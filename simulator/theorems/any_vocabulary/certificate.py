@@ -9,7 +9,7 @@ A checker of one file, `check_certificate.py`, adds them up and needs nothing el
   token after it. `cases`: of these tokens.
 
 A token is a number; `p4` and `q4` are the probabilities of the token 4. A case has the `pairs` of variables that come
-up in it, numbers of this kind, too: sums of classes of tokens, chances. It has its `sum`. `where`: the conditions of
+up in it, numbers of this kind, too: sums of classes of tokens. It has its `sum`. `where`: the conditions of
 the case that its sums use, besides those of the case around it and that variables are > 0, as `[">", function]`, with
 `>=` and `=`, too; a variable that may be 0 is there with `>=`. Where products of functions follow, it is no
 condition: the function is the sum of these products, and each of them has a factor that is 0, or only factors that
@@ -18,20 +18,13 @@ are > 0, or not negative. If it says that 0 is > 0, there is nothing in this cas
 A sum is one of these. Equations between functions hold up to a `rest`, products that are 0 in the case.
 
 - `verdicts`: for each verifier the verdicts on the tree that was drafted, accepted tokens, correction token, mass;
-  beside them in `later` the `sum` of what follows where more is drafted before there is a verdict, and its `masses`,
-  one for each verifier, each a product of one factor.
-- `parts` with a `chance`: the tokens of a row. `node`: the context with such a token. A token that is not `new` has a
+  beside them in `later` what follows where more is drafted before there is a verdict: its `masses`, one for each
+  verifier, and its `value`, the function that the sum is in all `cases` of it.
+- `parts`: the tokens of a row. `node`: the context with such a token. A token that is not `new` has a
   name; its `chance` has one function, its `linear` one, too: the chance times the sum that follows, in its `cases`. A
   `new` one is any other token of a class, with the `masses`, the sums of `p` and `q`, of all of them. One is drafted
   with probability `a p + b q`, `chance` is `(a, b)`; `linear` is `(c, d)`: in every case the chance times the sum is
   `c p + d q`. What is never drafted has its masses only.
-- `parts` with `terms`: a sum that is one function in all cases of all parts, `terms`. There may be a token
-  with its `node` and `masses`, one part for each token of a row: it is drafted, no matter with which probability.
-- `none`, `selected`: a layer of which one branch is selected, or none, with any chances. `none`: the sum if none is.
-  `selected`: for each node the average chance of a branch there, and the average of what is added for a chance, over a
-  token of the row. That is said by `parts` with `chances`, each with the node of its branch: in every case the sum is
-  that of `none` plus the products of `terms` and chances. The first branch is the one of the average. Below that row,
-  and in `none`, all other branches are drafted by parts with `terms`.
 
 In the cases of a step the sum is `rest`: products that are 0 or, for dominance, not negative.
 
@@ -51,13 +44,12 @@ from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
 from draftproof.simulator.theorems.any_vocabulary.reasons import Fact, Reasons, Term, is_strict, oriented
-from draftproof.simulator.theorems.any_vocabulary.selection import Alike, AnySelection, Layer, Part
 from draftproof.simulator.theorems.any_vocabulary.sums import Draft, Later, New
 from draftproof.simulator.theorems.any_vocabulary.theorem import Step, Theorem
 from draftproof.simulator.theorems.any_vocabulary.tokens import Token
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 
-FORMAT = "draftproof theorem for every vocabulary 4"
+FORMAT = "draftproof theorem for every vocabulary 5"
 
 
 class NotWritten(DraftproofError):
@@ -208,11 +200,6 @@ class _Writer:
         return {"pairs": new, "where": where + facts}
 
     def sum(self, draft: Draft, case: Case) -> dict[str, Any]:
-        if isinstance(draft, Alike):
-            return {"parts": [self.part(each, draft.value, case) for each in draft.parts]}
-        if isinstance(draft, Layer):
-            selected = [[self.function(mass), self.sum(mean, case)] for mass, mean in draft.selected]
-            return {"none": self.sum(draft.none, case), "selected": selected}
         if draft.leaf is not None:
             return {
                 "verdicts": [
@@ -233,28 +220,12 @@ class _Writer:
         }
 
     def later(self, later: Later, around: Case) -> dict[str, Any]:
-        alike = Alike(value=later.value, parts=[Part(later.value, later.cases)])
-        return {"masses": [[self.function(mass)] for mass in later.masses], "sum": self.sum(alike, around)}
-
-    def part(self, part: Part, value: Ratio, around: Case) -> dict[str, Any]:
-        expected, terms, chances = value, [self.function(value)], dict[str, Any]()
-        if part.nothing is not None:
-            slopes = (value, *part.slopes[1:])
-            expected, terms = part.nothing, self.pair(slopes)
-            for slope, (node, chance) in zip(slopes, part.chances.items(), strict=True):
-                expected = expected + slope * chance
-                chances[str(chance.num)] = [_number(around, token) for token in node]
-        if part.of_class is not None:
-            fields = self.drafted(part.node[:-1], None, around.rest(part.of_class), around)
-        elif part.node:
-            fields = self.drafted(part.node[:-1], part.node[-1], around.masses(part.node[-1]), around)
-        else:
-            fields = {"node": [], "new": False, "masses": []}
-        pairs = range(len(around.scopes) // 2 + fields["new"])
-        cases = [self.case(case, each, pairs, each.value - expected, around) for case, each in part.cases]
-        if part.of_class is not None and not cases:
-            cases = [self.none(around, part.node[:-1], part.of_class)]
-        return fields | {"terms": terms, "chances": chances, "cases": cases}
+        pairs = range(len(around.scopes) // 2)
+        return {
+            "masses": self.pair(later.masses),
+            "value": self.function(later.value),
+            "cases": [self.case(case, each, pairs, each.value - later.value, around) for case, each in later.cases],
+        }
 
     def drafted(
         self, row: Sequence[Token], token: Token | None, masses: tuple[Ratio, Ratio], around: Case
@@ -318,7 +289,7 @@ def _terms(ring: Ring, polynomial: Polynomial) -> list[list[Any]]:
     return terms
 
 
-def certificate_of(theorem: Theorem | AnySelection, steps: Iterable[Step], about: Mapping[str, Any]) -> dict[str, Any]:
+def certificate_of(theorem: Theorem, steps: Iterable[Step], about: Mapping[str, Any]) -> dict[str, Any]:
     """The certificate of a theorem that was proved. about: which theorem it is. Raises `NotWritten`."""
     if not isinstance(theorem.scheme, Delayed | WithoutReplacement):
         raise NotWritten("the checker follows delayed trees and those without replacement")

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.protocol import Verifier
@@ -47,11 +48,13 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import (
 )
 
 KEEPS, CUT = "keeps its score", "sees only whether a subtree is rejected"
+#: A hypothesis of the lemma, the number of branches, and its proof.
+Hypothesis: TypeAlias = tuple[str, int, Callable[[], Step]]
 
 
-def hypotheses(verifier: Verifier, branches: int) -> list[tuple[str, int, Callable[[], Step]]]:
+def hypotheses(verifier: Verifier, branches: int) -> list[Hypothesis]:
     """Each hypothesis of the lemma, for every number of branches up to this one, with its proof."""
-    listed: list[tuple[str, int, Callable[[], Step]]] = []
+    listed: list[Hypothesis] = []
     for k in range(1, branches + 1):
         listed.append((KEEPS, k, partial(Theorem(LOSSLESS, Delayed(k, 1, 1), verifier).step, 1)))
         listed.append((KEEPS, k, partial(reach, verifier, k)))

@@ -179,8 +179,8 @@ class ClassRun(Run):
         known = self.case.classes[of_class]
         if a.as_ratio.is_zero and b.as_ratio.is_zero:
             return bool(mask & ZERO)
-        if a.as_ratio.is_zero or b.as_ratio.is_zero or known.draft.is_zero:
-            return self.holds(b if a.as_ratio.is_zero and not known.draft.is_zero else a, mask)
+        if a.as_ratio.is_zero or b.as_ratio.is_zero:
+            return self.holds(b if a.as_ratio.is_zero else a, mask)
         if known.ratio is not None:
             return self.holds(a * self.evaluated(known.ratio) + b, mask)
         if self.holds(a, ZERO) or self.holds(b, ZERO):
@@ -216,7 +216,7 @@ class ClassNode:
         self.context: Any = context
         self.target = ClassRow.of(run, context, "p")
         self.children: tuple[Any, ...] = drafted.get(context, ())
-        self.draft: Any = self._law(run, context) if self.children else None
+        self.draft: Any = ClassRow.of(run, context, "q") if self.children else None
         self.laws = (self.draft,) * len(self.children)
         self._run, self._drafted = run, drafted
         self._nodes: dict[Any, ClassNode] = {}
@@ -229,10 +229,6 @@ class ClassNode:
     def __repr__(self) -> str:
         self._run.refuse("text was made of a node")
 
-    def _law(self, run: ClassRun, context: Context) -> Any:
-        """The row that its children are drawn from."""
-        return ClassRow.of(run, context, "q")
-
     def child(self, token: Any) -> DraftNode:
         if token not in self.children:
             self._run.fail(InvalidVerifier(f"child({token!r}) was asked at {self.context}, where it is not drafted"))
@@ -240,7 +236,7 @@ class ClassNode:
             context = (*self.context, token)
             if self._drafted.get(context, ()) is None:
                 self._run.fail(Looked(context))
-            self._nodes[token] = type(self)(self._run, self._drafted, context)
+            self._nodes[token] = ClassNode(self._run, self._drafted, context)
         return self._nodes[token]
 
 

@@ -347,7 +347,7 @@ class Sum:
         masses, looks = list[Masses](), dict[Context, list[list[_Look]]]()
         try:
             for number, (tree, verifier, answers) in enumerate(zip(trees, self.verifiers, begun, strict=True)):
-                found, seen = self._masses(case, tree, verifier, begun=answers)
+                found, seen = self._masses(case, tree, verifier, answers)
                 masses.append(found)
                 for look in seen:
                     looks.setdefault(look.context, [[] for _ in begun])[number].append(look)
@@ -398,8 +398,7 @@ class Sum:
         case: Case,
         drafted: Drafted,
         verifier: Verifier,
-        node: type[ClassNode] = ClassNode,
-        begun: Sequence[tuple[int, ...]] = ((),),
+        begun: Sequence[tuple[int, ...]],
     ) -> tuple[Masses, list[_Look]]:
         """The verdicts of the runs that begin with these answers, and those of them that look further.
 
@@ -415,7 +414,7 @@ class Sum:
             with run.following():
                 watched = Watched(verifier)
                 shown = watched if is_library(verifier) else _Shown(watched)
-                verify = guarded(shown, node(run, drafted), library=True)
+                verify = guarded(shown, ClassNode(run, drafted), library=True)
                 for answers in begun:
                     for outcome, coin in run.outcomes(verify, answers):
                         mass = coin.weight.as_ratio

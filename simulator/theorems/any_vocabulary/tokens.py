@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -18,27 +16,6 @@ ADVICE = "for every V only what is linear in p and q and alike for all tokens is
 #: What was refused in the current run, in case the code that asked has caught it.
 refused: list[NotFollowed] = []
 _others = count(2)
-
-
-@dataclass
-class Order:
-    """How tokens are sorted; those without a rank are not. asked: whether one was compared with another."""
-
-    ranks: Mapping[Token, int] = field(default_factory=dict)
-    asked: bool = False
-
-
-_order = Order()
-
-
-@contextmanager
-def sorting(ranks: Mapping[Token, int]) -> Iterator[Order]:
-    """The library may sort these tokens, in this order. What is found must be the same in all orders."""
-    _order.ranks, _order.asked = ranks, False
-    try:
-        yield _order
-    finally:
-        _order.ranks = {}
 
 
 class Token:
@@ -108,16 +85,8 @@ class Token:
     def _number(self, *_: Any) -> Any:
         _refuse("a token was used as a number")
 
-    def __lt__(self, other: Token) -> bool:
-        """The library may sort drafted tokens; see `sorting`."""
-        ranks = _order.ranks
-        if asked_by_others() or self not in ranks or other not in ranks or self.row != other.row:
-            self._number()
-        _order.asked = True
-        return ranks[self] < ranks[other]
-
     __str__ = __repr__
-    __le__ = __gt__ = __ge__ = __index__ = __int__ = __float__ = __complex__ = __bool__ = _number
+    __lt__ = __le__ = __gt__ = __ge__ = __index__ = __int__ = __float__ = __complex__ = __bool__ = _number
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = __floordiv__ = _number
     __rfloordiv__ = __truediv__ = __rtruediv__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = _number
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = _number

@@ -5,14 +5,11 @@ import json
 import pytest
 
 from draftproof.experiments.cli.prove import work
-from draftproof.experiments.cli.prove.any_vocabulary import Report, theorem_of
 from draftproof.experiments.cli.prove.relating import relate_two
 from draftproof.experiments.cli.prove.work import Request
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.theorems.any_vocabulary import layers
-from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
 from draftproof.simulator.theorems.proof.relations import DOMINATES
 
 STEP = ("--vocab", "any", "--K", 1, "--L1", 0, "--L2", 1)
@@ -108,59 +105,19 @@ def test_options_that_do_not_go_together_are_refused_in_one_line(draftproof, opt
     assert len(ran.err.strip().splitlines()) == 1
 
 
-SELECTED = ("prove", "layer_transport", "--vocab", "any", "--free", "solver", "--L2", 1)
-
-
-def test_a_theorem_about_every_selection_says_what_it_leaves_out(draftproof, tmp_path):
-    ran = draftproof(*SELECTED, "--K", 1, "--json", tmp_path / "proof.json")
-    assert ran.code == 0
-    out = " ".join(ran.out.split())
-    assert "at delayed(K=1, L1=0, L2=1), whichever branch of a layer its solver selects" in out
-    assert json.loads((tmp_path / "proof.json").read_text())["free"] == ["solver"]
-
-
-@pytest.mark.parametrize("branches", [1, 2])
-def test_what_a_theorem_about_every_selection_leaves_out_stands_in_all_that_is_written(branches):
-    """With one branch nothing is selected."""
-    request = Request(find_verifier("layer_transport"), 2, Delayed(branches, 0, 1), False, ("solver",), 100)
-    report = Report(theorem_of(request, LOSSLESS, None), request.named, None)
-    named = [("law r" in each, "class_step" in each and "32 tokens" in each) for each in report.assumed]
-    assert named == [(False, False), (True, False), (False, True)][: 1 if branches == 1 else 3]
-    assert report.about["assumed"] == report.as_json()["assumed"] == report.assumed
-
-
 def test_a_selection_of_several_branches_is_refused_with_the_way_out(draftproof):
     ran = draftproof("prove", "layer_transport", "--vocab", "any", "--K", 2, "--L1", 0, "--L2", 1)
     assert ran.code == 2
-    assert "--free solver" in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert "--vocab 2 or --vocab 3, with --free solver" in ran.err
 
 
 def test_what_a_theorem_cannot_be_about_is_refused_before_a_witness_is_looked_for(draftproof, monkeypatch):
     scheme = ("--scheme", "without_replacement", "--K", 2, "--L1", 0)
     monkeypatch.setattr(work, "try_points", lambda *_: pytest.fail("a witness was looked for"))
-    assert draftproof(*SELECTED, *scheme).code == 2
+    layers = ("--K", 2, "--L1", 0, "--L2", 1)
+    assert draftproof("prove", "layer_transport", "--vocab", "any", *layers).code == 2
     assert draftproof("prove", "nss", "--vocab", "any", *scheme, "--L2", 1, "--every-length").code == 2
-
-
-def test_a_theorem_about_every_selection_is_no_relation(draftproof):
-    ran = draftproof(*SELECTED, "--K", 1, "--equals", "block")
-    assert ran.code == 2
-    assert len(ran.err.strip().splitlines()) == 1
-
-
-def test_every_selection_at_every_length_with_a_certificate(draftproof, tmp_path):
-    files = {name: tmp_path / f"{name}.json" for name in ("certificate", "proof")}
-    ran = draftproof(
-        *SELECTED, "--K", 1, "--every-length", "--certificate", files["certificate"], "--json", files["proof"]
-    )
-    assert ran.code == 0
-    assert "for every depth, if verify treats all layers alike, by their scores, also those further below" in " ".join(
-        ran.out.split()
-    )
-    proof = json.loads(files["proof"].read_text())
-    assert proof["every_length"] is True
-    assert {each["hypothesis"] for each in proof["hypotheses"]} == {layers.ROOT, layers.KEEPS, layers.CUT}
-    assert draftproof(*SELECTED, "--K", 1, "--verify", files["certificate"]).code == 0
 
 
 def test_a_certificate_is_valid_until_a_number_is_changed(draftproof, tmp_path):

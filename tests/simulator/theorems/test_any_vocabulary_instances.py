@@ -4,35 +4,23 @@ An instance and a choice of the named tokens belong to exactly one case: tokens 
 all that the case knows of them holds. There the sum is the number that enumeration gives.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from itertools import product
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from draftproof.experiments.cli.prove.selected import any_selected
 from draftproof.simulator.drafts import Delayed, WithoutReplacement
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Card, Verdict
 from draftproof.simulator.theorems.algebra.polynomials import rational, sign_of
 from draftproof.simulator.theorems.any_vocabulary.cases import Case
-from draftproof.simulator.theorems.any_vocabulary.selection import AnySelection, Selections
-from draftproof.simulator.theorems.any_vocabulary.theorem import (
-    LOSSLESS,
-    Step,
-    Theorem,
-    drafts,
-    passes,
-)
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Step, Theorem
 from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.verifiers import make
-from draftproof.verifiers._race import Race
-from draftproof.verifiers.layer_transport import LayerTransport, law_of
 
 
 class Compared:
@@ -94,10 +82,10 @@ class Where:
 
 
 class _Placed:
-    """A case at an instance. tokens: the numbers of its named tokens, in the order of naming. known: variables."""
+    """A case at an instance. tokens: the numbers of its named tokens, in the order of naming."""
 
-    def __init__(self, case: Case, tokens: tuple[int, ...], instance: Any, known: Mapping[int, Any] | None = None):
-        self.case, self.size, self.known = case, instance.target.vocab_size, known or {}
+    def __init__(self, case: Case, tokens: tuple[int, ...], instance: Any):
+        self.case, self.size = case, instance.target.vocab_size
         self.contexts = list(case.rows)
         self.classes = list(case.rows.values())  # of each context; tokens are no keys outside of the library
         self.named = list(zip(case.names, case.names.values(), tokens, strict=True))
@@ -112,24 +100,19 @@ class _Placed:
         drafted = [n for n, (_, draft) in enumerate(self.rows) if draft is not None]
         classes = [self.classes[n] for n in drafted]
         for choice in product(*(product(each, repeat=self.size) for each in classes)):
-            if all(self._needed(each) <= set(one) for one, each in zip(choice, classes, strict=True)):
+            if all(set(each) == set(one) for one, each in zip(choice, classes, strict=True)):  # no class is empty
                 point = self._point(dict(zip(drafted, choice, strict=True)))
                 if point is not None:
                     yield point
 
-    def _needed(self, classes: tuple[int, ...]) -> set[int]:
-        """The classes that are not empty."""
-        return {number for number in classes if not self.case.classes[number].draft.is_zero}
-
     def _point(self, of_class: dict[int, tuple[int, ...]]) -> tuple[Any, ...] | None:
         case, ring = self.case, self.case.ring
-        values: dict[int, Any] = dict(self.known)
+        values: dict[int, Any] = {}
         for _, named, token in self.named:
             row = self.contexts.index(named.row)
             values[named.first] = self.rows[row][0][token]
             if row in of_class:
-                if not case.classes[named.of_class].draft.is_zero:  # else its variable for q stands for nothing
-                    values[named.first + 1] = self.rows[row][1][token]
+                values[named.first + 1] = self.rows[row][1][token]
                 if of_class[row][token] != named.of_class:
                     return None
         equations = [
@@ -181,9 +164,9 @@ def _index(context: tuple[int, ...], size: int) -> int:
     return index
 
 
-def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: int, points: int, seed: int) -> int:
-    """Compare the sums of a step with enumeration; returns how many numbers were compared."""
-    shape, random, compared = Shape(size, scheme), Random(seed), 0
+def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: int, points: int, seed: int) -> None:
+    """The sums of a step are those of enumeration."""
+    shape, random = Shape(size, scheme), Random(seed)
     for number in range(points):
         instance = shape.instance(random_point(shape, random, (4, 6, 9, 12, 5)[number % 5]))
         law = enumerate_law(verifier, instance.target, instance.draft, scheme)
@@ -194,8 +177,6 @@ def hold_against_enumeration(verifier: Any, scheme: Delayed, step: Step, size: i
             assert len(found) == 1, (len(found), tokens, instance.target.row(()), instance.draft.row(()))
             (value, point), *_ = found
             assert value.at(point) == _balance(law, instance, tokens[:-1], tokens[-1])
-            compared += 1
-    return compared
 
 
 ONE, TWO = Delayed(1, 0, 1), Delayed(1, 0, 2)
@@ -220,49 +201,4 @@ def test_every_instance_is_in_one_case_and_its_sum_is_what_enumeration_gives(ver
         step = theorem.step(depth)
         assert not step.reason
         for size, points in ((2, 5), (3, 2), (4, 1)) if scheme == ONE else ((2, 4), (3, 1)):
-            assert hold_against_enumeration(verifier, scheme, step, size, points, seed=depth)
-
-
-def _any_race(random: Random, size: int) -> Race:
-    """Weights of which some are 0, and blocks."""
-    weights, blocks = ([[random.choice(values) for _ in range(size)]] for values in ((0, 1, 2, 5), (0, 1)))
-    weights[0][random.randrange(size)] = 1
-    return Race(np.array(blocks), np.array(weights), 1, random.choice((0, 3)))
-
-
-@pytest.mark.heavy
-def test_what_any_selection_keeps_is_what_enumeration_gives():
-    """The probability of keeping a drafted token, with races drawn at random, is `min(p, r)`."""
-    scheme, random = Delayed(2, 0, 1), Random(3)
-    theorem = AnySelection(scheme, any_selected)
-    found = []
-    for case, _, token in theorem.starts(0):
-
-        def kept(each: Case, masses: Any, token: Any = token) -> Any:
-            return passes(each, masses, (token,))
-
-        touches = partial(drafts, context=(token,))
-        found += Selections(scheme, (), kept, touches, made=theorem.made).cases(case)
-    compared = 0
-    for size, points in ((2, 6), (3, 6), (4, 3)):
-        shape = Shape(size, scheme)
-        for number in range(points):
-            instance = shape.instance(random_point(shape, random, (4, 6, 9)[number % 3]))
-            race, p, q = _any_race(random, size), instance.target.row(()), instance.draft.row(())
-            law = law_of(race, q, (2,))
-            total = law.sum()
-            racing = enumerate_law(
-                LayerTransport(solver=lambda *_, race=race: race), instance.target, instance.draft, scheme
-            )
-            law = law / total
-            instead = SimpleNamespace(target=instance.target, draft=SimpleNamespace(row=lambda _, law=law: law))
-            for token in range(size):
-                values = {
-                    draft.value.at(point)
-                    for case, draft in found
-                    for point in _Placed(case, (token,), instead, {0: total}).points()
-                }
-                kept_there = sum(racing.correction[1][token], rational(0, 1))
-                assert values == {kept_there} == {min(p[token], law[token] * total)}
-                compared += 1
-    assert compared == 6 * 2 + 6 * 3 + 3 * 4
+            hold_against_enumeration(verifier, scheme, step, size, points, seed=depth)
