@@ -207,7 +207,7 @@ class _Writer:
                         [*(_number(case, each) for each in (*accepted, token)), self.function(mass)]
                         for (accepted, token), mass in masses.items()
                     ]
-                    for masses in draft.leaf.masses
+                    for masses in draft.leaf
                 ],
                 **({"later": [self.later(each, case) for each in draft.later]} if draft.later else {}),
             }

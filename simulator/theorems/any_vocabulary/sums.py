@@ -59,21 +59,12 @@ class NotShown(DraftproofError):
 
 
 @dataclass
-class Leaf:
-    """One draft tree. masses: empty where the share is 0 without a run."""
-
-    drafted: Drafted
-    masses: tuple[Masses, ...]
-
-
-@dataclass
 class New:
     """All tokens of a class that have no name yet. weight: `(a, b)` of the probability `a p + b q` of drafting one.
 
     cases: the sum after such a token, in every case. linear: `(a, b)`, see the module.
     """
 
-    token: Token
     of_class: int
     variables: tuple[Ratio, Ratio]
     weight: tuple[Ratio, Ratio]
@@ -98,13 +89,14 @@ class Later:
 class Draft:
     """The sum over all continuations. row: of the next token. named: with their probabilities; new: a class each.
 
-    leaf: what the runs end with that look at nothing more; later: what follows for the others.
+    leaf: what the runs end with that look at nothing more, empty where the share is 0 without a run.
+    later: what follows for the others.
     """
 
     row: Context = ()
     named: list[tuple[Token, Ratio, Draft]] = field(default_factory=list)
     new: list[New] = field(default_factory=list)
-    leaf: Leaf | None = None
+    leaf: tuple[Masses, ...] | None = None
     later: list[Later] = field(default_factory=list)
     value: Any = None
 
@@ -318,7 +310,7 @@ class Sum:
             )
         rest = case.rest(of_class)
         total = linear[0] * rest[0] + linear[1] * rest[1]
-        return New(token, of_class, inside.variables(token), weight, found, linear, total)
+        return New(of_class, inside.variables(token), weight, found, linear, total)
 
     def _common(self, found: Sequence[tuple[Case, Draft]], first: int) -> Iterator[Ratio]:
         """Functions that a sum is in all cases, of no variable from the position `first` on."""
@@ -340,7 +332,7 @@ class Sum:
 
     def _leaf(self, case: Case, drawn: Drawn, drafted: Drafted, scope: int, begun: Begun) -> Draft:
         """The sum where all that was looked at so far is drafted."""
-        result = Draft(leaf=Leaf(drafted, ()) if self.records else None, value=Ratio(case.ring, case.ring.zero))
+        result = Draft(leaf=() if self.records else None, value=Ratio(case.ring, case.ring.zero))
         if not self.touches(drafted):
             return result
         trees = [part(drafted) for part in self.parts] or [drafted] * len(self.verifiers)
@@ -363,7 +355,7 @@ class Sum:
             if self.records:
                 result.later.append(later)
         if self.records:
-            result.leaf = Leaf(drafted, tuple(masses))
+            result.leaf = tuple(masses)
         return result
 
     def _drafted_for_all(self, case: Case, drawn: Drawn, scope: int, begun: Begun, context: Context) -> Draft:
