@@ -38,7 +38,7 @@ HOUSE = """
     simulator.symbolic.random
     simulator.symbolic.frameworks
     simulator.symbolic
-    simulator.audit.rows simulator.audit.bisection
+    simulator.audit.rows
     simulator.audit.interfaces
     simulator.audit
     simulator.audit.diagnosis

@@ -32,8 +32,6 @@ FLAGS = {
     r"use backend (torch or )?numpy": "--backend",
     r"choose a (smaller )?vocabulary( of \d+ or more)?": "--vocab",
     r"leave out the batch": "--batch",
-    r"use the coins `symbols`": "--coins symbols",
-    r"use the interface coins": "--interface coins",
     r"rows for (python|numpy)": "--library",
 }
 

@@ -36,7 +36,6 @@ def make_audit(
     arithmetic: str = "float64",
     logits: bool = False,
     batch: int = 1,
-    coins: str = "symbols",
     keywords: Mapping[str, Any] | None = None,
     processing: str | Sampling = "",
     name: str | None = None,
@@ -48,7 +47,7 @@ def make_audit(
     interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy", "torch" or
     "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
     rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself, such
-    as "temperature=.7,top_p=.9". coins, typed, notes: see `Audited`.
+    as "temperature=.7,top_p=.9". typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
@@ -60,7 +59,7 @@ def make_audit(
         jax_module("rows in jax")
     label = str(name or getattr(function, "__name__", type(function).__name__))
     followed = Audited(
-        function, chosen, rows, label, dict(keywords or {}), batch > 1, coins, typed=typed or {}, notes=tuple(notes)
+        function, chosen, rows, label, dict(keywords or {}), batch > 1, typed=typed or {}, notes=tuple(notes)
     )
     sampling = Sampling.parse(processing, "processing") if isinstance(processing, str) else processing
     return Audit(followed, sampling, batch)

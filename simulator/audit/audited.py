@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from draftproof.simulator.audit.bisection import Bisected
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, noise_parameters
@@ -154,8 +153,8 @@ class WorkerFunction:
 class Audited(OtherProcessVerifier):
     """A function with its interface; see the module.
 
-    boundary, fresh, wide, fill: see `intercepted`. ahead: see `Relay.run`. coins: "symbols", or "bisect" for compiled
-    code. typed: the text of arguments as they were given on the command line. notes: how the function was loaded.
+    boundary, fresh, wide, fill: see `intercepted`. ahead: see `Relay.run`. typed: the text of arguments as they were
+    given on the command line. notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
 
@@ -165,7 +164,6 @@ class Audited(OtherProcessVerifier):
     name: str = "function"
     keywords: Mapping[str, Any] = field(default_factory=dict)
     batched: bool = False
-    coins: str = "symbols"
     boundary: bool = False
     fresh: str | None = None
     wide: str = ""
@@ -175,10 +173,8 @@ class Audited(OtherProcessVerifier):
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     log: Log = field(default_factory=Log, compare=False)
-    _bisected: Bisected = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_bisected", Bisected(self.rows.dtype))
         if not callable(self.function) and not isinstance(self.function, WorkerFunction):
             raise InvalidInput(f"{self.name} is {type(self.function).__name__}, no function")
         if self.rows.library not in self.interface.libraries:
@@ -186,12 +182,6 @@ class Audited(OtherProcessVerifier):
             raise InvalidInput(f"the interface {self.interface.name} hands over rows of {known}")
         if self.batched and not self.interface.batches:
             raise InvalidInput(f"the interface {self.interface.name} takes one request at a time; leave out the batch")
-        if self.coins not in ("symbols", "bisect"):
-            raise InvalidInput(f"unknown coins {self.coins!r}; choose symbols or bisect")
-        if self.coins == "bisect" and self.interface.name != "coins":
-            raise InvalidInput("only coins that are arguments can be bisected: use the interface coins")
-        if self.coins == "bisect" and self.rows.library == "jax":
-            raise InvalidInput("coins are bisected as lists, or with numpy or torch: give another library than jax")
 
     @property
     def adapter(self) -> str:
@@ -236,8 +226,6 @@ class Audited(OtherProcessVerifier):
         nodes = tuple(self.presentation.of(root) for root in roots)
         if isinstance(self.function, WorkerFunction):
             return self._relayed(self.function, roots, nodes, coin)
-        if self.coins == "bisect":
-            return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}

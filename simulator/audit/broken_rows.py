@@ -60,8 +60,8 @@ def assert_breakable(audit: Audit) -> None:
         )
     if audit.audited.rows.kind.arithmetic.exact:
         raise InvalidInput("fractions hold no NaN; use arithmetic float64")
-    if audit.audited.coins == "bisect" or not audit.processing.is_identity:
-        raise InvalidInput("rows of NaN need coins that can be followed, and rows that are handed over as they are")
+    if not audit.processing.is_identity:
+        raise InvalidInput("rows of NaN need rows that are handed over as they are")
 
 
 def _rows(root: DraftNode) -> Iterator[BrokenRow]:

@@ -76,8 +76,6 @@ class Request:
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
             raise InvalidInput("corner coins take one request a call; leave out the batch")
-        if self.boundary and self.audit.audited.coins == "bisect":
-            raise InvalidInput("corner coins need coins that can be followed; use the coins `symbols`")
         if self.nan:
             assert_breakable(self.audit)
 

@@ -30,10 +30,6 @@ Arguments = Annotated[
     ),
 ]
 Batch = Annotated[int, typer.Option(min=1, help="Requests in one call.", rich_help_panel=_HOW)]
-Coins = Annotated[
-    str,
-    typer.Option(help="symbols, or bisect for compiled code whose random numbers are arguments.", rich_help_panel=_HOW),
-]
 Kind = Annotated[
     str, typer.Option("--arithmetic", help="Rows in float64, float32 or rational.", rich_help_panel="How to compute")
 ]
@@ -116,7 +112,6 @@ def audit(
     logits: Logits = False,
     argument: Arguments = None,
     batch: Batch = 1,
-    coins: Coins = "symbols",
     processing: Processing = None,
     cases: Cases = None,
     also: Also = None,
@@ -147,7 +142,7 @@ def audit(
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     if not 0 < level < 1:
         raise InvalidInput(f"--level {level}: give the largest probability of a false alarm, such as 1e-6")
-    options = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
+    options = {"interface": interface, "library": library, "logits": logits, "batch": batch}
     chain = Sampling.parse(processing or "", "--processing")
     chain.assert_row_wise()
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, processing=chain.text, **options)

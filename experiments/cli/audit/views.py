@@ -37,11 +37,6 @@ def rests(report: Report) -> list[str]:
             f"branches of probability up to {audited.log.left_out:.1g}, which only rounding makes possible, "
             "were not followed"
         )
-    if audited.coins == "bisect":
-        lines.append(
-            "coins were bisected: the verdict rests on thresholds found on lines through midpoints, "
-            "checked at the corners of all boxes and on a grid"
-        )
     return lines
 
 
@@ -57,7 +52,6 @@ def as_json(report: Report) -> dict[str, Any]:
         "interface": audited.interface.name,
         "library": audited.rows.library,
         "arithmetic": audited.rows.kind.name,
-        "coins": audited.coins,
         "batch": audit.batch,
         "arguments": {name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed),
         "instances": len(report.findings),
@@ -179,7 +173,6 @@ def _flags(report: Report) -> list[str]:
     flags += ["--arithmetic", rows.kind.name] if rows.kind.name != "float64" else []
     flags += ["--logits"] if rows.logits else []
     flags += ["--batch", str(audit.batch)] if audit.batch > 1 else []
-    flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
     for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
         flags += ["--argument", f"{name}={text}"]
     return flags if audit.processing.is_identity else [*flags, "--processing", audit.processing.text]

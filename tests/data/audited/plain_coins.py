@@ -10,27 +10,11 @@ def as_compiled(numbers):
     return struct.unpack(f"{len(numbers)}d", struct.pack(f"{len(numbers)}d", *numbers))
 
 
-def verify(draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms, rest_of):
+def verify(draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
     coins, final = as_compiled(uniforms), as_compiled(final_uniforms)
     for i, token in enumerate(draft_token_ids):
         if coins[i] >= target_probs[i, token] / draft_probs[i, token]:
-            rest = np.cumsum(rest_of(target_probs[i], draft_probs[i]))
+            rest = np.cumsum(np.maximum(target_probs[i] - draft_probs[i], 0))
             last = np.searchsorted(rest / rest[-1], final[0], side="right")
             return [[*draft_token_ids[:i], last]]
     return [[*draft_token_ids, np.searchsorted(np.cumsum(bonus_probs[0]), final[0], side="right")]]
-
-
-def right(draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
-    given = draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms
-    return verify(*given, lambda p, q: np.maximum(p - q, 0))
-
-
-def wrong(draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
-    given = draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms
-    return verify(*given, lambda p, q: p)
-
-
-def race(draft_token_ids, bonus_probs, uniforms, final_uniforms):
-    """Thresholds that move with another coin."""
-    coins = as_compiled(uniforms)
-    return [[int(coins[0] < coins[-1] ** 2)]]

@@ -9,7 +9,7 @@ import pytest
 
 AUDITED = Path(__file__).parents[2] / "data" / "audited"
 QUICK = ("--cases", "context,three_tokens")
-FIELDS = {"function", "interface", "library", "arithmetic", "coins", "instances", "lossless", "max_deviation"}
+FIELDS = {"function", "interface", "library", "arithmetic", "instances", "lossless", "max_deviation"}
 FIELDS |= {"total_variation", "cases", "first_imbalance", "hypotheses", "reuse", "corners", "rests_on", "witness"}
 
 
@@ -92,14 +92,6 @@ def test_boundary_reports_tokens_of_probability_zero(draftproof):
     right = draftproof("audit", spec("zero_coin", "right"), *given, "--boundary")
     assert right.code == 0
     assert "no token of probability zero" in right.out
-
-
-@pytest.mark.heavy
-def test_bisected_coins_are_said_to_be_what_the_verdict_rests_on(draftproof):
-    given = ("--interface", "coins", "--coins", "bisect", "--cases", "short", "--json", "-")
-    ran = draftproof("audit", spec("plain_coins", "right"), *given)
-    assert ran.code == 0
-    assert any("bisected" in line for line in ran.json["rests_on"])
 
 
 @pytest.mark.heavy
@@ -204,7 +196,6 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
         ((spec("declared_q"), "--interface", "step", "--K", 2), "drafts by itself"),
         ((spec("bonus_row"), "--argument", "weight"), "write NAME=VALUE"),
         ((spec("bonus_row"), "--interface", "chain", "--batch", 2, "--boundary"), "one request a call"),
-        ((spec("plain_coins"), "--interface", "coins", "--coins", "bisect", "--boundary"), "can be followed"),
         ((spec("bonus_row"), "--interface", "tree"), "bonus_row"),
         ((spec("correction_from_target"), "--interface", "chain", "--max-runs", 3), "more than 3 in all"),
     ],

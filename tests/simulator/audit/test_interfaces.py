@@ -114,6 +114,12 @@ def test_coins_interface_with_exponential_noise_and_bonus_tokens():
     assert_lossless(right, interface="coins")
 
 
+def test_code_that_takes_coins_as_plain_numbers_only_is_refused(planted):
+    audit = make_audit(planted("plain_coins", "verify"), "coins")
+    with pytest.raises(InvalidVerifier, match=r"plain_coins\.py"):
+        audit.judge(INSTANCE, Delayed(1, 0, 2))
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
@@ -171,7 +177,6 @@ def test_interface_and_scheme_must_fit():
         ({"arithmetic": "rational", "library": "torch", "interface": "chain"}, "torch holds no rationals"),
         ({"arithmetic": "rational", "processing": "temperature=.7"}, "use arithmetic float64"),
         ({"interface": "transformers", "library": "numpy"}, "rows of torch"),
-        ({"coins": "guess"}, "unknown coins"),
     ],
 )
 def test_options_that_do_not_exist_are_named(options, message):
