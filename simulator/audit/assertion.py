@@ -83,15 +83,14 @@ def assert_function_lossless(
 
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
     boundary, max_runs, tolerance: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance
-    with tokens of probability zero, "nan" rows of NaN, on which it must raise. optimum: gives the largest block
-    efficiency of a lossless verifier on a case, or None.
+    with tokens of probability zero. optimum: gives the largest block efficiency of a lossless verifier on a case, or
+    None.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
     audit = make_audit(function, **options)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
-    nan = "nan" in also
-    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs, strict, None, tolerance, nan), optimum)
+    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs, strict, None, tolerance), optimum)
     if not record.verdict.lossless:
         raise AssertionError(_message(record))
 

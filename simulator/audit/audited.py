@@ -17,7 +17,7 @@ from draftproof.simulator.audit.failures import FunctionFailed, function_errors,
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, noise_parameters
 from draftproof.simulator.audit.real import RealCoins
-from draftproof.simulator.audit.rows import BrokenRow, RowForm
+from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
@@ -40,13 +40,11 @@ class Presentation:
 
     grouped: equal children stand side by side instead of in draft order. Paths drawn independently may come in any
     order, so a lossless verifier stays lossless; where a wrong one becomes lossless, that is a hint at its bug. raw:
-    rows in place of those of the nodes, for a function that processes rows itself. broken: replaces one row by one that
-    holds no probabilities.
+    rows in place of those of the nodes, for a function that processes rows itself.
     """
 
     grouped: bool = False
     raw: Instance | None = None
-    broken: BrokenRow | None = None
 
     def of(self, root: DraftNode) -> DraftNode:
         """The tree as it is shown."""
@@ -63,14 +61,11 @@ class _ShownNode:
         self.children = tuple(sorted(node.children, key=node.children.index)) if how.grouped else node.children
         self.target: Vector = how.raw.target.row(node.context) if how.raw else node.target
         self.draft: Vector = how.raw.draft.row(node.context) if how.raw and node.children else node.draft
-        if how.broken is not None and how.broken.context == node.context:
-            name = {"p": "target", "q": "draft"}[how.broken.process]
-            setattr(self, name, how.broken.of(getattr(self, name)))
 
     @property
     def laws(self) -> tuple[Vector, ...]:
         """See `DraftNode.laws`."""
-        if self._how.raw or self._how.broken:
+        if self._how.raw:
             return (self.draft,) * len(self.children)
         given, drafted = self._node.laws, self._node.children
         places = sorted(range(len(drafted)), key=lambda place: drafted.index(drafted[place]))
@@ -349,7 +344,7 @@ class Audited(OtherProcessVerifier):
     def _settings(self) -> dict[str, Any]:
         """The settings under which the worker process runs the function, and what distinguishes its trees."""
         how = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}
-        return {**how, "shown": self.presentation.grouped, "broken": str(self.presentation.broken)}
+        return {**how, "shown": self.presentation.grouped}
 
     def prefetch(self, roots: Sequence[DraftNode]) -> None:
         if isinstance(self.function, WorkerFunction):

@@ -23,18 +23,15 @@ class FunctionFailed(InvalidVerifier):
     """The function raised an error, or returned something other than a block of the tree.
 
     what: in words, with the line. arguments: of that call, as text. called_wrongly: whether wrong arguments or a wrong
-    interface would explain it, too. raised: whether the function raised an error.
+    interface would explain it, too.
     """
 
-    def __init__(self, what: str, hint: str, arguments: str, called_wrongly: bool, raised: bool = False) -> None:
+    def __init__(self, what: str, hint: str, arguments: str, called_wrongly: bool) -> None:
         super().__init__(what + hint)
         self.what = what
         self.arguments = arguments
         self.called_wrongly = called_wrongly
-        self.raised = raised
-        self.fields = {
-            "what": what, "hint": hint, "arguments": arguments, "called_wrongly": called_wrongly, "raised": raised
-        }  # fmt: skip
+        self.fields = {"what": what, "hint": hint, "arguments": arguments, "called_wrongly": called_wrongly}
 
 
 @contextmanager
@@ -57,7 +54,7 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
         wrongly = isinstance(error, _PERHAPS_CALLED_WRONGLY)
         shown_hint = hint if isinstance(error, (TypeError, LookupError, AttributeError)) else ""
         what = f"it raised {type(error).__name__}: {error}{_place(error)}"
-        raise FunctionFailed(what, shown_hint, _shown(arguments), wrongly, True) from error
+        raise FunctionFailed(what, shown_hint, _shown(arguments), wrongly) from error
 
 
 def _shown(arguments: Sequence[Any]) -> str:

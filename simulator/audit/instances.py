@@ -29,8 +29,8 @@ DENOMINATOR = 16
 MOST_WIDE = 5
 #: Tokens of the case for functions that sort.
 MANY_TOKENS = 7
-#: Rows that an audit has where they are asked for: `masked` is a case, for `nan` see `broken_rows`.
-ALSO = ("masked", "nan")
+#: Cases that an audit has where they are asked for.
+ALSO = ("masked",)
 #: What each case is, by its name.
 TITLES = {
     "context": "p and q depend on the context",
@@ -94,17 +94,6 @@ def also_cases(
             raise InvalidInput(f"there are no rows {name!r} to be added; choose from {', '.join(ALSO)}")
     wanted = "masked" in also and all(case.name != "masked" for case in known)
     return default_cases(interface, scheme, ["masked"], batch) if wanted else []
-
-
-def broken_case(interface: Interface, scheme: DraftScheme | None = None) -> Case:
-    """A small case in which single rows are replaced by such as are no probabilities."""
-    if interface.drafts:
-        one = scheme or SelfDrafted(2)
-        rows = _instance("context", 2, one)
-    else:
-        one = _shaped(scheme or Delayed(1, 0, 1), 1, 1) or Delayed(1, 0, 1)
-        rows = _rotating(one.depth)
-    return Case("nan", rows.target, rows.draft, title="rows of NaN, or without any token", draft_scheme=one)
 
 
 def _case(name: str, size: int, scheme: DraftScheme) -> Case:

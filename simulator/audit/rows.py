@@ -5,7 +5,7 @@ rows nothing is rounded.
 """
 
 from dataclasses import dataclass
-from math import inf, log, nan
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, exact_fraction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import jnp, torch_module
-from draftproof.simulator.protocol import Context, Vector
 
 LIBRARIES = ("python", "numpy", "torch", "jax")
 
@@ -51,29 +50,6 @@ def kind_named(name: str) -> NumberKind:
     return KINDS[name]
 
 
-#: What is wrong with a row, its value, and whether all entries have it, else the last one.
-BROKEN = {"of NaN": (nan, True), "with one NaN": (nan, False), "without any token": (0.0, True)}
-
-
-@dataclass(frozen=True)
-class BrokenRow:
-    """One row of "p" or "q" after a context, with what is wrong with it, a name of `BROKEN`."""
-
-    process: str
-    context: Context
-    kind: str
-
-    def __str__(self) -> str:
-        return f"a row {self.kind} ({self.process} after {self.context})"
-
-    def of(self, row: Vector) -> Vector:
-        """The broken row in place of a true one."""
-        value, whole = BROKEN[self.kind]
-        broken = row.copy()
-        broken[slice(None) if whole else slice(-1, None)] = value
-        return broken
-
-
 @dataclass(frozen=True)
 class RowForm:
     """The form in which a function wants its rows.
@@ -97,7 +73,7 @@ class RowForm:
         """One probability in this form."""
         if self.kind.arithmetic.exact:
             return exact_fraction(value)
-        return float(value) if not self.logits or value != value else log(value) if value > 0 else -inf  # noqa: PLR0124
+        return float(value) if not self.logits else log(value) if value > 0 else -inf
 
     def array(self, values: Any) -> Any:
         """A row, or nested lists of rows, in this form; a new object at every call."""

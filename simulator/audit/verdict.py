@@ -7,7 +7,6 @@ lossless if and only if on every requested case
   `strict`,
 - the requests of a batch are independent,
 - no coin with a boundary value gives a token of probability zero,
-- it raises on rows of NaN, if these were asked for,
 - its block efficiency does not exceed that of the best lossless verifier.
 State between calls raises an error instead of a verdict, as does what cannot be followed: see `NOT_JUDGED`. Branches
 that only rounding makes possible are reported with the verdict and do not change it.
@@ -22,7 +21,6 @@ from itertools import pairwise
 from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
-from draftproof.simulator.audit.broken_rows import assert_breakable, silent_output
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
 from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
@@ -58,9 +56,8 @@ class Request:
     max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision, or by
     guards, refute.
     drawn: how the rows of the cases were sampled, None where that is not known. tolerance: the largest deviation that
-    guards may cause, see `draftproof.simulator.symbolic.guards`. nan: whether the function is called with rows that are
-    no probabilities, see `broken_rows`, on which it fails unless it raises.
-    Raises `InvalidInput` where `boundary` or `nan` is not possible.
+    guards may cause, see `draftproof.simulator.symbolic.guards`.
+    Raises `InvalidInput` where `boundary` is not possible.
     """
 
     spec: str
@@ -71,13 +68,10 @@ class Request:
     strict: bool = False
     drawn: Samplings | None = None
     tolerance: float = GUARDED
-    nan: bool = False
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
             raise InvalidInput("corner coins take one request a call; leave out the batch")
-        if self.nan:
-            assert_breakable(self.audit)
 
 
 @dataclass(frozen=True)
@@ -283,8 +277,6 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
         for case in zeros or record.judged:
             with named_errors(f"{request.spec} at corner coins ({case.title})"):
                 record.corners += corners(request.audit, case.instance, case.scheme)
-    if request.nan:
-        _break_rows(record)
     explain(record, progress)
     _assert_refuted_again(record)
     record.complete = True
@@ -292,17 +284,6 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
         record.complete = False
         raise record.unproved[0]
     return record.verdict
-
-
-def _break_rows(record: Record) -> None:
-    """Add the failure of a function that returns tokens from rows of NaN, and a note of the errors that it raises."""
-    request = record.request
-    with one_thread(), quiet():
-        case, error, raised = silent_output(request.audit, request.cases[0].scheme)
-    if error is not None:
-        record.failures.append(Failure(case, error))
-    elif raised:
-        request.audit.audited.log.notes[f"on rows of NaN, and on rows without any token, {', '.join(raised)}"] = None
 
 
 def _assert_refuted_again(record: Record) -> None:

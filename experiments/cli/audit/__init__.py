@@ -39,7 +39,7 @@ Cases = Annotated[
 Also = Annotated[
     str | None,
     typer.Option(
-        help="Rows to add: masked (tokens of probability zero, as logits -inf), nan (it must raise on them).",
+        help="Instances to add: masked (tokens of probability zero, as logits -inf).",
         rich_help_panel="Instance",
     ),
 ]
@@ -149,8 +149,7 @@ def audit(
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     added = audit_plan.names_of(also)
     planned += audit_plan.added_cases(audited, given, shape, lengths, added, planned)
-    nan = "nan" in added
-    request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance, nan)
+    request = Request(function, audited, planned, boundary, max_runs, strict, given.samplings, tolerance)
     try:
         report = run_audit(request, shrink, shrink_seconds)
     except NOT_JUDGED as error:

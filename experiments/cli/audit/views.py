@@ -213,16 +213,13 @@ def show(console: Console, report: Report) -> None:
 
 def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
-    of_rows = sum(all(failure.case is not case for case in report.request.cases) for failure in report.failures)
-    failed = len(report.failures) - of_rows
-    fails = [f"{failed} of {failed + len(report.findings)} instances"] if failed else []
-    fails += ["rows of NaN"] if of_rows else []
+    failed = len(report.failures)
     exact = report.request.audit.audited.rows.kind.arithmetic.exact
     verdict = report.verdict
     verdicts = (
         (verdict.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
         (verdict.refuted or verdict.alarm, "REFUTED"),
-        (fails, f"FAILS on {' and '.join(fails)}"),
+        (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
         (report.corners, "REFUTED at a corner coin"),
     )
     refuted = next((text for holds, text in verdicts if holds), None)

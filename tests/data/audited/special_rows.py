@@ -1,4 +1,4 @@
-"""Verifiers of one path on rows with masked tokens or NaN: they keep the law, give masked tokens, raise or do not."""
+"""Verifiers of one path on rows with masked tokens: they keep the law, or give masked tokens."""
 
 import math
 import random
@@ -41,19 +41,3 @@ def wrong_logits(tokens, q, p):
     p = [[max(score, -4) for score in row] for row in p]
     p = [[mass / sum(softmax(row)) for mass in softmax(row)] for row in p]
     return right_masked(tokens, list(map(softmax, q)), p)
-
-
-def right_nan(tokens, q, p):
-    if not all(abs(sum(row) - 1) < 1e-6 for row in [*q, *p]):
-        raise ValueError("a row that does not sum to 1")
-    return right_masked(tokens, q, p)
-
-
-def wrong_nan(tokens, q, p):
-    """What is no number is taken for 0, and rows without any token are not noticed."""
-    p = [[0 if math.isnan(mass) else mass for mass in row] for row in p]
-    for i, token in enumerate(tokens):
-        if random.random() * q[i][token] >= p[i][token]:
-            left = residual(p[i], q[i])
-            return i, drawn(left) if any(left) else 0
-    return len(tokens), drawn(p[-1]) if any(p[-1]) else 0
