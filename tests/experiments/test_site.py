@@ -127,3 +127,12 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path: P
     for sheet in tmp_path.rglob("*.css"):
         assert not re.search(r"url\([\"']?(https?:)?//|@import", sheet.read_text(encoding="utf-8")), sheet
     assert LINK.search((DOCS / "concept.md").read_text(encoding="utf-8"))
+
+
+def test_the_job_of_the_page_on_ci_is_yaml() -> None:
+    yaml = pytest.importorskip("yaml")
+    page = (DOCS / "howto" / "ci.md").read_text(encoding="utf-8")
+    [job] = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.S))
+    [audit] = job["jobs"].values()
+    assert all("uses" in step or "run" in step for step in audit["steps"])
+    assert any("draftproof" in step.get("run", "") for step in audit["steps"])

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from draftproof.experiments.cli.gallery import versions as of_versions
 from draftproof.experiments.cli.gallery import work
 from draftproof.experiments.cli.gallery.entries import ENTRIES, PLANTED, Entry
 from draftproof.experiments.cli.gallery.work import Outcome
@@ -22,8 +21,7 @@ _HEAD = """\
 # The gallery
 
 Verifiers of public projects, audited as they stand at the commit that is named, with adapters of ours (`adapters/`) and
-nothing of theirs. `draftproof gallery NAME --checkout FOLDER` measures an entry again, from a checkout of yours;
-`draftproof gallery --versions transformers==4.46.0,5.24.0` compares versions of a package from an index.
+nothing of theirs. `draftproof gallery NAME --checkout FOLDER` measures an entry again, from a checkout of yours.
 
 A verdict holds for the instances of the audit and for this code. *lossy* says that the law of what is put out is not
 the target's; the number is the largest imbalance, exact up to the rounding of floats.
@@ -99,47 +97,24 @@ def page(outcomes: Mapping[str, Outcome]) -> str:
     return "\n".join([_HEAD, both_tables(outcomes), "", *[f"{text}\n" for text in lossy]])
 
 
-def _as_json(cell: of_versions.Cell) -> Mapping[str, Any]:
-    return {"reason": cell} if isinstance(cell, str) else asdict(cell)
-
-
 Name = Annotated[str | None, typer.Argument(help="An entry; all where it is left out.")]
 Checkout = Annotated[Path | None, typer.Option(help="A checkout, or a folder of them.", show_default=False)]
-VersionsOf = Annotated[
-    str | None, typer.Option("--versions", help="Audit these versions of a package: transformers==4.50.0,5.0.0.")
-]
 Record = Annotated[bool, typer.Option("--record", help="Record the outcomes and write the page.")]
 
 
 def gallery(
     name: Name = None,
     checkout: Checkout = None,
-    versions: VersionsOf = None,
     record: Record = False,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Verifiers of public projects and their verdicts. Exit 0: as recorded; 1: measured otherwise; 2: bad input.
-
-    With --versions these are installed from the index and audited. Exit 0: all lossless; 1: one is not; 2: not judged.
-    """
+    """Verifiers of public projects and their verdicts. Exit 0: as recorded; 1: measured otherwise; 2: bad input."""
     from draftproof.experiments.shared.progress import remark
     from draftproof.simulator.errors import InvalidInput
 
     check_files((), {"--json": json_target})
     entries = (*ENTRIES, *PLANTED) if name is None else (work.entry_named(name),)
     known, console = work.measured(), console_for(json_target)
-    if versions is not None:
-        if checkout is not None or record:
-            raise InvalidInput("--versions installs what it audits; leave out --checkout and --record")
-        wanted = of_versions.Versions.parse(versions)
-        chosen = [entry for entry in of_versions.entries_of(wanted.package) if entry in entries]
-        if not chosen:
-            raise InvalidInput(f"{name} is no function of {wanted.package}; leave out the name for all of them")
-        cells = of_versions.measure(wanted, chosen)
-        of_versions.show(console, cells)
-        fields = {number: {key: _as_json(cell) for key, cell in row.items()} for number, row in cells.items()}
-        write_json(json_target, {"package": wanted.package, "versions": fields, "changes": of_versions.changes(cells)})
-        return of_versions.exit_code(cells)
     if checkout is None:
         if record:
             raise InvalidInput("--record needs a checkout to measure; give --checkout FOLDER")
