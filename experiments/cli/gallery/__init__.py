@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from draftproof.experiments.cli.gallery import work
-from draftproof.experiments.cli.gallery.entries import ENTRIES, PLANTED, Entry
+from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
 from draftproof.experiments.cli.gallery.work import Outcome
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.shared.output import check_files, write_json
@@ -26,10 +26,6 @@ nothing of theirs. `draftproof gallery NAME --checkout FOLDER` measures an entry
 A verdict holds for the instances of the audit and for this code. *lossy* says that the law of what is put out is not
 the target's; the number is the largest imbalance, exact up to the rounding of floats.
 """
-_PLANTED = """\
-Planted bugs ([`planted.py`](planted.py)) mask their rows by themselves, by a grammar or a shortest length, or are
-handed another q than drafts come from, as `--told` does. Each is refuted and named, and its corrected twin is proved on
-the same instance of three tokens, in rationals."""
 
 
 def table(outcomes: Mapping[str, Outcome]) -> str:
@@ -46,24 +42,6 @@ def table(outcomes: Mapping[str, Outcome]) -> str:
             cells += [verdict, f"{outcome.deviation:.3g}", outcome.day]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def planted_table(outcomes: Mapping[str, Outcome]) -> str:
-    """The planted bugs in Markdown, each with what the audit names it, and with its corrected twin."""
-    lines = ["| planted bug | what | verdict | the audit names it | corrected twin |", "|---|---|---|---|---|"]
-    for entry in PLANTED:
-        if entry.twin:
-            bug, twin = outcomes.get(entry.name), outcomes.get(entry.twin)
-            cells = ["not measured"] * 3
-            if bug is not None and twin is not None:
-                cells = [f"{bug.verdict}, {bug.deviation:.3g}", bug.hypothesis, f"{entry.twin}: {twin.verdict}"]
-            lines.append("| " + " | ".join([entry.name, entry.what.removesuffix("."), *cells]) + " |")
-    return "\n".join(lines)
-
-
-def both_tables(outcomes: Mapping[str, Outcome]) -> str:
-    """What the command prints: public projects, then planted bugs."""
-    return f"{table(outcomes)}\n\n{_PLANTED}\n\n{planted_table(outcomes)}"
 
 
 def _version(entry: Entry, outcome: Outcome | None) -> str:
@@ -94,7 +72,7 @@ def in_full(entry: Entry, outcome: Outcome | None) -> str:
 def page(outcomes: Mapping[str, Outcome]) -> str:
     """The README of the gallery."""
     lossy = [in_full(entry, outcomes.get(entry.name)) for entry in ENTRIES if entry.text]
-    return "\n".join([_HEAD, both_tables(outcomes), "", *[f"{text}\n" for text in lossy]])
+    return "\n".join([_HEAD, table(outcomes), "", *[f"{text}\n" for text in lossy]])
 
 
 Name = Annotated[str | None, typer.Argument(help="An entry; all where it is left out.")]
@@ -113,12 +91,12 @@ def gallery(
     from draftproof.simulator.errors import InvalidInput
 
     check_files((), {"--json": json_target})
-    entries = (*ENTRIES, *PLANTED) if name is None else (work.entry_named(name),)
+    entries = ENTRIES if name is None else (work.entry_named(name),)
     known, console = work.measured(), console_for(json_target)
     if checkout is None:
         if record:
             raise InvalidInput("--record needs a checkout to measure; give --checkout FOLDER")
-        shown = both_tables(known) if name is None else in_full(entries[0], known.get(entries[0].name))
+        shown = table(known) if name is None else in_full(entries[0], known.get(entries[0].name))
         console.print(shown, soft_wrap=True, markup=False, highlight=False)
         write_json(json_target, {"entries": [asdict(known[entry.name]) for entry in entries if entry.name in known]})
         return 0

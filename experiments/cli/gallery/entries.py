@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.gallery import planted
 from draftproof.experiments.cli.gallery.adapters import (
     distill_spec,
     installed,
@@ -18,7 +17,6 @@ from draftproof.experiments.cli.gallery.adapters import (
 )
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
-from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.symbolic import locate_function
 
@@ -29,8 +27,7 @@ class Entry:
 
     repository: owner/name. commit: of the file that was measured. build: from the folder of a checkout and the path to
     the function. scheme: its drafts, None for the default ones. cases: default instances that the function is made for,
-    None for all. text, witness: for a lossy one. twin: of a planted bug the entry without it. drawn: how the cases are
-    sampled, and what verifiers are told.
+    None for all. text, witness: for a lossy one.
     """
 
     name: str
@@ -45,8 +42,6 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     witness: str = ""
-    twin: str = ""
-    drawn: Samplings | None = None
 
     @property
     def folder(self) -> str:
@@ -160,51 +155,3 @@ leaf below the first child, mends it.""",
         witness="traversal_order.txt",
     ),
 )  # fmt: skip
-
-
-def _planted(name: str, function: str, masks: str, twin: str = "", length: int | None = None) -> Entry:
-    """A function of `planted`; length: of the texts of a loop, None for a verifier of two drafts."""
-    interface, scheme = ("chain", Delayed(1, 0, 2)) if length is None else ("loop", SelfDrafted(length))
-    options = {"library": "python", "arithmetic": "rational", "processing": masks}
-    built, what = getattr(planted, function), str(getattr(planted, function).__doc__)
-    place = ("draftproof", "", planted.__name__, what, lambda *_: built, interface, scheme, ("three_tokens",), options)
-    return Entry(name, *place, twin=twin)
-
-
-def _handed(
-    name: str, what: str, sampling: str | None, draft: str | None, told: str | None = None, twin: str = ""
-) -> Entry:
-    """An engine whose verifier is right; sampling, draft, told: as the options of a command."""
-    place = ("draftproof", "", planted.__name__, what, lambda *_: planted.handed, "chain", Delayed(1, 0, 2))
-    options = {"library": "python", "arithmetic": "rational"}
-    return Entry(name, *place, ("three_tokens",), options, twin=twin, drawn=Samplings.of_options(sampling, draft, told))
-
-
-#: For each mistake what it is, the sampling of both models, that of the draft, and the q that is handed over.
-_HANDED = {
-    "before-top-k": ("Drafts come from q at top-k 2, q before it is handed over", None, "top_k=2", "draft"),
-    "after-top-k": ("Drafts come from q, q at top-k 2 is handed over", None, "", "top_k=2"),
-    "before-temperature": (
-        "Drafts come from q at temperature 0.5, q at 1 is handed over", "temperature=.5", None, "draft",
-    ),
-    "greedy": ("Drafts come from q at temperature 0 (greedy), q itself is handed over", None, "temperature=0", "draft"),
-    "before-bits": ("Drafts come from q in multiples of 1/4, q before it is handed over", None, "bits=2", "draft"),
-}  # fmt: skip
-_GRAMMAR, _SHORTEST = "table=01-/-10", "eos=2,min_new_tokens=2"
-#: Bugs put there on purpose, and what they are without them.
-PLANTED = (
-    _planted("mask-late", "late", _GRAMMAR, "masks"),
-    _planted("mask-of-first", "once", _GRAMMAR, "masks"),
-    _planted("mask-bonus", "bonus", _GRAMMAR, "masks"),
-    _planted("mask-correction", "correction", _GRAMMAR, "masks"),
-    _planted("masks", "right", _GRAMMAR),
-    _planted("mask-kept", "stale_loop", _GRAMMAR, "masks-loop", length=3),
-    _planted("masks-loop", "right_loop", _GRAMMAR, length=3),
-    _planted("mask-counter", "stale_counter", _SHORTEST, "masks-counter", length=2),
-    _planted("masks-counter", "right_counter", _SHORTEST, length=2),
-    *(_handed(f"q-{name}", *mistake, twin=f"corrected-{name}") for name, mistake in _HANDED.items()),
-    *(
-        _handed(f"corrected-{name}", f"{what.partition(',')[0]}, which is handed over", sampling, draft)
-        for name, (what, sampling, draft, _) in _HANDED.items()
-    ),
-)

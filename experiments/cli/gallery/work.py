@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli.audit.work import Report, run_audit
-from draftproof.experiments.cli.gallery import planted
-from draftproof.experiments.cli.gallery.entries import ENTRIES, PLANTED, Entry
+from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.errors import InvalidInput
@@ -46,9 +45,9 @@ class Outcome:
 
 def entry_named(name: str) -> Entry:
     """The entry of that name; raises `InvalidInput` for any other."""
-    named = next((entry for entry in (*ENTRIES, *PLANTED) if entry.name == name), None)
+    named = next((entry for entry in ENTRIES if entry.name == name), None)
     if named is None:
-        known = ", ".join(entry.name for entry in (*ENTRIES, *PLANTED))
+        known = ", ".join(entry.name for entry in ENTRIES)
         raise InvalidInput(f"the gallery has no {name!r}; choose {known}")
     return named
 
@@ -61,7 +60,7 @@ def measured() -> dict[str, Outcome]:
 def record(outcomes: Mapping[str, Outcome]) -> None:
     """Write these outcomes, and keep the recorded ones of other entries."""
     kept = {**(measured() if MEASURED.exists() else {}), **outcomes}
-    rows = [asdict(kept[entry.name]) for entry in (*ENTRIES, *PLANTED) if entry.name in kept]
+    rows = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
     MEASURED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
@@ -79,26 +78,21 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
     function = entry.build(folder, entry.path)
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
-    if entry.drawn:
-        cases = [entry.drawn.cases([case], case.scheme.depth, None)[0] for case in cases]
     report = run_audit(Request(entry.name, audit, cases))
     if not report.complete:
         raise KeyboardInterrupt
-    return Outcome(entry.name, source_of(entry, folder), **_fields(report, bool(entry.drawn)), day=day)
+    return Outcome(entry.name, source_of(entry, folder), **_fields(report), day=day)
 
 
 def source_of(entry: Entry, folder: Path) -> str:
     """The hash or the version of the audited code."""
-    if entry in PLANTED:
-        return "sha256 " + hashlib.sha256(Path(str(planted.__file__)).read_bytes()).hexdigest()[:16]
     if entry.is_installed:
         package = entry.path.partition(".")[0]
         return f"{package} {version(package)}"
     return "sha256 " + hashlib.sha256((folder / entry.path).read_bytes()).hexdigest()[:16]
 
 
-def _fields(report: Report, closer: bool) -> dict[str, Any]:
-    """closer: whether the hypothesis is given with what the instance shows of it."""
+def _fields(report: Report) -> dict[str, Any]:
     refuted = report.verdict.refuted
     failed: Sequence[Any] = [finding for finding in report.findings if not finding.lossless]
     verdict = "lossless" if report.verdict.lossless else "lossy"
@@ -113,5 +107,5 @@ def _fields(report: Report, closer: bool) -> dict[str, Any]:
         "refuted": len(failed) if report.rounding is None else 0,
         "deviation": largest,
         "place": "" if refuted is None else f"{refuted.scheme}: {refuted.first}",
-        "hypothesis": "".join(each.reason if closer else each.text for each in report.hypotheses[:1]),
+        "hypothesis": "".join(each.text for each in report.hypotheses[:1]),
     }

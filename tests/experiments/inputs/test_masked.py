@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.gallery import planted
 from draftproof.experiments.inputs.given import Given, choose_problem
 from draftproof.simulator.arithmetic import RATIONAL
 
-PLANTED = Path(str(planted.__file__))
+PLANTED = Path(__file__).parents[2] / "data" / "audited" / "own_masks.py"
 TABLE = {3: "table=01-/-10", 4: "table=01-1/-10-"}
 WHERE = [("--sampling", "{}"), ("--sampling", "{}", "--draft-sampling", ""), ("--draft-sampling", "{}")]
 

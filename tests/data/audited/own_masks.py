@@ -1,8 +1,8 @@
-"""Planted bugs of masks and their corrected twins, and a verifier for engines that hand over the wrong q.
+"""Programs that mask rows by themselves: those with planted bugs, and their corrected twins; `handed` masks nothing.
 
-Those of masks are verifiers and loops that mask their rows by themselves. They follow the grammar `01-/-10` (in state 0
-tokens 0 and 1 may follow, in state 1 tokens 1 and 2), the loops with a counter a shortest length of two tokens. In the
-wrong ones a mask is that of another place, is missing, or has seen drafts that were rejected.
+They follow the grammar `01-/-10` (in state 0 tokens 0 and 1 may follow, in state 1 tokens 1 and 2), the loops with a
+counter a shortest length of two tokens. In the wrong ones a mask is that of another place, is missing, or has seen
+drafts that were rejected.
 """
 
 from __future__ import annotations
