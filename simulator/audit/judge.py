@@ -219,10 +219,10 @@ class Audit:
     def law_of(self, reference: Verifier, finding: Finding) -> BlockLaw:
         """The law of another verifier on the instance of a finding.
 
-        If the function drafts by itself, on one path; a reference that has `drafts` does so, too.
+        If the function drafts by itself, on one path.
         """
         expected, scheme = self.expected_instance(finding.instance, finding.scheme), finding.scheme
-        one_path = isinstance(scheme, SelfDrafted) and scheme.depth and not getattr(reference, "drafts", False)
+        one_path = isinstance(scheme, SelfDrafted) and scheme.depth
         shape = Delayed(1, 0, scheme.depth) if one_path else scheme
         return enumerate_law(reference, expected.target, expected.draft, shape)
 

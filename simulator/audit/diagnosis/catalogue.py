@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from draftproof.simulator.audit.boundary import Corner
-from draftproof.simulator.audit.diagnosis import masked, signs, suspects
+from draftproof.simulator.audit.diagnosis import signs, suspects
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
 from draftproof.simulator.audit.diagnosis.processed import (
     bonus_unprocessed,
@@ -84,20 +84,6 @@ def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
 #: Every bug that an audit can name, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
     Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise, whole=True),
-    Entry("mask of another row", "a mask is put on the row of another position", masked.wrong_row, whole=True),
-    Entry("bonus token unmasked", "the token after the last draft has no mask", masked.bonus_unmasked, whole=True),
-    Entry(
-        "correction unmasked",
-        "the token after a rejection has no mask",
-        masked.correction_unmasked,
-        whole=True,
-    ),
-    Entry(
-        "mask not rolled back",
-        "the state of the masks keeps rejected drafts in the next block",
-        masked.not_rolled_back,
-        whole=True,
-    ),
     Entry("single precision", "the function computes in float32 by itself", signs.single),
     Entry("coin in the race", "a coin that accepts is a number of the race for the next token, too", signs.raced),
     Entry("coin reuse", "one coin decides twice", signs.reused),

@@ -79,18 +79,13 @@ def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, t
 
 
 @pytest.mark.parametrize(
-    ("name", "masks", "words"),
-    [
-        ("bonus", "table=01-/-10", "the token after the last draft has no mask"),
-        ("late", "regex=(0*11*2)*0*", "a mask is put on the row of another position"),
-    ],
+    ("name", "masks"), [("bonus", "table=01-/-10"), pytest.param("late", "regex=(0*11*2)*0*", marks=pytest.mark.heavy)]
 )
-def test_an_audit_names_a_wrong_mask_on_a_witness_with_the_same_tokens(draftproof, name, masks, words):
+def test_an_audit_refutes_a_wrong_mask_on_a_witness_with_the_same_tokens(draftproof, name, masks):
     if masks.startswith("regex"):
         pytest.importorskip("interegular")
     at = ("--interface", "chain", "--library", "python", "--arithmetic", "rational", "--family", "dirichlet")
     ran = draftproof("audit", f"{PLANTED}:{name}", *at, "--processing", masks)
     assert ran.code == 1
-    assert f"hypothesis: {words}" in ran.out
     assert "witness (shrunk): V = 3" in ran.out
     assert draftproof("audit", f"{PLANTED}:right", *at, "--processing", masks).code == 0
