@@ -1,7 +1,7 @@
 """Several requests in one call: each must be lossless by itself, and their blocks must be independent.
 
 The requests are made from one instance, so that a witness for a batch is one instance: every second request has its
-tokens renamed in reverse order and, if `ragged`, paths shorter by one token.
+tokens renamed in reverse order and paths shorter by one token.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,12 +32,10 @@ def mirrored(instance: Instance) -> Instance:
     return remade(instance, lambda tables: [np.ascontiguousarray(table[::-1, ::-1]) for table in tables])
 
 
-def requests_of(
-    instance: Instance, scheme: DraftScheme, count: int, ragged: bool
-) -> list[tuple[Instance, DraftScheme]]:
+def requests_of(instance: Instance, scheme: DraftScheme, count: int) -> list[tuple[Instance, DraftScheme]]:
     """The requests of a batch: instances with their schemes; see the module."""
     shorter = scheme
-    if ragged and isinstance(scheme, Delayed) and scheme.depth > 1:
+    if isinstance(scheme, Delayed) and scheme.depth > 1:
         shorter = replace(scheme, L2=scheme.L2 - 1) if scheme.L2 > 1 or scheme.K == 1 else scheme
     return [(mirrored(instance), shorter) if number % 2 else (instance, scheme) for number in range(count)]
 

@@ -13,7 +13,7 @@ from draftproof.simulator.coins import outcomes
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess
-from draftproof.simulator.protocol import Context, DraftScheme, Progress, Verdict
+from draftproof.simulator.protocol import Context, DraftScheme, Verdict
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Corner:
         return f"{self.what}, at {', '.join(self.events)}" if self.events else self.what
 
 
-def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Progress | None = None) -> list[Corner]:
+def corners(audit: Audit, instance: Instance, scheme: DraftScheme) -> list[Corner]:
     """Every place where a boundary value gives a token of probability zero, once each, with the fewest coins.
 
     Raises as `Audit.judge` does, except that a failure only at boundary values is an entry of the list.
@@ -60,8 +60,6 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Pro
                 key = corner.context, corner.token, corner.accepted
                 if key not in by_place or len(corner.events) < len(by_place[key].events):
                     by_place[key] = corner
-        if progress:
-            progress(1)
     return list(by_place.values())
 
 

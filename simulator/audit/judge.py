@@ -92,13 +92,12 @@ class Audit:
     """One function and the settings under which it is judged.
 
     processing: what the function does to rows itself; its law must be the target processed likewise. batch: requests
-    in one call. ragged: whether they have different lengths.
+    in one call.
     """
 
     audited: Audited
     processing: Sampling = _NOTHING
     batch: int = 1
-    ragged: bool = True
 
     def __post_init__(self) -> None:
         if self.processing.why_irrational is not None and self.audited.rows.kind.arithmetic.exact:
@@ -259,7 +258,7 @@ class Audit:
         )
 
     def _requests(self, instance: Instance, scheme: DraftScheme) -> Sequence[tuple[Instance, DraftScheme]]:
-        return requests_of(instance, scheme, self.batch, self.ragged)
+        return requests_of(instance, scheme, self.batch)
 
     def _check(self, law: BlockLaw, expected: Instance, scheme: DraftScheme) -> Check:
         metrics = law.metrics(expected.target)

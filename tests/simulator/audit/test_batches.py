@@ -62,7 +62,7 @@ def test_dependence_is_the_number_computed_by_hand():
 
 def test_requests_of_a_batch_differ_in_rows_and_lengths():
     instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 20)
-    (first, long), (second, short) = requests_of(instance, Delayed(1, 0, 2), 2, ragged=True)
+    (first, long), (second, short) = requests_of(instance, Delayed(1, 0, 2), 2)
     assert (long.depth, short.depth) == (2, 1)
     assert first is instance
     for context in ((), (0,), (2, 1)):
