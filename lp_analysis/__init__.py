@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from draftproof.lp_analysis.bias_measures import measure
-    from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate, law_certificate, save
+    from draftproof.lp_analysis.certificates import certificate, dumps, frontier_certificate, law_certificate
     from draftproof.lp_analysis.checker import check_certificate, check_file, check_frontier, read_certificate
     from draftproof.lp_analysis.frontier_points import FrontierInterrupted, FrontierPoint, frontier
     from draftproof.lp_analysis.hitting import Hitting, IidBranches, ListedTrees
     from draftproof.lp_analysis.problem import MOST_PATHS, MOST_TRUNKS
     from draftproof.lp_analysis.reference.cuts import CutBound, cut_bound
-    from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables, measured_bound
+    from draftproof.lp_analysis.reference.direct import direct_bound, measured_bound
     from draftproof.lp_analysis.single_step import single_step_optimum
     from draftproof.lp_analysis.solve import METHODS, Optimum, OptimumInterrupted, optimum
 
@@ -40,7 +40,6 @@ __all__ = [
     "check_frontier",
     "cut_bound",
     "direct_bound",
-    "direct_variables",
     "dumps",
     "frontier",
     "frontier_certificate",
@@ -49,17 +48,16 @@ __all__ = [
     "measured_bound",
     "optimum",
     "read_certificate",
-    "save",
     "single_step_optimum",
 ]
 
 #: By name, the module that defines it; no module has the same name as an object in it.
 _MODULES = {
     "measure": "bias_measures",
-    **dict.fromkeys(("certificate", "dumps", "frontier_certificate", "law_certificate", "save"), "certificates"),
+    **dict.fromkeys(("certificate", "dumps", "frontier_certificate", "law_certificate"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file", "check_frontier", "read_certificate"), "checker"),
     **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
-    **dict.fromkeys(("direct_bound", "direct_variables", "measured_bound"), "reference.direct"),
+    **dict.fromkeys(("direct_bound", "measured_bound"), "reference.direct"),
     **dict.fromkeys(("FrontierInterrupted", "FrontierPoint", "frontier"), "frontier_points"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
     **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "problem"),

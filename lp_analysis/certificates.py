@@ -12,7 +12,6 @@ import json
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,8 +168,3 @@ def dumps(fields: dict[str, Any]) -> str:
     """The text of a certificate file, one line a key."""
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in fields.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def save(fields: dict[str, Any], path: str | Path) -> None:
-    """Write a certificate file."""
-    Path(path).write_text(dumps(fields), encoding="utf-8")

@@ -33,12 +33,8 @@ MOST_VARIABLES = 300_000
 KNOWN = ("block", "token", "per_token", "entropy_per_token")
 
 
-def direct_variables(draft: ProcessLike, scheme: DraftScheme) -> int:
-    """Number of pairs of a draft tree and a node of it."""
-    return _variables(separable(draft, scheme).trees)
-
-
 def _variables(trees: Trees) -> int:
+    """Number of pairs of a draft tree and a node of it."""
     return sum(len(tree) for tree, _ in trees)
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis import certificate, check_certificate, check_file, law_certificate, optimum, save
+from draftproof.lp_analysis import certificate, check_certificate, check_file, dumps, law_certificate, optimum
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -51,7 +51,7 @@ def test_numbers_beyond_the_longest_text_of_whole_numbers_are_written_and_checke
         law_certificate(*pair(instance), Delayed(2, 0, 4), found.prices, law),
     ):
         assert len(fields["lower"].split("/")[0]) > DIGITS
-        save(fields, tmp_path / "long.json")
+        (tmp_path / "long.json").write_text(dumps(fields))
         lower, upper = check_file(tmp_path / "long.json", instance)
         assert upper == found.upper
         assert abs(lower - found.lower) < Fraction(1, 10**12)  # a law that went through float64

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from draftproof import lp_analysis
-from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
+from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, dumps, law_certificate, optimum
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -80,7 +80,7 @@ def test_what_is_made_is_accepted(shape, family, tmp_path):
         assert lower == found.lower or "law" in fields
         assert abs(lower - found.lower) < Fraction(1, 10**12)  # a law that went through float64
         assert check_certificate(json.loads(json.dumps(fields))) == (lower, upper)
-        save(fields, tmp_path / "bound.json")
+        (tmp_path / "bound.json").write_text(dumps(fields))
         assert check_file(tmp_path / "bound.json", instance) == (lower, upper)
 
 

@@ -17,7 +17,7 @@ from draftproof.lp_analysis.prices import end_prices, node_worths, price_bound, 
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.reference import direct
 from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
-from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
+from draftproof.lp_analysis.reference.direct import direct_bound
 from draftproof.lp_analysis.solvers.biased_program import BiasedProgram
 from draftproof.lp_analysis.solvers.interior import LevelProgram, dot, each
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
@@ -105,9 +105,10 @@ def test_limits_of_size_are_inclusive(monkeypatch):
     with pytest.raises(TooLarge, match="more than"):
         ListedTrees.of(*given)
     monkeypatch.undo()
-    monkeypatch.setattr(direct, "MOST_VARIABLES", direct_variables(*given))
+    variables = sum(len(tree) for tree, _ in ListedTrees.of(*given).trees)
+    monkeypatch.setattr(direct, "MOST_VARIABLES", variables)
     assert direct_bound(instance.target, *given) > 1
-    monkeypatch.setattr(direct, "MOST_VARIABLES", direct_variables(*given) - 1)
+    monkeypatch.setattr(direct, "MOST_VARIABLES", variables - 1)
     with pytest.raises(TooLarge, match="variables"):
         direct_bound(instance.target, *given)
 
