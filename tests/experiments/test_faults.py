@@ -113,18 +113,15 @@ COMMANDS = {
     "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
     "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "
     "--roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
-    "bias_search": f"{STUDY}.bias_search --instances 40 --climbs 0 --json a.json",
-    "bias_shares": f"{STUDY}.bias_shares --count 1 --markdown a.md --json a.json",
-    "bias_measured": f"{STUDY}.bias_measured --pair ../pair --L2 1 --roots 1 --runs 20 --markdown a.md --json a.json",
     "map_of_trees": f"{STUDY}.map_of_trees --quick --jobs 1 --resume r --plot a.png --markdown a.md --json a.json",
     "share_of_optimum, 2 processes": f"{STUDY}.share_of_optimum --seeds 1 --jobs 2 --resume r --plot a.png "
     "--markdown a.md --json a.json",
 }
-MODELS = ("train", *(f"train-head, {kind}" for kind in HEADS), "validate", "choose", "train-selector", "bias_measured")
+MODELS = ("train", *(f"train-head, {kind}" for kind in HEADS), "validate", "choose", "train-selector")
 #: Which candidates it measures hangs on times: its lists have other lengths in every run.
 MEASURED = ("choose",)
 #: Never awaited, only killed.
-LAST = ("train-selector", "bias_shares", "bias_measured", "share_of_optimum, 2 processes")
+LAST = ("train-selector", "share_of_optimum, 2 processes")
 
 
 def outputs(name: str) -> dict[str, str]:
