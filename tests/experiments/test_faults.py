@@ -113,7 +113,6 @@ COMMANDS = {
     "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
     "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "
     "--roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
-    "map_of_trees": f"{STUDY}.map_of_trees --quick --jobs 1 --resume r --plot a.png --markdown a.md --json a.json",
     "share_of_optimum, 2 processes": f"{STUDY}.share_of_optimum --seeds 1 --jobs 2 --resume r --plot a.png "
     "--markdown a.md --json a.json",
 }

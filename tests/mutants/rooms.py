@@ -162,7 +162,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         _AGREEMENT + "corner_cases_agree",
     ),
     "lp_analysis/reference/closures.py": (_LP + "reference/test_closures.py",),
-    "lp_analysis/oracles": (_LP + "oracles/test_oracles.py",),
     "lp_analysis/single_step": (_LP + "test_single_step.py",),
 }
 
