@@ -1,6 +1,6 @@
 """Claims about what drafts: heads on the target's features, and drafters that give several rows in one pass.
 
-What a trained head does is in the study `drafters`; here are laws of trees and places that need no training.
+Laws of trees and places need no training; what a trained head does, `draftproof depths --draft eagle` prints for a pair.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,6 @@ GROWN = Cases(
     for_deep=((2, SpecBlock(3, 1, 6)), (4, SpecBlock(2, 1, 5))),
 )
 DRAWN = Cases(((2, Delayed(2, 0, 2)), (3, Delayed(2, 0, 1))))
-#: The study with the heads' figures.
-STUDY = "experiments/studies/drafters"
 
 
 def claims() -> Iterator[Claim]:
@@ -37,26 +35,22 @@ def claims() -> Iterator[Claim]:
         Attains("nss"), GROWN, Variant("nor on branches that are drawn", Attains("nss"), DRAWN),
     )  # fmt: skip
     yield Measured(
-        "places-of-a-block", Source("draftproof", "drafts for one target"),
+        "places-of-a-block", Source("draftproof", "drafters of several places"),
         "Even if a drafter of two places a pass has the target's own law, it is accepted less often at the second "
         "place of a block, which does not see the token before it, and always at the first.",
         partial(places_of_a_block, 2), Variant("also of one place a pass", partial(places_of_a_block, 1)),
-        note=f"A trained drafter of two places ({STUDY}) loses 0.154 at the second, EAGLE's head 0.022 at that depth.",
     )  # fmt: skip
     yield Open(
         "eagle3-acceptance-stays", Source("li2025eagle3", "acceptance by depth"),
         "The acceptance of EAGLE's head falls with depth, since it reads features that it predicted; that of EAGLE-3, "
         "trained on its own outputs, hardly does.",
-        why="It needs the paper's heads, trained on many more tokens. On one target of three layers, heads trained on "
-        f"one text ({STUDY}) lose 0.029 (EAGLE) and 0.024 (EAGLE-3) of their acceptance from depth 1 to 4 at "
-        "temperature 1: the difference is not seen there.",
+        why="It needs the paper's heads, trained on many more tokens.",
     )  # fmt: skip
     yield Open(
         "griffin-aligned-training", Source("hu2025griffin", "token-aligned training"),
         "Training where the tokens that a head read are among its own likeliest ones makes acceptance fall less with "
         "depth.",
-        why=f"It needs the paper's heads. On one target ({STUDY}) GRIFFIN's head loses 0.015 from depth 1 to 4 at "
-        "temperature 1, the least of three heads, beside 0.029 (EAGLE), and accepts less at depth 1.",
+        why="It needs the paper's heads.",
     )  # fmt: skip
 
 
