@@ -96,8 +96,6 @@ class Budget:
 VALIDATE_BUDGET = Budget(1_000_000, 2048, sums=5_000_000)
 #: The budget of a candidate of `choose`.
 CHOOSE_BUDGET = Budget(10_000, 4, seconds=3.0)
-#: The budget of a position of a text where a block began.
-POSITION_BUDGET = Budget(10_000, 32)
 #: The budgets of a label of a selector, and of a block of a policy.
 LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
 

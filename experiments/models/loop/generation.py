@@ -128,7 +128,6 @@ def generate(
     blocks: int | None = None,
     stop: Collection[int] = (),
     vectors: str = "numpy",
-    observe: bool = False,
 ) -> Generation:
     """Generate after a prompt until there are `max_new_tokens` tokens or `blocks` blocks, or a token of `stop`.
 
@@ -138,7 +137,7 @@ def generate(
     """
     if min((each for each in (max_new_tokens, blocks) if each is not None), default=0) < 1:
         raise InvalidInput("say when to end: max_new_tokens or blocks, at least 1")
-    loop = Loop(pair, verifier, scheme, warp, vectors, observe)
+    loop = Loop(pair, verifier, scheme, warp, vectors)
     watch = loop.watch
     started = watch.now()
     most = max_new_tokens if max_new_tokens is not None else (blocks or 0) * (scheme.depth + 1)

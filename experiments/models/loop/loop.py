@@ -34,14 +34,12 @@ from draftproof.simulator.verdicts.validation import check_scheme
 class Block:
     """One block: the accepted tokens and the correction.
 
-    distances: with `Loop.observe`, the L1 distance of p and q at each depth with drafts below, averaged over the nodes.
     passes: of the draft model, for this tree. rows: with `Loop.keep_rows`, `p` and `q` before each of `tokens`; `q` is
     None where drafting did not compute it.
     """
 
     accepted: Context
     correction: int
-    distances: tuple[float, ...] = ()
     passes: int = 0
     rows: tuple[tuple[Vector, Vector | None], ...] = field(default=(), compare=False, repr=False)
 
@@ -117,8 +115,7 @@ class Loop:
     """A pair of models, a verifier and a draft scheme.
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
-    vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
-    keep_rows: whether they hold rows.
+    vectors: "numpy" or "torch". keep_rows: whether blocks hold rows.
     watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library: derived from the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
@@ -128,7 +125,6 @@ class Loop:
     scheme: DraftScheme
     warp: Sampling
     vectors: str = "numpy"
-    observe: bool = False
     keep_rows: bool = False
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
@@ -242,7 +238,6 @@ class Loop:
             Block(
                 verdict.accepted,
                 verdict.correction,
-                _distances(made, each) if self.observe else (),
                 passes,
                 _rows_before(made, each) if self.keep_rows else (),
             )
@@ -278,20 +273,6 @@ def _rows_before(made: Made, sequence: int) -> tuple[tuple[Vector, Vector | None
     p, q, accepted = made.rows[sequence], made.drafted.rows[sequence].known, made.verdicts[sequence].accepted
     contexts = [accepted[:depth] for depth in range(len(accepted) + 1)]
     return tuple((p.row(context), q.get(context)) for context in contexts)
-
-
-def _distances(made: Made, sequence: int) -> tuple[float, ...]:
-    """The L1 distance of p and q by depth: the mean over nodes with drafts below, weighted by how often drafted."""
-    p, q, children = made.rows[sequence], made.drafted.rows[sequence], made.drafted.trees[sequence].children
-    found: dict[int, list[tuple[float, int]]] = {}
-    for context in [(), *nodes_of(made.drafted.trees[sequence])]:
-        if children.get(context):
-            count = children[context[:-1]].count(context[-1]) if context else 1
-            far = float(abs(p.row(context) - q.row(context)).sum())
-            found.setdefault(len(context), []).append((far, count))
-    return tuple(
-        sum(far * count for far, count in each) / sum(count for _, count in each) for _, each in sorted(found.items())
-    )
 
 
 #: The number of runs in one batch of passes.

@@ -10,7 +10,6 @@ import torch
 from draftproof.experiments.models.loop.generation import autoregressive, cut, generate
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks, many_texts
 from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
-from draftproof.experiments.models.measure.texts import by_depth
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
@@ -135,30 +134,6 @@ def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[
     assert made.seconds["target"] > 0
     assert sum(made.seconds.values()) <= made.elapsed
     assert made.tokens_per_second == 20 / (made.elapsed - made.seconds["prompt"])
-
-
-def test_distances_and_acceptance_by_depth(random_pair: Callable[..., Any]) -> None:
-    pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
-    loop = Loop(pair, make("naive"), scheme, Sampling(), observe=True)
-    blocks = many_blocks(loop, ROOT, 400, coin_for("numpy", 0))
-    root = float((pair.rows("target", [ROOT]) - pair.rows("draft", [ROOT])).abs().sum())
-    first, second = by_depth(blocks, scheme.depth)
-    assert first.reached == 400
-    assert first.distance == pytest.approx(root, abs=1e-5)  # rows of float32 passes
-    assert first.accepted == sum(block.depth > 0 for block in blocks) / 400
-    assert second.reached == sum(block.depth > 0 for block in blocks)
-    assert abs(first.accepted - (1 - root / 2)) < 5 * first.accepted_error  # token by token: 1 - |p - q| / 2
-
-
-def test_by_depth_of_blocks_by_hand() -> None:
-    blocks = [Block((1, 2), 0), Block((1,), 0), Block((), 0), Block((), 1)]
-    rows = by_depth(blocks, 3)
-    assert [(row.depth, row.reached, row.accepted, row.distance) for row in rows] == [
-        (0, 4, 0.5, None),
-        (1, 2, 0.5, None),
-        (2, 1, 0.0, None),
-    ]
-    assert by_depth([Block((), 0, (0.5, 0.25)), Block((), 0, (1.0, 0.75))], 2)[0].distance == 0.75
 
 
 class Wanderer:

@@ -114,18 +114,6 @@ def test_torch_vectors_draw_the_same_trees(pair: Any, name: str) -> None:
     assert made[0] == made[1]
 
 
-def test_distances_are_means_over_drafted_entries(pair: Any) -> None:
-    loop = Loop(pair, make("nss"), Eagle2(2, 3, 4), Sampling(), observe=True)
-    watched_loop = Watched(pair, Eagle2(2, 3, 4), "nss", PROMPTS[:1], Sampling())
-    (block,) = loop.blocks(loop.start(PROMPTS[0]), coin_for("numpy", 0))
-    nodes = watched_loop.run(1).seen[0][1]
-    by_depth: dict[int, list[float]] = {}
-    for node in nodes:
-        if node.children:
-            by_depth.setdefault(len(node.context), []).append(float(abs(node.target - node.draft).sum()))
-    assert list(block.distances) == pytest.approx([sum(each) / len(each) for each in by_depth.values()], abs=1e-9)
-
-
 class Deep:
     """Looks deeper than it says."""
 
