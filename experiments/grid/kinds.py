@@ -149,7 +149,6 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     },
     "step": {"step": text, "result": fields({})},
     "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count, "by_root": _BY_ROOT},
-    "share": {"shares": names(number)},
     "pilots": {
         "schemes": many(count, 1), "candidates": many(many(number, 7), 1), "plain": number,
         "plain_seconds": names(number), "target_passes": many(many(number, 2), 1), "notes": many(text),

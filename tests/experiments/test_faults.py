@@ -79,7 +79,6 @@ SMALL = "--vocab 2 --K 1 --L2 1"
 SHAPES = "--vocab 3 --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
 TABLES = "--csv a.csv --markdown a.md --plot a.png --json a.json"
 PAIR = "--pair ../pair --text ../text.txt --device cpu --K 1 --L2 1 --roots 2"
-STUDY = "-m draftproof.experiments.studies"
 #: Every command that writes, with all of its options that name a file.
 COMMANDS = {
     "list": "list --json a.json",
@@ -113,14 +112,12 @@ COMMANDS = {
     "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
     "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "
     "--roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
-    "share_of_optimum, 2 processes": f"{STUDY}.share_of_optimum --seeds 1 --jobs 2 --resume r --plot a.png "
-    "--markdown a.md --json a.json",
 }
 MODELS = ("train", *(f"train-head, {kind}" for kind in HEADS), "validate", "choose", "train-selector")
 #: Which candidates it measures hangs on times: its lists have other lengths in every run.
 MEASURED = ("choose",)
 #: Never awaited, only killed.
-LAST = ("train-selector", "share_of_optimum, 2 processes")
+LAST = ("train-selector",)
 
 
 def outputs(name: str) -> dict[str, str]:
@@ -149,10 +146,9 @@ class Run:
     def __init__(self, folder: Path, arguments: Sequence[str], **more: Any) -> None:
         self.folder, self._mark = folder, f"{MARK}={uuid.uuid4().hex}"
         own = dict([self._mark.split("=")], PYTHONPATH=str(ROOT), MPLBACKEND="agg", OMP_NUM_THREADS="1")
-        call = arguments if arguments[0] == "-m" else ("-c", PROGRAM, *arguments)
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
         self.process = subprocess.Popen(
-            [sys.executable, *call],
+            [sys.executable, "-c", PROGRAM, *arguments],
             cwd=folder,
             start_new_session=True,
             env={**os.environ, **own, "TMPDIR": str(folder / "tmp")},

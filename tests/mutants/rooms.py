@@ -104,7 +104,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         _STRUCTURED + "a_batch_equals_its_instances_one_by_one",
     ),
     "simulator/laws/structured/layered.py": (
-        "tests/verifiers/test_sampled_layers.py",
         "tests/verifiers/test_layers.py::test_the_structured_law_is_the_enumerated_one",
         _STRUCTURED + "structured_law_equals_the_enumerated_one_exactly",
     ),

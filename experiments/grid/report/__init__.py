@@ -35,10 +35,6 @@ _LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
         "largest deviation from p": ("deviation", section.number), "on": ("scheme", section.text),
         "command": ("command", section.command),
     }),
-    ("shares", "Shares of the optimum", {
-        "verifier": _VERIFIER, "instances": ("instances", section.count), "mean share": ("mean", section.percent),
-        "worst share": ("worst", section.percent),
-    }),
     ("cells", "On real models", {
         "verifier": _VERIFIER, "scheme": ("shape", section.text), "predicted": ("predicted", section.number),
         "measured": ("measured", section.number), "standard error": ("total_error", section.number),
@@ -83,7 +79,7 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
 
 def _colours(summary: Mapping[str, Any]) -> dict[str, str]:
     """One colour for each verifier; the colours of the figure first."""
-    rows = [*summary["verifiers"], *summary["cells"], *summary["shares"], *summary["theorems"]]
+    rows = [*summary["verifiers"], *summary["cells"], *summary["theorems"]]
     names = dict.fromkeys([*summary["delay"]["named"], *(row["verifier"] for row in rows)])
     palette = cycle([*(line_style(place)["color"].lower() for place in range(_NAMED)), *_COLOURS])
     return {name: _THEME.get(colour, colour) for name, colour in zip(names, palette, strict=False)}

@@ -38,8 +38,8 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import check_size, cut
 from draftproof.verifiers import REGISTRY
 
-#: Rows that a report shows: of `compare` and `sweep`, of `validate`, of the study of shares, and of `prove`.
-KINDS = ("law", "bound", "swept law", "swept bound", "cell", "share", "theorem")
+#: Rows that a report shows: of `compare` and `sweep`, of `validate` and of `prove`.
+KINDS = ("law", "bound", "swept law", "swept bound", "cell", "theorem")
 
 
 def read(paths: Sequence[str]) -> dict[str, list[Row]]:
@@ -182,7 +182,6 @@ def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
         "ordering": ordering(pairs),
         "agreement": list(agreement(compared)),
         "cells": [{field: row[field] for field in _CELL} for row in rows.get("cell", ())],
-        "shares": _shares(rows.get("share", ())),
         "theorems": [{field: row[field] for field in _THEOREM} for row in rows.get("theorem", ())],
     }
     return {**summary, "findings": list(_findings(summary))}
@@ -275,16 +274,6 @@ def _pairs(pairs: Sequence[WorldOnScheme], names: Sequence[str]) -> Iterator[dic
             }  # fmt: skip
 
 
-def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Mean and worst share of the optimum by verifier, from the study of shares, the best first."""
-    names = dict.fromkeys(name for row in rows for name in row["shares"])
-    values = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
-    about = {
-        name: {"instances": len(known), "mean": fmean(known), "worst": min(known)} for name, known in values.items()
-    }
-    return sorted(({"verifier": name, **row} for name, row in about.items()), key=lambda row: -row["mean"])
-
-
 def percent(share: float) -> str:
     """A share as percent, with two significant digits where it is small."""
     value = 100 * share
@@ -302,12 +291,6 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"On real models: {counted(len(cells), 'cell')}, {near} within {FAR} standard "
             f"errors of the prediction; the farthest is {far['verifier']} on {far['shape']}, z = {far['z']:+.2f}."
-        )
-    if shares := summary["shares"]:
-        best = shares[0]
-        yield (
-            f"Shares of the optimum on {best['instances']:,} random instances: {best['verifier']} {best['mean']:.2%} "
-            f"on average, {best['worst']:.2%} at worst."
         )
     if theorems := summary["theorems"]:
         proved = ", ".join(dict.fromkeys(row["verifier"] for row in theorems))

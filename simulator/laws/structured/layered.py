@@ -43,44 +43,6 @@ def layered_law(structure: Layered, rows: RowSource, scheme: Delayed, sink: Sink
     sink.leaf(scheme.depth, 0, _where_rows_are(reach, like))
 
 
-def sampled_depths(
-    structure: Layered, rows: RowSource, scheme: Delayed, most: int, generator: np.random.Generator
-) -> tuple[list[float], float]:
-    """`P(tau >= d)` for `d = 0..L`, exact but the last, which is estimated from `most` states; and its standard error.
-
-    One root, float64, `L >= 1`. States are drawn with the probability that they are reached; the estimate is the mean
-    over states of the last layer of the share of their score that goes to the leaves.
-    """
-    like = rows.target(0, 0, 1)
-    states, reached = _start(rows, like), [1.0]
-    for depth in range(scheme.depth - 1):
-        states = _forked(states, scheme, depth)
-        correction, below = (np.zeros((rows.vocab_size**depth, rows.vocab_size)) for _ in range(2))
-        states = _descended(structure, states, _rows_at(rows, depth), correction, below, TOGETHER, last=False)
-        reached.append(float(below.sum()))
-    states = _forked(states, scheme, scheme.depth - 1)
-    listed = [(branches, state) for branches, group in states.items() for state in group]
-    masses = np.array([chance * sum(scores) for _, (_, scores, chance) in listed], dtype=np.float64)
-    picked = generator.choice(len(listed), size=most, p=masses / masses.sum())
-    groups: States = {}
-    for place in picked:
-        branches, (nodes, scores, _) = listed[place]
-        groups.setdefault(branches, []).append((nodes, scores, 1.0))
-    shares = _shares(structure, groups, _rows_at(rows, scheme.depth - 1))
-    return [*reached, reached[-1] * float(shares.mean())], reached[-1] * float(shares.std()) / most**0.5
-
-
-def _shares(structure: Layered, groups: States, tables: tuple[Any, Any]) -> Any:
-    """For every state the mass that goes one layer further, over the sum of its scores."""
-    shares = []
-    for branches, group in groups.items():
-        for first in range(0, len(group), TOGETHER):
-            some = group[first : first + TOGETHER]
-            _, _, means, _ = _stepped(structure, branches, some, tables)
-            shares += [m.sum() / sum(scores) for m, (_, scores, _) in zip(means, some, strict=True)]
-    return np.array(shares)
-
-
 def _start(rows: RowSource, like: Any) -> States:
     one = as_numpy(zeros(like, 1))[0] + 1
     return {(1,): [((root,), (one,), one) for root in range(rows.roots)]}

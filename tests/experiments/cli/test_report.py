@@ -345,25 +345,21 @@ def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
     )
 
 
-def test_cells_of_models_shares_and_theorems_are_sections(draftproof, tmp_path):
+def test_cells_of_models_and_theorems_are_sections(draftproof, tmp_path):
     kept = Store("rows.db")
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
     by_root = {"predicted": [2.5], "measured": [2.4]}
     kept.add({**cell, "by_root": by_root, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
-    kept.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
-    kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "kind": "share", "strong_id": "c" * 24})
     line = ("prove", "naive", "--vocab", 2, "--K", 1, "--L1", 0, "--L2", 1, "--resume", "proved.db")
     assert draftproof(*line).code == 0
     ran = draftproof("report", "rows.db", "proved.db", "-o", "r.html", "--json", "-")
     assert ran.json["findings"] == [
         "On real models: 1 cell, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
         "z = -2.00.",
-        "Shares of the optimum on 2 random instances: gbv 96.00% on average, 95.00% at worst.",
         "1 theorem for all p and q: naive.",
     ]
     page = Path("r.html").read_text(encoding="utf-8")
     assert "<h2>On real models</h2>" in page
-    assert "<h2>Shares of the optimum</h2>" in page
     assert "<h2>Proved for all p and q</h2>" in page
     assert "<h2>Verifiers</h2>" not in page
 

@@ -65,7 +65,6 @@ def kept(draftproof) -> list[Kept]:
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
     by_root = {"predicted": [2.5], "measured": [2.4]}
     models.add({**cell, "by_root": by_root, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
-    models.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
     models.close()
     suffixes = ("csv", "md")
     exports = [("report", "-o", f"a.{suffix}") for suffix in suffixes]
