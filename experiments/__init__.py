@@ -1,4 +1,4 @@
-"""The only room with input and output: commands, studies, real models, and what `import draftproof` offers."""
+"""The only room with input and output: commands, real models, and what `import draftproof` offers."""
 
 from typing import Any
 

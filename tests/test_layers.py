@@ -76,7 +76,6 @@ HOUSE = """
     experiments.cli
     experiments.serving
     experiments.cli!
-    experiments.studies
     experiments
     experiments.pages
 """

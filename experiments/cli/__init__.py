@@ -116,13 +116,6 @@ def program(names: Collection[str] = COMMANDS) -> typer.Typer:
     return app
 
 
-def run_command(command: Callable[..., int]) -> None:
-    """Run one command as a program of its own, such as a study."""
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command()(command)
-    sys.exit(run(alone))
-
-
 def run(program: typer.Typer, name: str | None = None) -> int:
     """The exit code: 0 on success, 1 when something is refuted, 3 when it is not proved; 2 on bad input.
 

@@ -36,19 +36,6 @@ def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
 
 
 @pytest.fixture
-def study(monkeypatch, capsys) -> Callable[..., tuple[int, Any]]:
-    """Runs the program of a study in this process: its exit code and both streams."""
-
-    def run(main: Callable[[], None], *arguments: object) -> tuple[int, Any]:
-        monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.run_command(main)
-        return int(stop.value.code or 0), capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
 def interrupted(monkeypatch) -> Callable[[int], AbstractContextManager[list[Any]]]:
     """Ctrl-C after so many groups of a sweep; gives the groups that were computed."""
     compute = work.compute

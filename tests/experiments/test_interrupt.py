@@ -86,18 +86,22 @@ def test_check_says_how_far_it_came(tmp_path):
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_study_that_is_ended_within_code_from_a_text_says_so(tmp_path):
+def test_a_program_that_is_ended_within_code_from_a_text_says_so(tmp_path):
     """Python itself ends by SIGINT after `python -m` where a `KeyboardInterrupt` has left an `exec` of a text."""
-    (tmp_path / "study.py").write_text(
+    (tmp_path / "ended.py").write_text(
         """
-from draftproof.experiments.cli import run_command
+import sys
+import typer
+from draftproof.experiments.cli import run
 
 def main() -> int:
     exec("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
     return 0
 
-run_command(main)
+app = typer.Typer()
+app.command()(main)
+sys.exit(run(app))
 """
     )
-    ended = subprocess.run([sys.executable, "-m", "study"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run([sys.executable, "-m", "ended"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (143, "")

@@ -1,6 +1,6 @@
 """A section of the report and its cells."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Any, NamedTuple, TypeAlias
@@ -99,18 +99,3 @@ def listing(
     """A table with a line for each row. columns: by heading, a field of the row and the function making its cell."""
     cells = [[make(row[field]) for field, make in columns.values()] for row in rows]
     return Section(name, title, [*columns], cells, **options)
-
-
-def lines_of(section: Section) -> Iterator[str]:
-    """The section in Markdown."""
-    yield f"\n### {section.title}\n"
-    if section.note:
-        yield section.note + "\n"
-    yield _line(section.headings)
-    yield _line(["---"] * len(section.headings))
-    for row in section.rows:
-        yield _line([f"`{cell.text}`" if cell.kind == "command" and cell.text else cell.text for cell in row])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

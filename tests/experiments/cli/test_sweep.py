@@ -50,6 +50,11 @@ def swept(draftproof, file, *arguments):
     return draftproof("sweep", file, "--jobs", 1, *arguments)
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments/studies").glob("*.toml")), ids=lambda file: file.stem)
+def test_the_world_files_of_the_studies_are_taken_as_they_are(file):
+    assert sweep_file.read(str(file)).worlds
+
+
 def test_a_plan_says_rows_and_computes_nothing(draftproof, small):
     ran = swept(draftproof, small, "--plan", "--json", "-")
     assert ran.code == 0

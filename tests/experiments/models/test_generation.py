@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.generation import autoregressive, cut, generate
-from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
 from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
 from draftproof.simulator.instances.sampling import Sampling

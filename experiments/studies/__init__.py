@@ -1,1 +1,0 @@
-"""Studies over many instances: worlds for `draftproof sweep`, and what `draftproof report` shows of them."""
