@@ -1,6 +1,6 @@
 """Claims about what drafts: heads on the target's features, and drafters that give several rows in one pass.
 
-Laws of trees and places need no training; what a trained head does, `draftproof depths --draft eagle` prints for a pair.
+What a trained head does `draftproof depths --draft eagle` prints; here are laws that need no training.
 """
 
 from collections.abc import Iterator
