@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated
