@@ -1,8 +1,7 @@
-"""torch and jax, imported at their first use: the library itself must load without them."""
+"""torch, imported at its first use: the library itself must load without them."""
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
@@ -31,29 +30,3 @@ class _Torch:
 
 #: The module torch. What is replaced during a call (`Generator`, `manual_seed`) must not be taken from here.
 torch: Any = _Torch()
-
-
-def jax_module(what: str = "this") -> Any:
-    """The module jax; raises `InvalidInput` where it is not installed. what: needs it."""
-    try:
-        return importlib.import_module("jax")
-    except ImportError:
-        raise InvalidInput(f"{what} needs jax, which is not installed: pip install 'draftproof[jax]'") from None
-
-
-class _Later:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = getattr(importlib.import_module(self._name), name)
-        setattr(self, name, value)
-        return value
-
-
-#: The module jax.numpy, and those in which jax says what a trace is and where a line is from: they have no other name.
-jnp: Any = _Later("jax.numpy")
-jax_core: Any = _Later("jax._src.core")
-jax_lines: Any = _Later("jax._src.source_info_util")

@@ -18,7 +18,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.lazy import jax_module, torch_module
+from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
 from draftproof.simulator.verdicts.standard import judge_of, standard_check
@@ -44,8 +44,8 @@ def make_audit(
 ) -> Audit:
     """The audit of a function; raises `InvalidInput` for settings that do not exist.
 
-    interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy", "torch" or
-    "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
+    interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy" or
+    "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
     rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself, such
     as "temperature=.7,top_p=.9". typed, notes: see `Audited`.
     """
@@ -55,8 +55,6 @@ def make_audit(
         function, WorkerFunction
     ):  # imported before the first call, which it follows
         torch_module("rows in torch")
-    if rows.library == "jax" and not isinstance(function, WorkerFunction):
-        jax_module("rows in jax")
     label = str(name or getattr(function, "__name__", type(function).__name__))
     followed = Audited(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, typed=typed or {}, notes=tuple(notes)

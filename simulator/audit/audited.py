@@ -15,7 +15,7 @@ from flint import fmpq
 
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
 from draftproof.simulator.audit.interfaces import Call, Interface
-from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, noise_parameters
+from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, noise_parameters
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
@@ -193,8 +193,6 @@ class Audited(OtherProcessVerifier):
         typed = [f"{name}={self.typed.get(name, repr(value))}" for name, value in self.keywords.items()]
         rows = f"rows as {self.rows.library} {self.rows.kind.name}{', logarithms' if self.rows.logits else ''}"
         text = f"called as {self.name}({', '.join([places, *noise, *typed])}), {rows}"
-        keys = keys_of(self.function) if self.rows.library == "jax" else ()
-        text += "".join(f"; {name}: a key" for name in keys if name not in self.keywords)
         return text + "".join(f"; {name}: {NOISE_WORDS[kind]}" for name, kind in noise.items())
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput
 
-#: Seeds and keys of the function are below this.
+#: Seeds of the function are below this.
 _SEEDS = 2**31
 
 
@@ -44,10 +44,6 @@ class RealCoins:
     def number(self, usual: int) -> int:
         """A new whole number for a seed inside an argument."""
         return int(self._generator.integers(_SEEDS))
-
-    def key(self, name: str) -> Any:
-        """A new key of jax for the argument of that name."""
-        return sys.modules["jax"].random.PRNGKey(self.number(0))
 
     @contextmanager
     def of_modules(self) -> Iterator[None]:
@@ -84,10 +80,8 @@ def _in_library(numbers: Any, library: str, dtype: Any) -> Any:
     array = np.asarray(numbers, dtype=dtype or np.float64)
     if library == "torch":
         return sys.modules["torch"].from_numpy(array)
-    if library == "jax":
-        return sys.modules["jax"].numpy.asarray(array)
     if library == "python":
         return array.tolist()
     if library == "numpy":
         return array if array.ndim else float(array)
-    raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch', 'jax' or 'python'")
+    raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")

@@ -1,4 +1,4 @@
-"""The form of the rows that an audited function gets: lists, or arrays of numpy, torch or jax.
+"""The form of the rows that an audited function gets: lists, or arrays of numpy or torch.
 
 `V` is the vocabulary size. On floats the law of a function is exact up to the function's own rounding; on rational
 rows nothing is rounded.
@@ -12,9 +12,9 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, exact_fraction
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.lazy import jnp, torch_module
+from draftproof.simulator.lazy import torch_module
 
-LIBRARIES = ("python", "numpy", "torch", "jax")
+LIBRARIES = ("python", "numpy", "torch")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def kind_named(name: str) -> NumberKind:
 class RowForm:
     """The form in which a function wants its rows.
 
-    library: "python" (lists), "numpy", "torch" or "jax". kind: of number. logits: whether rows are natural logarithms
+    library: "python" (lists), "numpy" or "torch". kind: of number. logits: whether rows are natural logarithms
     of probabilities. Raises `InvalidInput` for a combination that does not exist.
     """
 
@@ -65,7 +65,7 @@ class RowForm:
     def __post_init__(self) -> None:
         if self.library not in LIBRARIES:
             raise InvalidInput(f"unknown library {self.library!r}; choose {', '.join(LIBRARIES)}")
-        if self.kind.arithmetic.exact and (self.library in ("torch", "jax") or self.logits):
+        if self.kind.arithmetic.exact and (self.library == "torch" or self.logits):
             what = "logarithms are" if self.logits else f"{self.library} holds"
             raise InvalidInput(f"{what} no rationals; use arithmetic float64")
 
@@ -82,8 +82,6 @@ class RowForm:
             return plain
         if self.library == "numpy":
             return np.array(plain, dtype=object if self.kind.arithmetic.exact else self.kind.name)
-        if self.library == "jax":
-            return jnp.asarray(np.array(plain, dtype=self.kind.name))
         torch = torch_module("this interface")
         return torch.tensor(plain, dtype=getattr(torch, self.kind.name))
 
@@ -93,8 +91,6 @@ class RowForm:
             return values
         if self.library == "numpy":
             return np.array(values, dtype=np.int64)
-        if self.library == "jax":
-            return jnp.asarray(np.array(values, dtype=np.int64))
         torch = torch_module("this interface")
         return torch.tensor(values, dtype=torch.int64)
 

@@ -12,7 +12,7 @@ from typing import Any
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic import guards, patches, reach, where
+from draftproof.simulator.symbolic import guards, patches, reach, unfollowed, where
 from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
 from draftproof.simulator.symbolic.patches import widened
 from draftproof.simulator.symbolic.random import numpy_random, python_random
@@ -31,7 +31,7 @@ def intercepted(
     replay: Session | None = None,
     fill: float | None = None,
 ) -> Iterator[Session]:
-    """Within it `random`, `numpy.random`, torch and jax give symbols; the coin is asked whenever one decides something.
+    """Within it `random`, `numpy.random` and torch give symbols; the coin is asked whenever one decides something.
 
     Run it under `draftproof.simulator.outcomes` for the exact law of what a function returns; take the result with
     `concrete` before leaving. The probability of each decision is an exact rational, or one to 256 bits where a
@@ -50,7 +50,7 @@ def intercepted(
     """
     session = replay or Session(coin, boundary, fresh, boundary_coin)
     session.fill = fill
-    torch_mode, jax_trace = _torch_mode(), _jax_trace()
+    torch_mode = _torch_mode()
     before = _states()
     with ExitStack() as stack:
         where.listen(session.failed)
@@ -65,8 +65,6 @@ def intercepted(
         stack.callback(leave)
         if torch_mode is not None:
             stack.enter_context(torch_mode.intercepting(session))
-        if jax_trace is not None:
-            stack.enter_context(jax_trace.intercepting(session, bool(precisions)))
         try:
             yield session
         except NotFollowed:
@@ -92,16 +90,6 @@ def _torch_mode() -> Any:
     return torch_mode
 
 
-def _jax_trace() -> Any:
-    """The module `jax_trace`, likewise."""
-    if "jax" not in sys.modules:
-        return None
-    from draftproof.simulator.symbolic.frameworks import jax_trace  # noqa: PLC0415 - only where jax is loaded
-
-    jax_trace.warm()
-    return jax_trace
-
-
 def _states() -> dict[str, Any]:
     """The true states of the global generators; of torch only where it is loaded."""
     states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
@@ -109,8 +97,7 @@ def _states() -> dict[str, Any]:
         from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
         states["torch"] = torch_random.state()
-    if "jax" in sys.modules:
-        states["jax"] = None  # it has no generator of its own
+    states |= dict.fromkeys(unfollowed.loaded())
     return states
 
 

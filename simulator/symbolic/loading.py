@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.lazy import jax_module
 from draftproof.simulator.origins import is_user_code
-from draftproof.simulator.symbolic import patches
+from draftproof.simulator.symbolic import patches, unfollowed
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.seeds import Seed
@@ -56,7 +55,8 @@ def functions_of(module: types.ModuleType) -> str:
 
 
 def parsed(file: Path) -> ast.Module:
-    """The syntax tree of a file; torch, numba and jax are imported if the file imports them and they are installed.
+    """The syntax tree of a file; torch, numba and what `unfollowed` names are imported if the file imports
+    them and they are installed.
 
     Functions of numpy may not be replaced yet: these packages register theirs when they are first imported.
 
@@ -68,7 +68,7 @@ def parsed(file: Path) -> ast.Module:
         tree = ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:
         raise InvalidInput(f"{file} is no Python: {error}") from None
-    for package in ("torch", "numba", "jax"):  # also where only the function imports it
+    for package in ("torch", "numba", *unfollowed.LIBRARIES):  # also where only the function imports it
         if _imports(tree, package):
             _try_import(package)
     return tree
@@ -78,8 +78,6 @@ def load_module(file: Path) -> types.ModuleType:
     """The whole file, see `load`. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
     tree = parsed(file)
     folder = str(file.parent.resolve())
-    if _imports(tree, "jax"):
-        jax_module(str(file))
     if _imports(tree, "triton"):
         _interpret_triton(file)
     module = module_of(file)
@@ -247,8 +245,6 @@ def keep_random(convert: Any, value: Any) -> Any:
         session = current()
         if session is not None and session.tensors is not None and session.tensors.is_random(value):
             return session.tensors.item(value)
-        if session is not None and session.keys is not None and session.keys.is_random(value):
-            return value.reshape(())
     return convert(value)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.symbolic import unfollowed
 from draftproof.simulator.symbolic.loading import module_of, recorded
 from draftproof.simulator.symbolic.where import refusal
 
@@ -33,6 +34,8 @@ class Missing:
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         name, package = self._missing
+        if package.partition(".")[0] in unfollowed.LIBRARIES:
+            unfollowed.refuse(name)
         raise refusal(
             f"it uses {name}, and {package} cannot be imported here",
             f"say what it is: an argument global.{name}=VALUE",

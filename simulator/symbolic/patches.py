@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.symbolic import unfollowed
 from draftproof.simulator.symbolic.arrays import numpy_lists
 from draftproof.simulator.symbolic.random import maths, numpy_random, python_random, system
 
@@ -67,20 +68,27 @@ def _with_scipy() -> tuple[Patch, ...]:
     return replaced
 
 
+@functools.cache
+def _unfollowed(modules: tuple[str, ...]) -> tuple[Patch, ...]:
+    replaced = tuple(unfollowed.replacements(modules))
+    _remember(replaced)
+    return replaced
+
+
 def table() -> tuple[Patch, ...]:
     """(module, name, replacement) of everything that is replaced during a call."""
     return _table(*_loaded())
 
 
-def _loaded() -> tuple[bool, bool, bool]:
+def _loaded() -> tuple[bool, bool, bool, tuple[str, ...]]:
     scipy = "scipy.stats._distn_infrastructure" in sys.modules and "scipy.stats._multivariate" in sys.modules
-    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules, scipy
+    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules, scipy, unfollowed.loaded()
 
 
 @functools.cache
-def _table(torch: bool, triton: bool, scipy: bool) -> tuple[Patch, ...]:
+def _table(torch: bool, triton: bool, scipy: bool, others: tuple[str, ...]) -> tuple[Patch, ...]:
     frameworks = (_with_torch() if torch else ()) + (_with_triton() if triton else ())
-    return _always() + frameworks + (_with_scipy() if scipy else ())
+    return _always() + frameworks + (_with_scipy() if scipy else ()) + _unfollowed(others)
 
 
 @contextmanager
@@ -106,12 +114,12 @@ def applied() -> Iterator[None]:
 
 @functools.cache
 def _by_module(
-    torch: bool, triton: bool, scipy: bool
+    torch: bool, triton: bool, scipy: bool, unseen: tuple[str, ...]
 ) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
     """The replacements as one dictionary for each module, and those in classes and other objects one by one."""
     modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
     others = []
-    for holder, name, replacement in _table(torch, triton, scipy):
+    for holder, name, replacement in _table(torch, triton, scipy, unseen):
         if isinstance(holder, ModuleType) and name in vars(holder):
             modules.setdefault(id(holder), (vars(holder), {}))[1][name] = replacement
         else:
@@ -120,7 +128,6 @@ def _by_module(
 
 
 _NUMPY = ("float32", "float16", "single", "half")
-_JAX = ("float32", "float16", "bfloat16", "single")
 _TORCH = ("float32", "float16", "bfloat16", "float", "half")
 _TORCH_KINDS = ("FloatTensor", "HalfTensor", "BFloat16Tensor")
 _METHODS = ("float", "half", "bfloat16")
@@ -128,7 +135,7 @@ _METHODS = ("float", "half", "bfloat16")
 
 @contextmanager
 def widened(originals: dict[int, Any], halves: bool = True) -> Iterator[None]:
-    """Within it the names of lower precisions in numpy, torch and jax mean float64, and torch's default is float64.
+    """Within it the names of lower precisions in numpy and torch mean float64, and torch's default is float64.
 
     halves: whether those of 16 bits do, too.
 
@@ -171,10 +178,6 @@ def _of_kernels(halves: bool) -> Iterator[tuple[Any, str, Any]]:
 def _replacements() -> Iterator[tuple[Any, str, Any]]:
     for name in _NUMPY:
         yield np, name, np.float64
-    if "jax.numpy" in sys.modules:
-        jnp: Any = sys.modules["jax.numpy"]
-        for name in _JAX:
-            yield jnp, name, jnp.float64
     if "torch" not in sys.modules:
         return
     torch: Any = sys.modules["torch"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from draftproof.simulator.origins import auditing_packages, in_simulator, is_user_code
-from draftproof.simulator.symbolic import compiled, patches
+from draftproof.simulator.symbolic import compiled, patches, unfollowed
 from draftproof.simulator.symbolic.random import numpy_random, python_random, system
 from draftproof.simulator.symbolic.where import refusal
 
@@ -23,13 +23,20 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
     """Within it the functions reach only recording generators and recording functions; undone afterwards.
 
     The search goes through functions, classes, objects and modules of user code. Compiled functions are replaced by
-    their Python source, with a note. A generator inside a list, tuple, set or dictionary is refused by name.
+    their Python source, with a note. A generator inside a list, tuple, set or dictionary is refused by name, and so is
+    what `unfollowed` names.
     """
     undo: list[tuple[Callable[[Any], None], Any]] = []
     with auditing_packages(_homes(functions)):
         try:
-            for read, write, name in slots(functions):
+            for function in functions:
+                unfollowed.assert_followed(function, str(getattr(function, "__name__", "it")))
+            for read, write, name in slots(functions, code=True):
                 value = read()
+                if type(value) is types.CodeType:
+                    unfollowed.assert_imports_none(value)
+                    continue
+                unfollowed.assert_followed(value, name)
                 source = compiled.source_of(value)
                 if source is not None:
                     note(compiled.noted(name))
@@ -61,6 +68,7 @@ def _swap(value: Any) -> Any:
 
 def _refuse_inside(value: Any, name: str) -> None:
     for item in value.values() if isinstance(value, dict) else value:
+        unfollowed.assert_followed(item, name)
         if not isinstance(item, (int, float, str)) and _swap(item) is not None:
             raise refusal(
                 f"{name} holds a {type(item).__name__} that was made before the call",

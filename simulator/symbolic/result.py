@@ -39,7 +39,7 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
         return type(value)(*items) if hasattr(value, "_fields") else items
     if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value):
         listed = value.tolist()
-        return concrete(listed) if isinstance(value, np.ndarray) or _is_of_jax(value) else listed
+        return concrete(listed) if isinstance(value, np.ndarray) else listed
     return value
 
 
@@ -56,12 +56,7 @@ def plain_values(value: Any) -> Any:
 
 def _is_tensor(value: Any) -> bool:
     torch = sys.modules.get("torch")
-    return (torch is not None and isinstance(value, torch.Tensor)) or _is_of_jax(value)
-
-
-def _is_of_jax(value: Any) -> bool:
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array) and hasattr(value, "tolist")  # a key has no numbers to show
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _is_random_tensor(value: Any) -> bool:

@@ -13,17 +13,13 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import folder_of, in_simulator, is_audited, is_standard, is_under_audit
 
 _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-#: Functions that give the running line where the stack does not have it: in a jax trace that is run step by step.
-_inner: list[Callable[[], tuple[str, int] | None]] = []
 
 #: Called with every refusal before it is raised, so that code which swallows exceptions cannot hide it.
 _listeners: list[Callable[[InvalidVerifier], None]] = []
@@ -76,26 +72,12 @@ def caller() -> str:
 
 def location() -> tuple[str, int] | None:
     """File and line of that frame; None where there is none."""
-    for read in reversed(_inner):
-        place = read()
-        if place is not None:
-            return place
     frame: Any = sys._getframe(1)
     while frame is not None:
         if is_audited(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
-
-
-@contextmanager
-def with_lines_from(line: Callable[[], tuple[str, int] | None]) -> Iterator[None]:
-    """Within it `line` is asked first for the line that is running."""
-    _inner.append(line)
-    try:
-        yield
-    finally:
-        _inner.pop()
 
 
 class NotFollowed(InvalidVerifier):

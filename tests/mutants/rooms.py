@@ -45,13 +45,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/random/torch_random.py": _symbolic(*_SOURCES, "test_torch", "test_torch_tensors", "test_races"),
     "simulator/symbolic/arrays/numpy_lists.py": _symbolic("test_not_a_number", "test_floats_of_python", "test_unset"),
     "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
-    **dict.fromkeys(
-        (
-            "simulator/symbolic/random/jax_keys.py",
-            *(f"simulator/symbolic/frameworks/jax_{part}.py" for part in ("functions", "rules", "trace", "values")),
-        ),
-        _symbolic("test_jax"),  # the whole file: one that skips itself has no single tests
-    ),
     "simulator/symbolic/frameworks/triton_kernels.py": _symbolic("test_triton"),
     "simulator/audit": tuple(
         f"tests/simulator/audit/test_{name}.py"

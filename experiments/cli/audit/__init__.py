@@ -18,7 +18,7 @@ _PROCESSING = "Processing inside the function"
 Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
 Library = Annotated[
     str | None,
-    typer.Option(help="Rows as python lists, numpy, torch or jax (default: the interface's).", rich_help_panel=_HOW),
+    typer.Option(help="Rows as python lists, numpy or torch (default: the interface's).", rich_help_panel=_HOW),
 ]
 Logits = Annotated[bool, typer.Option("--logits", help="Pass rows as natural logarithms.", rich_help_panel=_HOW)]
 Arguments = Annotated[

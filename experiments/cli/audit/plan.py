@@ -21,7 +21,6 @@ from draftproof.simulator.audit.audited import WorkerFunction
 from draftproof.simulator.audit.instances import also_cases
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.lazy import jax_module
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.relay import Relay
 from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function
@@ -42,8 +41,6 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
         function = WorkerFunction(about["adapter"], Relay(worker.ask), tuple(about["guards"]), about["sorts"])
         given = {key: text for key, text in typed.items() if "." not in key}
         return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
-    if options.get("library") == "jax":
-        jax_module("rows in jax")  # its first import, by a file that the function's file imports, would be too late
     keywords = parse_arguments(arguments)
     environment = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in environment}

@@ -4,7 +4,7 @@
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +15,8 @@ from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
 
-#: Names of parameters for a key of jax, in any case.
-KEY_NAMES = frozenset(
-    ["key", "rng", "rng_key", "prng_key", "prngkey", "random_key", "prng", "sample_key", "sampling_key"]
-)
 #: Names of parameters for a seed.
 SEED_NAMES = frozenset(["seed", "rng_seed", "random_seed", "prng_seed"])
-_PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -29,16 +24,6 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return []
-
-
-def _wants(parameter: inspect.Parameter) -> bool:
-    kinds = (*_PLACES, inspect.Parameter.KEYWORD_ONLY)
-    return parameter.kind in kinds and parameter.name.lower().rstrip("_") in KEY_NAMES
-
-
-def keys_of(function: Callable[..., Any]) -> list[str]:
-    """The parameters for a key of jax."""
-    return [parameter.name for parameter in _parameters(function) if _wants(parameter)]
 
 
 def seeds_of(function: Callable[..., Any], positional: int, named: Mapping[str, Any]) -> dict[str, int]:
@@ -51,28 +36,6 @@ def seeds_of(function: Callable[..., Any], positional: int, named: Mapping[str, 
     ]
     values = {item.name: named.get(item.name, item.default) for item in later if item.name in SEED_NAMES}
     return {name: value for name, value in values.items() if type(value) is int}
-
-
-def with_keys(
-    function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any], make: Callable[[str], Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, with a key for every parameter for one that has none.
-
-    The arguments without names keep their order around the keys. make: a key, from the name of its parameter.
-    """
-    keys = {name: make(name) for name in keys_of(function) if name not in named}
-    placed = [parameter.name for parameter in _parameters(function) if parameter.kind in _PLACES]
-    return tuple(_ordered(placed, arguments, keys)), {**named, **keys}
-
-
-def _ordered(placed: list[str], arguments: tuple[Any, ...], keys: dict[str, Any]) -> Iterator[Any]:
-    """The arguments by place; keys that stand among them are taken out of `keys`."""
-    left = list(arguments)
-    for name in placed:
-        if not left:
-            break
-        yield keys.pop(name) if name in keys else left.pop(0)
-    yield from left
 
 
 #: The value for "no token" in arrays of requests of different lengths.
@@ -99,13 +62,8 @@ class Call:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
-        if self.rows.library == "jax":
-            arguments, named = with_keys(self.function, arguments, {**self.keywords, **named}, self.coins.key)
-            named = {name: value for name, value in named.items() if name not in self.keywords}
         self.made[:] = [*arguments, *named.values()]
-        seeds = (
-            {} if self.rows.library == "jax" else seeds_of(self.function, len(arguments), {**self.keywords, **named})
-        )
+        seeds = seeds_of(self.function, len(arguments), {**self.keywords, **named})
         given = {name: self.coins.seed(name, value) for name, value in seeds.items()}
         return self.function(*arguments, **{**self.keywords, **named, **given})
 
@@ -127,7 +85,7 @@ class Interface:
     batches: bool = False
     drafts: bool = False
     library: str = "python"
-    libraries: tuple[str, ...] = ("python", "numpy", "torch", "jax")
+    libraries: tuple[str, ...] = ("python", "numpy", "torch")
 
 
 def integer(value: Any, what: str) -> int:
@@ -285,10 +243,9 @@ def call_by_name(call: Call, find: Callable[[str], Callable[[], Any] | None], in
         raise InvalidInput(
             f"the {interface} interface reads the names of the parameters; wrap the function in Python"
         ) from None
-    given = {*call.keywords, *(keys_of(call.function) if call.rows.library == "jax" else ())}
     arguments: dict[str, Any] = {}
     for parameter in parameters:
-        if parameter.name in given or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if parameter.name in call.keywords or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         make = find(parameter.name)
         if make is not None:

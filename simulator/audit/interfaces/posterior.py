@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 from draftproof.simulator.arithmetic import to_fmpq
-from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, integer, keys_of, paths_of, shown
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, integer, paths_of, shown
 from draftproof.simulator.audit.interfaces.chain import by_request
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Verdict
@@ -63,8 +63,7 @@ def _wants_draft(call: Call) -> bool:
         for parameter in parameters
         if parameter.kind in places and parameter.default is inspect.Parameter.empty
     ]
-    given = call.keywords if call.rows.library != "jax" else {**call.keywords, **dict.fromkeys(keys_of(call.function))}
-    return len([item for item in required if item.name not in given]) > 2
+    return len([item for item in required if item.name not in call.keywords]) > 2
 
 
 def read_posterior(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Verdict:
@@ -94,5 +93,5 @@ POSTERIOR = Interface(
     multi_path=True,
     batches=True,
     library="numpy",
-    libraries=("numpy", "torch", "jax"),
+    libraries=("numpy", "torch"),
 )

@@ -26,14 +26,8 @@ def plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, SymbolicArray) else value
 
 
-#: Arrays of other libraries that `numpy.asarray` turns into numpy's; a library adds its own.
-FOREIGN: list[type] = []
-
-
 def objects(value: Any) -> Any:
     """Any number or array as object array of Python numbers and symbols."""
-    if FOREIGN and isinstance(value, tuple(FOREIGN)):
-        value = np.asarray(value)
     if isinstance(value, np.ndarray):
         return plain(value) if isinstance(value, SymbolicArray) or value.dtype == object else value.astype(object)
     return boxed(value)

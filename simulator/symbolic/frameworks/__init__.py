@@ -1,1 +1,1 @@
-"""torch, jax and Triton kernels, operation by operation, on arrays of which some elements are random."""
+"""torch and Triton kernels, operation by operation, on arrays of which some elements are random."""

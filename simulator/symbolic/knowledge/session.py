@@ -20,8 +20,8 @@ from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, seed_
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import caller, refusal
 
-#: The largest value below 1 of a generator with so many random bits: of numpy and torch; of jax one fewer.
-LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24, 52, 23)}
+#: The largest value below 1 of a generator with so many random bits: of numpy and torch.
+LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24)}
 #: More equally likely outcomes than this are refused as too many to enumerate.
 MAX_OUTCOMES = 4096
 #: What `fresh` may be.
@@ -56,7 +56,7 @@ class Session:
     """Random numbers of one call.
 
     reuse: random numbers that decide twice. boundary_events: coins with boundary values. notes: what the exact law
-    assumes. tensors: the symbols in torch's tensors, where torch is loaded; keys: the keys of jax, where jax is loaded.
+    assumes. tensors: the symbols in torch's tensors, where torch is loaded.
     draws: everything drawn, in order; None where a replay on real numbers is not possible. fill: what memory holds that
     nothing was written to, None for numbers that must not decide anything.
     """
@@ -75,7 +75,6 @@ class Session:
         self.region.races_apart = fresh == "races"
         self.region.second_races_apart = fresh == "second races"
         self.tensors: Any = None
-        self.keys: Any = None
         self.failure: InvalidVerifier | None = None
         self.draws: list[Draw] | None = []
         self._named: dict[Any, Any] = {}
@@ -279,8 +278,6 @@ def _state(source: Any) -> str:
 
 
 def _describe(key: Any) -> str:
-    if key[0] == "jax":
-        return f"the jax key {key[1]}"
     seed = key[1]
     if isinstance(seed, tuple) and len(seed) == 2 and isinstance(seed[0], str):  # that of a `Seed`: its name, an offset
         seed = seed[0] if seed[1] == 0 else f"{seed[0]} + {seed[1]}"

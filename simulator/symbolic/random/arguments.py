@@ -21,8 +21,8 @@ class ArgumentCoins:
     def uniforms(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
         """Uniform coins to be handed to the function.
 
-        library: "numpy" for an array, "torch" for a tensor, "jax", "python" for nested lists. A fetch is an index in
-        brackets or a step of a loop; each counts for `reuse`, but of jax all are one.
+        library: "numpy" for an array, "torch" for a tensor, "python" for nested lists. A fetch is an index in
+        brackets or a step of a loop; each counts for `reuse`.
         """
         return _build(self.session, shape, library, dtype, "uniform")
 
@@ -42,16 +42,12 @@ class ArgumentCoins:
         """A whole number for a seed inside an argument: the usual one."""
         return usual
 
-    def key(self, name: str) -> Any:
-        """A key of jax for the argument of that name."""
-        return self.session.keys.argument(name)
-
 
 def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) -> Any:
     """Coins of kind "uniform", "exponential" or "gumbel" as "numpy" array, "torch" tensor or nested "python" lists."""
     sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-    if library not in ("numpy", "torch", "jax", "python"):
-        raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch', 'jax' or 'python'")
+    if library not in ("numpy", "torch", "python"):
+        raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")
     bits = 24 if dtype is not None and "32" in str(dtype) else 53
     array = np.empty(sizes, dtype=object)
     for index in np.ndindex(*sizes):
@@ -61,11 +57,6 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
         if session.tensors is None:
             raise InvalidInput("coins as tensors need torch; import it before the call")
         return session.tensors.argument(array, dtype)
-    if library == "jax":
-        if session.keys is None:
-            raise InvalidInput("coins as arrays of jax need jax; import it before the call")
-        session.draws = None
-        return session.keys.array(array, dtype)
     if sizes == ():
         return array[()]
     if library == "python":

@@ -1,6 +1,8 @@
 """`draftproof audit --sample`: real random numbers where no exact answer is possible."""
 
 import random
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,19 @@ def test_a_function_that_fails_rarely_fails_and_is_told_how_often(draftproof):
     told = draftproof("audit", f"{FILE}:fails_rarely", *given).out
     assert f"FAILS in {failed} of {calls:,} calls with real random numbers: it raised ZeroDivisionError: " in told
     assert "e-process" not in told
+
+
+def test_what_draws_out_of_sight_is_refused_and_sampled(draftproof, tmp_path, monkeypatch):
+    library = types.ModuleType("jax")
+    library.uniform = lambda: random.random()  # noqa: PLW0108 - looked up when it is called
+    monkeypatch.setitem(sys.modules, "jax", library)
+    path = tmp_path / "theirs.py"
+    path.write_text("import jax\n\ndef verify(tokens, q, p):\n    return 0, int(jax.uniform() < 0.5)\n")
+    given = ("audit", f"{path}:verify", "--interface", "chain", "--cases", "short")
+    refused = draftproof(*given)
+    assert refused.code == 2
+    assert "the global jax is of JAX, which is not followed; --sample N tests it" in refused.err
+    assert draftproof(*given, "--sample", 2000).code == 1
 
 
 def test_a_token_that_the_target_excludes_refutes_at_once():

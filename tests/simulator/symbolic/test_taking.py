@@ -1,7 +1,6 @@
 """Functions out of files that cannot be imported, methods with a bare self, compiled functions by their source."""
 
 import random
-import sys
 
 import pytest
 from flint import fmpq
@@ -244,13 +243,3 @@ def test_a_scripted_function_that_was_made_before(law):
         return bool(scripted(torch.tensor(0.25)))
 
     assert law(wrapper)[True] == fmpq(1, 4)
-
-
-def test_without_jax_a_file_that_uses_it_is_refused_by_name(tmp_path, monkeypatch):
-    path = tmp_path / "theirs.py"
-    path.write_text("def f():\n    import jax\n    return jax.random.uniform(jax.random.key(0)) < 0.5\n")
-    monkeypatch.setitem(sys.modules, "jax", None)  # as if it were not installed
-    with pytest.raises(
-        InvalidInput, match=r"theirs.py needs jax, which is not installed: pip install 'draftproof\[jax"
-    ):
-        locate_function(path, "f")

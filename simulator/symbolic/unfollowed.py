@@ -1,0 +1,86 @@
+"""Libraries whose random numbers nothing here sees: functions that use them are refused."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.where import NotFollowed, refusal
+
+#: Packages that compile what they run, and their names for people.
+LIBRARIES = {"jax": "JAX", "jaxlib": "JAX"}
+#: What can be done instead.
+WAY_OUT = "--sample N tests it on real random numbers"
+#: Modules, the class in them if any, and the names through which everything is drawn that they draw.
+_SOURCES = (("jax.random", "", ("key", "PRNGKey", "wrap_key_data")),)
+
+
+def assert_followed(value: Any, name: str) -> None:
+    """Raise `NotFollowed` for what is of such a library."""
+    library = _library_of(value)
+    if library is not None:
+        raise NotFollowed(f"{name} is of {library}, which is not followed; {WAY_OUT}")
+
+
+def _library_of(value: Any) -> str | None:
+    if isinstance(value, functools.partial):
+        return next(filter(None, map(_library_of, (value.func, *value.args, *value.keywords.values()))), None)
+    if isinstance(value, types.MethodType):
+        return _library_of(value.__self__)
+    if isinstance(value, types.ModuleType):
+        home = value.__name__
+    elif isinstance(value, types.FunctionType):
+        home = value.__globals__.get("__name__", "")
+    else:
+        home = getattr(value if isinstance(value, type) else type(value), "__module__", "")
+    return LIBRARIES.get(str(home).partition(".")[0])
+
+
+@functools.lru_cache(maxsize=1024)
+def assert_imports_none(code: types.CodeType) -> None:
+    """Raise `NotFollowed` for code that imports such a library where it runs."""
+    if any(name.partition(".")[0] in LIBRARIES for name in code.co_names):
+        for step in dis.get_instructions(code):
+            library = LIBRARIES.get(str(step.argval).partition(".")[0])
+            if step.opname == "IMPORT_NAME" and library is not None:
+                line = step.positions.lineno if step.positions else code.co_firstlineno
+                place = f"{os.path.basename(code.co_filename)}:{line}"
+                raise NotFollowed(f"it imports {library}, which is not followed ({place}); {WAY_OUT}")
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            assert_imports_none(constant)
+
+
+def loaded() -> tuple[str, ...]:
+    """The modules of `_SOURCES` that are loaded."""
+    return tuple(module for module, _, _ in _SOURCES if module in sys.modules)
+
+
+def replacements(modules: tuple[str, ...]) -> Iterator[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for these modules: what draws is refused in a followed call."""
+    for module, kind, names in _SOURCES:
+        if module not in modules:
+            continue
+        holder = getattr(sys.modules[module], kind) if kind else sys.modules[module]
+        for name in names:
+            yield holder, name, _refused(getattr(holder, name), f"{kind or module}.{name}")
+
+
+def _refused(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is None:
+            return original(*arguments, **options)
+        refuse(name)
+
+    return function
+
+
+def refuse(name: str) -> NoReturn:
+    """Raise `NotFollowed` for the running line, which uses that name."""
+    raise refusal(f"{name} is not followed", WAY_OUT)

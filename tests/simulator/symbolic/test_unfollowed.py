@@ -1,0 +1,74 @@
+"""Libraries that draw out of sight are refused by name, before a constant of theirs passes for no draw at all."""
+
+import functools
+import sys
+import types
+
+import pytest
+
+from draftproof.simulator.symbolic import NotFollowed, load, locate_function
+
+
+def made(name, **names):
+    module = types.ModuleType(name)
+    exec("def key(seed):\n    return seed\n\ndef uniform(key):\n    return 0.25 + key", module.__dict__)
+    module.__dict__.update(names, PRNGKey=module.key, wrap_key_data=module.key)
+    return module
+
+
+RANDOM = made("jax.random")
+JAX = made("jax", random=RANDOM)
+
+
+@pytest.fixture(name="jax", autouse=True)
+def _jax(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", JAX)
+    monkeypatch.setitem(sys.modules, "jax.random", RANDOM)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import jax\n\ndef run():\n    return jax.random.uniform(0) < 0.5", "the global jax is of JAX"),
+        ("from jax import random\n\ndef run():\n    return random.uniform(0) < 0.5", "the global random is of JAX"),
+        ("from jax.random import uniform as u\nD = {'u': u}\n\ndef run():\n    return D['u'](0) < 0.5", "the global D"),
+        ("def run():\n    import jax.random as r\n    return r.uniform(0) < 0.5", r"it imports JAX.*theirs\.py:2"),
+        ("def run():\n    return inner()\n\ndef inner():\n"
+         "    from jax.random import uniform\n    return uniform(0) < 0.5", r"it imports JAX.*theirs\.py:5"),
+        ("import importlib\n\ndef run():\n    return importlib.import_module('jax.random').key(0) == 1",
+         r"jax\.random\.key is not followed \(theirs\.py:4\)"),
+    ],
+)  # fmt: skip
+def test_it_is_refused_by_name_and_the_way_out_is_to_sample(tmp_path, law, source, words):
+    path = tmp_path / "theirs.py"
+    path.write_text(source + "\n")
+    function = load(path, "run")
+    with pytest.raises(NotFollowed, match=rf"{words}.*; --sample N tests it on real random numbers$"):
+        law(function)
+    function()  # outside of a call all is as it was
+
+
+def calls(draw):
+    return lambda: draw() < 0.5
+
+
+def test_partials_closures_and_methods(law):
+    for draw in (functools.partial(RANDOM.uniform, 0), functools.partial(float, RANDOM.key)):
+        with pytest.raises(NotFollowed, match="the closure variable draw is of JAX"):
+            law(calls(draw))
+    with pytest.raises(NotFollowed, match="uniform is of JAX"):
+        law(RANDOM.uniform)
+
+
+def test_a_file_that_uses_it_elsewhere_is_followed(tmp_path, law):
+    path = tmp_path / "theirs.py"
+    path.write_text("import random, jax\n\ndef a():\n    return jax\n\ndef run():\n    return random.random() < 0.5\n")
+    assert set(law(load(path, "run"))) == {True, False}
+
+
+def test_where_it_is_not_installed_its_names_are_refused_with_their_line(tmp_path, law, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    path = tmp_path / "theirs.py"
+    path.write_text("import jax\n\ndef run():\n    return jax.random.uniform(0) < 0.5\n")
+    with pytest.raises(NotFollowed, match=r"jax\.random\.uniform is not followed \(theirs\.py:4\); --sample N"):
+        law(locate_function(path, "run").function)
