@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from draftproof.simulator.symbolic.arrays.lanes import (
     elementwise,
     taken,
 )
-from draftproof.simulator.symbolic.frameworks.triton_steps import OPERATIONS, kept
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed
@@ -542,10 +541,7 @@ def _language() -> list[tuple[Any, str, Any]]:
         setattr(holder, name, value)
     key = id(language.tensor), "__bool__"
     holder, name, value = changes.pop(key, (language.tensor, "__bool__", language.tensor.__bool__))
-    replaced = [(holder, name, _truth(value))]
-    for holder, name, value in changes.values():
-        keeps = name in OPERATIONS and isinstance(value, FunctionType)
-        replaced.append((holder, name, kept(value) if keeps else value))
+    replaced = [(holder, name, _truth(value)), *changes.values()]
     return [*replaced, (interpreter, "_patch_lang", _patched_once(interpreter._patch_lang))]
 
 

@@ -246,22 +246,6 @@ def test_a_single_number_that_is_masked_is_its_other_also_where_that_is_zero(law
         law(load(file, "refused"))
 
 
-def test_kept_steps_are_those_that_triton_finds(monkeypatch):
-    from draftproof.simulator.symbolic.frameworks import triton_steps
-
-    audit = make_audit(load(FILE, "right"), "chain", library="torch", name="right")
-    given = CASES[0].instance, CASES[0].scheme
-    kept = audit.judge(*given).law
-
-    def unknown(value, handles):
-        raise triton_steps._Unknown
-
-    monkeypatch.setattr(triton_steps, "_described", unknown)
-    assert [table.tolist() for table in audit.judge(*given).law.correction] == [
-        table.tolist() for table in kept.correction
-    ]
-
-
 def test_libdevice_computes_with_real_numbers_too(tmp_path):
     from draftproof.simulator.audit.real import RealCoins
 
