@@ -25,7 +25,7 @@ _INSTALLED = tuple({f"{path}/" for folder in _FOLDERS for path in (folder, Path(
 _SIMULATOR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 #: Packages whose own lines an audit never names, wherever they are installed.
-_LIBRARIES = ("numpy", "torch", "triton")
+_LIBRARIES = ("numpy", "scipy", "torch", "triton")
 #: Set for classes that are made while Python runs (Py_TPFLAGS_HEAPTYPE).
 _HEAP_TYPE = 1 << 9
 #: Methods that `dataclasses` writes.
@@ -65,7 +65,7 @@ _audited_packages: list[str] = []
 
 
 def is_audited(file: str) -> bool:
-    """Whether an audit names lines of this file: it is neither of the simulator nor of Python, numpy or torch."""
+    """Whether an audit names lines of this file: neither the simulator nor Python or `_LIBRARIES` has it."""
     audited = _audited.get(file)
     if audited is None:
         library = any(file.startswith(folder_of(name)) for name in _LIBRARIES if name in sys.modules)

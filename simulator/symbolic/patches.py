@@ -60,15 +60,6 @@ def _with_triton() -> tuple[Patch, ...]:
 
 
 @functools.cache
-def _with_scipy() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.random import scipy_random  # noqa: PLC0415 - only where scipy is loaded
-
-    replaced = tuple(scipy_random.replacements())
-    _remember(replaced)
-    return replaced
-
-
-@functools.cache
 def _unfollowed(modules: tuple[str, ...]) -> tuple[Patch, ...]:
     replaced = tuple(unfollowed.replacements(modules))
     _remember(replaced)
@@ -80,15 +71,14 @@ def table() -> tuple[Patch, ...]:
     return _table(*_loaded())
 
 
-def _loaded() -> tuple[bool, bool, bool, tuple[str, ...]]:
-    scipy = "scipy.stats._distn_infrastructure" in sys.modules and "scipy.stats._multivariate" in sys.modules
-    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules, scipy, unfollowed.loaded()
+def _loaded() -> tuple[bool, bool, tuple[str, ...]]:
+    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules, unfollowed.loaded()
 
 
 @functools.cache
-def _table(torch: bool, triton: bool, scipy: bool, others: tuple[str, ...]) -> tuple[Patch, ...]:
+def _table(torch: bool, triton: bool, unseen: tuple[str, ...]) -> tuple[Patch, ...]:
     frameworks = (_with_torch() if torch else ()) + (_with_triton() if triton else ())
-    return _always() + frameworks + (_with_scipy() if scipy else ()) + _unfollowed(others)
+    return _always() + frameworks + _unfollowed(unseen)
 
 
 @contextmanager
@@ -114,12 +104,12 @@ def applied() -> Iterator[None]:
 
 @functools.cache
 def _by_module(
-    torch: bool, triton: bool, scipy: bool, unseen: tuple[str, ...]
+    torch: bool, triton: bool, unseen: tuple[str, ...]
 ) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
     """The replacements as one dictionary for each module, and those in classes and other objects one by one."""
     modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
     others = []
-    for holder, name, replacement in _table(torch, triton, scipy, unseen):
+    for holder, name, replacement in _table(torch, triton, unseen):
         if isinstance(holder, ModuleType) and name in vars(holder):
             modules.setdefault(id(holder), (vars(holder), {}))[1][name] = replacement
         else:

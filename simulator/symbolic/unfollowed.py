@@ -17,8 +17,12 @@ from draftproof.simulator.symbolic.where import NotFollowed, refusal
 LIBRARIES = {"jax": "JAX", "jaxlib": "JAX"}
 #: What can be done instead.
 WAY_OUT = "--sample N tests it on real random numbers"
-#: Modules, the class in them if any, and the names through which everything is drawn that they draw.
-_SOURCES = (("jax.random", "", ("key", "PRNGKey", "wrap_key_data")),)
+#: Names for people, modules, the class in them if any, and the names through which everything is drawn that they draw.
+_SOURCES = (
+    ("JAX", "jax.random", "", ("key", "PRNGKey", "wrap_key_data")),
+    ("scipy.stats", "scipy.stats._distn_infrastructure", "rv_generic", ("rvs",)),
+    ("scipy.stats", "scipy.stats._multivariate", "multi_rv_generic", ("_get_random_state",)),
+)
 
 
 def assert_followed(value: Any, name: str) -> None:
@@ -59,28 +63,28 @@ def assert_imports_none(code: types.CodeType) -> None:
 
 def loaded() -> tuple[str, ...]:
     """The modules of `_SOURCES` that are loaded."""
-    return tuple(module for module, _, _ in _SOURCES if module in sys.modules)
+    return tuple(module for _, module, _, _ in _SOURCES if module in sys.modules)
 
 
 def replacements(modules: tuple[str, ...]) -> Iterator[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for these modules: what draws is refused in a followed call."""
-    for module, kind, names in _SOURCES:
+    for library, module, kind, names in _SOURCES:
         if module not in modules:
             continue
         holder = getattr(sys.modules[module], kind) if kind else sys.modules[module]
         for name in names:
-            yield holder, name, _refused(getattr(holder, name), f"{kind or module}.{name}")
+            yield holder, name, _refused(getattr(holder, name), library)
 
 
-def _refused(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _refused(original: Callable[..., Any], library: str) -> Callable[..., Any]:
     def function(*arguments: Any, **options: Any) -> Any:
         if current() is None:
             return original(*arguments, **options)
-        refuse(name)
+        refuse(f"a random number of {library}")
 
     return function
 
 
 def refuse(name: str) -> NoReturn:
-    """Raise `NotFollowed` for the running line, which uses that name."""
+    """Raise `NotFollowed` for the running line, which uses what that name says."""
     raise refusal(f"{name} is not followed", WAY_OUT)

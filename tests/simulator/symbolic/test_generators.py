@@ -236,6 +236,11 @@ def test_two_generators_with_one_seed_are_one(follow, q, make):
     assert independent.reuse == set()
 
 
+def test_the_generator_behind_the_module_as_an_object(law, q):
+    """As other libraries take it."""
+    assert law(lambda: bool(np.random.mtrand._rand.uniform(0, 1, (2,))[1] < 0.25))[True] == q(1, 4)
+
+
 def test_seeding_the_module_starts_again(law):
     def python():
         random.seed(1)

@@ -36,7 +36,7 @@ def _jax(monkeypatch):
         ("def run():\n    return inner()\n\ndef inner():\n"
          "    from jax.random import uniform\n    return uniform(0) < 0.5", r"it imports JAX.*theirs\.py:5"),
         ("import importlib\n\ndef run():\n    return importlib.import_module('jax.random').key(0) == 1",
-         r"jax\.random\.key is not followed \(theirs\.py:4\)"),
+         r"a random number of JAX is not followed \(theirs\.py:4\)"),
     ],
 )  # fmt: skip
 def test_it_is_refused_by_name_and_the_way_out_is_to_sample(tmp_path, law, source, words):
@@ -72,3 +72,39 @@ def test_where_it_is_not_installed_its_names_are_refused_with_their_line(tmp_pat
     path.write_text("import jax\n\ndef run():\n    return jax.random.uniform(0) < 0.5\n")
     with pytest.raises(NotFollowed, match=r"jax\.random\.uniform is not followed \(theirs\.py:4\); --sample N"):
         law(locate_function(path, "run").function)
+
+
+DISTRIBUTIONS = """
+import numpy as np
+import scipy.stats as st
+
+OWN = st.uniform()
+
+def run():
+    return {} < 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "st.uniform.rvs()", "OWN.rvs(size=2)[1]", "st.uniform.rvs(random_state=5)",
+        "st.multinomial.rvs(1, [0.5, 0.5])[0]", "st.uniform.rvs(random_state=np.random.default_rng(5))",
+        "st.rv_discrete(values=((0, 1), (0.5, 0.5))).rvs()",
+    ],
+)  # fmt: skip
+def test_random_numbers_of_scipy_are_refused_with_their_line(tmp_path, law, draw):
+    path = tmp_path / "theirs.py"
+    path.write_text(DISTRIBUTIONS.format(draw))
+    run = load(path, "run")
+    with pytest.raises(
+        NotFollowed, match=r"a random number of scipy\.stats is not followed \(theirs\.py:8\); --sample"
+    ):
+        law(run)
+    run()
+
+
+def test_what_scipy_does_not_draw_is_followed(tmp_path, law, q):
+    path = tmp_path / "theirs.py"
+    path.write_text(DISTRIBUTIONS.format("np.random.random() * 2 * st.uniform.cdf(0.5)"))
+    assert law(load(path, "run"))[True] == q(1, 2)
