@@ -97,7 +97,7 @@ def _states() -> dict[str, Any]:
         from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
         states["torch"] = torch_random.state()
-    states |= dict.fromkeys(unfollowed.loaded())
+    states |= {name: None for name in unfollowed.LIBRARIES if name in sys.modules}
     return states
 
 

@@ -1,4 +1,4 @@
-"""Compiled functions (numba, `torch.jit.script`, `torch.compile`) are audited by their Python source."""
+"""Functions compiled by torch (`torch.jit.script`, `torch.compile`) are audited by their Python source."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 #: Decorators that an audit leaves out, by their module.
-_NUMBA = ("jit", "njit")
 _TORCH = (("torch.jit", "script"), ("torch", "compile"))
 
 
 def source_of(value: Any) -> Any:
     """The Python function from which a compiled one was made; None for anything else."""
     kind = type(value)
-    if kind.__module__.startswith("numba.") and hasattr(value, "py_func"):
-        return value.py_func
     if kind.__module__.startswith("torch.jit") or kind.__name__ == "ScriptFunction":
         return vars(value).get("_torchdynamo_inline") if hasattr(value, "__dict__") else None
     return None
@@ -30,13 +27,10 @@ def noted(name: str) -> str:
 
 @contextmanager
 def decorators_left_out(notes: list[str]) -> Iterator[None]:
-    """Within it these decorators return the function itself, with a note each; numba need not be installed."""
+    """Within it these decorators return the function itself, with a note each."""
     undo: list[tuple[Any, str, Any]] = []
-    stub = None
     try:
-        if "numba" not in sys.modules and not _installed("numba"):
-            stub = sys.modules["numba"] = _numba(notes)
-        for module, name in (*(("numba", name) for name in _NUMBA if stub is None), *_TORCH):
+        for module, name in _TORCH:
             holder = sys.modules.get(module)
             if holder is not None:
                 undo.append((holder, name, getattr(holder, name)))
@@ -45,23 +39,6 @@ def decorators_left_out(notes: list[str]) -> Iterator[None]:
     finally:
         for holder, name, original in reversed(undo):
             setattr(holder, name, original)
-        if stub is not None:
-            del sys.modules["numba"]
-
-
-def _installed(name: str) -> bool:
-    from importlib.util import find_spec  # noqa: PLC0415 - rarely asked
-
-    return find_spec(name) is not None
-
-
-def _numba(notes: list[str]) -> types.ModuleType:
-    """A stub of numba where it is not installed: its decorators, and `prange`."""
-    stub = types.ModuleType("numba")
-    for name in _NUMBA:
-        setattr(stub, name, _left_out(f"numba.{name}", notes))
-    stub.prange = range  # type: ignore[attr-defined]
-    return stub
 
 
 def _left_out(name: str, notes: list[str]) -> Callable[..., Any]:

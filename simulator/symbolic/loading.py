@@ -55,8 +55,8 @@ def functions_of(module: types.ModuleType) -> str:
 
 
 def parsed(file: Path) -> ast.Module:
-    """The syntax tree of a file; torch, numba and what `unfollowed` names are imported if the file imports
-    them and they are installed.
+    """The syntax tree of a file; torch and what `unfollowed` names are imported if the file imports them
+    and they are installed.
 
     Functions of numpy may not be replaced yet: these packages register theirs when they are first imported.
 
@@ -68,7 +68,7 @@ def parsed(file: Path) -> ast.Module:
         tree = ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:
         raise InvalidInput(f"{file} is no Python: {error}") from None
-    for package in ("torch", "numba", *unfollowed.LIBRARIES):  # also where only the function imports it
+    for package in ("torch", *unfollowed.LIBRARIES):  # also where only the function imports it
         if _imports(tree, package):
             _try_import(package)
     return tree

@@ -32,10 +32,14 @@ class Missing:
             raise AttributeError(name)
         return Missing(f"{self._missing[0]}.{name}", self._missing[1])
 
+    def is_unfollowed(self) -> bool:
+        """Whether it would be refused too if it were installed."""
+        return self._missing[1].partition(".")[0] in unfollowed.LIBRARIES
+
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         name, package = self._missing
-        if package.partition(".")[0] in unfollowed.LIBRARIES:
-            unfollowed.refuse(name)
+        if self.is_unfollowed():
+            raise refusal(f"{name} of {package} is not followed", f"where it is installed, {unfollowed.WAY_OUT}")
         raise refusal(
             f"it uses {name}, and {package} cannot be imported here",
             f"say what it is: an argument global.{name}=VALUE",
@@ -173,7 +177,8 @@ class PartialModule:
             root = first
             while isinstance(root, ast.Attribute):
                 root = root.value
-            if isinstance(root, ast.Name) and isinstance(self.names.get(root.id), Missing):
+            missing = self.names.get(root.id) if isinstance(root, ast.Name) else None
+            if isinstance(missing, Missing) and not missing.is_unfollowed():
                 self.notes.append(f"the decorator {ast.unparse(first)} of {statement.name} was left out")
                 continue
             kept.append(decorator)

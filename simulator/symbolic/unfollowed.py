@@ -8,13 +8,13 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.where import NotFollowed, refusal
 
 #: Packages that compile what they run, and their names for people.
-LIBRARIES = {"jax": "JAX", "jaxlib": "JAX"}
+LIBRARIES = {"jax": "JAX", "jaxlib": "JAX", "numba": "numba"}
 #: What can be done instead.
 WAY_OUT = "--sample N tests it on real random numbers"
 #: Names for people, modules, the class in them if any, and the names through which everything is drawn that they draw.
@@ -80,11 +80,6 @@ def _refused(original: Callable[..., Any], library: str) -> Callable[..., Any]:
     def function(*arguments: Any, **options: Any) -> Any:
         if current() is None:
             return original(*arguments, **options)
-        refuse(f"a random number of {library}")
+        raise refusal(f"a random number of {library} is not followed", WAY_OUT)
 
     return function
-
-
-def refuse(name: str) -> NoReturn:
-    """Raise `NotFollowed` for the running line, which uses what that name says."""
-    raise refusal(f"{name} is not followed", WAY_OUT)

@@ -1,7 +1,5 @@
 """Functions out of files that cannot be imported, methods with a bare self, compiled functions by their source."""
 
-import random
-
 import pytest
 from flint import fmpq
 
@@ -170,19 +168,6 @@ def test_what_is_not_there_is_one_line(file, name, given, words):
         locate_function(file, name, given)
 
 
-COMPILED = """
-import random
-import numba
-from numba import njit, prange
-
-@numba.jit(nopython=True)
-def first():
-    return random.random() < 0.5
-
-@njit
-def second():
-    return [random.random() < 0.25 for _ in prange(2)]
-"""
 SCRIPTED = """
 import torch
 
@@ -194,28 +179,6 @@ def inner(x):
 def outer(x):
     return bool(inner(torch.tensor(x)))
 """
-
-
-def test_numba_functions_by_their_source(tmp_path, law):
-    path = tmp_path / "compiled.py"
-    path.write_text(COMPILED)
-    for name, expected in (("first", {True: fmpq(1, 2), False: fmpq(1, 2)}), ("second", None)):
-        found = locate_function(path, name)
-        result = law(found.function)
-        assert expected is None or result == expected
-        assert any(f"{name} is compiled by numba" in note for note in found.notes)
-    assert result[True, True] == fmpq(1, 16)
-
-
-def test_functions_that_numba_has_compiled_before(law):
-    numba = pytest.importorskip("numba")
-
-    @numba.njit
-    def draws(x):
-        return random.random() < x
-
-    assert draws(1.0)  # compiled by now
-    assert law(lambda: draws(0.25))[True] == fmpq(1, 4)
 
 
 def test_scripted_and_compiled_functions_of_torch_by_their_source(tmp_path, law):

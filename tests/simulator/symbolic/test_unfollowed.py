@@ -70,7 +70,7 @@ def test_where_it_is_not_installed_its_names_are_refused_with_their_line(tmp_pat
     monkeypatch.setitem(sys.modules, "jax", None)
     path = tmp_path / "theirs.py"
     path.write_text("import jax\n\ndef run():\n    return jax.random.uniform(0) < 0.5\n")
-    with pytest.raises(NotFollowed, match=r"jax\.random\.uniform is not followed \(theirs\.py:4\); --sample N"):
+    with pytest.raises(NotFollowed, match=r"jax\.random\.uniform of jax is not followed \(theirs\.py:4\); where it"):
         law(locate_function(path, "run").function)
 
 
@@ -108,3 +108,38 @@ def test_what_scipy_does_not_draw_is_followed(tmp_path, law, q):
     path = tmp_path / "theirs.py"
     path.write_text(DISTRIBUTIONS.format("np.random.random() * 2 * st.uniform.cdf(0.5)"))
     assert law(load(path, "run"))[True] == q(1, 2)
+
+
+COMPILED = """
+import random
+import numba
+from numba import njit, prange
+
+@numba.jit(nopython=True)
+def first():
+    return random.random() < 0.5
+
+@njit
+def second():
+    return [first() for _ in prange(2)]
+
+def third():
+    return second()
+
+def plain():
+    return random.random() < 0.5
+"""
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_functions_that_numba_compiles_are_refused(tmp_path, law, monkeypatch, installed):
+    path = tmp_path / "theirs.py"
+    path.write_text(COMPILED)
+    library = types.ModuleType("numba")
+    kind = type("Dispatcher", (), {"__call__": lambda self: True, "__module__": "numba.core.registry"})
+    library.njit, library.jit, library.prange = (lambda _: kind()), (lambda **_: lambda _: kind()), range
+    monkeypatch.setitem(sys.modules, "numba", library if installed else None)
+    for name in ("first", "second", "third"):
+        with pytest.raises(NotFollowed, match=r"numba.* not followed.*; .*--sample N tests it"):
+            law(locate_function(path, name).function)
+    assert law(locate_function(path, "plain").function).keys() == {True, False}
