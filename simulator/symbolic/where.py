@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
 import dis
 import functools
-import itertools
-import linecache
-import logging
 import os
 import sys
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -96,99 +90,20 @@ def refusal(what: str, way_out: str = "", kind: type[NotFollowed] = NotFollowed)
     return error
 
 
-def text_if_shown(text: str, what: str) -> str:
-    """The text of a symbol where it is only shown; elsewhere it is refused, as the code may decide by it.
-
-    It is only shown in the arguments of `print`, `logging` and `warnings`, in messages of errors, and by draftproof.
-    """
+def text_of(text: str, what: str) -> str:
+    """The text of a symbol for messages of draftproof; one that audited code makes is refused: it may decide by it."""
     frame: Any = sys._getframe(1)
     while frame is not None and (
         frame.f_code.co_filename.startswith(_SYMBOLIC) or not _known(frame.f_code.co_filename)
     ):
         frame = frame.f_back
-    if frame is None or in_simulator(frame.f_code.co_filename) or is_shown():
+    if frame is None or in_simulator(frame.f_code.co_filename):
         return text
-    raise refusal(f"{what}, from which it may be decided what is done,", "print or log it in one statement")
+    raise refusal(f"{what}, from which it may be decided what is done,", "leave the text out")
 
 
 def _known(filename: str) -> bool:
     return in_simulator(filename) or is_audited(filename)
-
-
-def is_shown(calls: bool = True) -> bool:
-    """Whether the running statement only shows something. calls: whether it may call other functions."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and not is_audited(frame.f_code.co_filename):
-        if frame.f_globals.get("__name__", "").partition(".")[0] in _SHOWING:
-            return True
-        frame = frame.f_back
-    return frame is not None and _showing(frame, calls)
-
-
-#: Modules that only show what they are given, and methods of their objects.
-_SHOWING = ("logging", "warnings", "traceback")
-_LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
-
-
-def _showing(frame: Any, calls: bool) -> bool:  # noqa: PLR0911 - one return for each kind of statement
-    """Whether the running instruction belongs to a statement that shows something or raises an error."""
-    place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-    if place is None or place[0] is None or place[2] is None:
-        return False
-    statement = _statement(frame.f_code.co_filename, (place[0], place[2]))
-    if isinstance(statement, ast.Raise) and isinstance(statement.exc, ast.Call):
-        return all(map(_is_text, statement.exc.args))
-    if isinstance(statement, ast.Assert):
-        return statement.msg is not None and _is_text(statement.msg) and not _within(place, statement.test)
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not all(map(_is_text, call.args)):
-        return False
-    if not calls and any(isinstance(node, ast.Call) for given in call.args for node in ast.walk(given)):
-        return False
-    names = {**builtins.__dict__, **frame.f_globals, **frame.f_locals}
-    if isinstance(call.func, ast.Name):
-        return names.get(call.func.id) in (builtins.print, warnings.warn)
-    if not (isinstance(call.func, ast.Attribute) and call.func.attr in _LEVELS):
-        return False
-    holder = names.get(call.func.value.id) if isinstance(call.func.value, ast.Name) else None
-    return holder in (logging, warnings) or isinstance(holder, (logging.Logger, logging.LoggerAdapter))
-
-
-def _is_text(argument: ast.expr) -> bool:
-    """Whether an argument can only be shown: no function gets a text made in it, and nothing in it decides."""
-    calls = (node for node in ast.walk(argument) if isinstance(node, ast.Call))
-    return not any(
-        any(isinstance(part, (ast.JoinedStr, ast.Mod, ast.Call)) for part in ast.walk(given))
-        for call in calls
-        if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant))
-        for given in call.args
-    ) and not any(isinstance(node, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Subscript)) for node in ast.walk(argument))
-
-
-def _within(place: Any, node: ast.expr) -> bool:
-    last = node.end_lineno or node.lineno, node.end_col_offset or 0
-    return (node.lineno, node.col_offset) <= (place[0], place[2]) < last
-
-
-def _statement(filename: str, begin: tuple[int, int]) -> ast.stmt | None:
-    """The innermost statement at a position, (line, column)."""
-    innermost = None
-    for statement in _statements(filename, os.stat(filename).st_mtime_ns if os.path.exists(filename) else 0):
-        last = statement.end_lineno or statement.lineno, statement.end_col_offset or 0
-        if (statement.lineno, statement.col_offset) <= begin <= last:
-            innermost = statement
-    return innermost
-
-
-@functools.lru_cache(maxsize=64)
-def _statements(filename: str, written: int) -> list[ast.stmt]:
-    """All statements of a file, outer ones before inner ones. written: its time of change, for the cache."""
-    linecache.checkcache(filename)
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except SyntaxError:
-        return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
 
 
 def refused_operation(operation: str) -> InvalidVerifier:

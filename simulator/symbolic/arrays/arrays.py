@@ -18,7 +18,7 @@ from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
-from draftproof.simulator.symbolic.where import refusal, refused_operation, text_if_shown
+from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
 
 
 def plain(value: Any) -> Any:
@@ -233,7 +233,7 @@ class SymbolicArray(np.ndarray):
     tobytes = tofile = dump = dumps = byteswap = getfield = _bytes
 
     def __repr__(self) -> str:
-        return text_if_shown(f"<array {self.shape} of random numbers>", "a text is made of an array of random numbers")
+        return text_of(f"<array {self.shape} of random numbers>", "a text is made of an array of random numbers")
 
     __str__ = __repr__
 

@@ -24,7 +24,7 @@ from draftproof.simulator.symbolic.knowledge.session import Session, current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.random import torch_random
-from draftproof.simulator.symbolic.where import refusal, refused_operation, text_if_shown
+from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
 
 
 @contextmanager
@@ -260,9 +260,7 @@ def _float(tensors: Tensors, tensor: Any) -> float:
 
 
 def _repr(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> str:
-    return text_if_shown(
-        f"<tensor {tuple(tensor.shape)} of random numbers>", "a text is made of a tensor of random numbers"
-    )
+    return text_of(f"<tensor {tuple(tensor.shape)} of random numbers>", "a text is made of a tensor of random numbers")
 
 
 def _refuse(name: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import refusal, text_if_shown
+from draftproof.simulator.symbolic.where import refusal, text_of
 
 #: A random whole number with at least so many equally likely values may be a seed: two of them are rarely equal.
 SEED_VALUES = 2**24
@@ -73,7 +73,7 @@ class Seed(Symbol):
         return bool(self._compare("==", 0) is False)
 
     def __repr__(self) -> str:
-        return text_if_shown(f"<{self.name}>", "a text is made of a seed")
+        return text_of(f"<{self.name}>", "a text is made of a seed")
 
 
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}

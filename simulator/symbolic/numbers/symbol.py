@@ -18,11 +18,10 @@ from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
 from draftproof.simulator.symbolic.where import (
     called_from_simulator,
-    is_shown,
     method_called,
     refusal,
     refused_operation,
-    text_if_shown,
+    text_of,
 )
 
 #: Python's own, which asks nothing; during a call another function is in its place.
@@ -350,8 +349,6 @@ class Symbol(Element):
         raise refused_operation("the hash")
 
     def __float__(self) -> float:
-        if is_shown(calls=False):
-            return math.nan
         raise refusal(
             "a random number is turned into a float, which has no exact rule",
             "leave out the conversion, or call float(...) by that name in a file loaded for the audit",
@@ -373,7 +370,7 @@ class Symbol(Element):
         raise refused_operation("pickling")
 
     def __repr__(self) -> str:
-        return text_if_shown("<random number>", "a text is made of a random number")
+        return text_of("<random number>", "a text is made of a random number")
 
     def __format__(self, specification: str) -> str:
         return repr(self)

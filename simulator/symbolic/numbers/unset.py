@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from datetime import date, datetime, timedelta
 from typing import Any, NoReturn
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import NeverSet, caller, is_shown, refusal, text_if_shown
+from draftproof.simulator.symbolic.where import NeverSet, caller, refusal, text_of
 
 
 class Unset(Symbol):
@@ -35,13 +34,13 @@ class Unset(Symbol):
         return (float,)
 
     def __repr__(self) -> str:
-        return text_if_shown("<unset>", "a text is made of a number that was never set")
+        return text_of("<unset>", "a text is made of a number that was never set")
 
 
 class Nondeterministic(Unset):
     """A value that differs from run to run and comes from no generator: a time, an address, a process number.
 
-    Code may compute with it, store and show it; a decision by it is refused. what: in words. like: the type of the real
+    Code may compute with it and store it; a decision by it is refused. what: in words. like: the type of the real
     value, None where that is not known. address: that of an object, which may be compared with another address.
     """
 
@@ -72,9 +71,6 @@ class Nondeterministic(Unset):
     def __hash__(self) -> int:
         return self.refuse() if self.address is None else hash(self.address)
 
-    def __float__(self) -> float:
-        return math.nan if is_shown(calls=False) else self.refuse()
-
     def __round__(self, digits: int | None = None) -> Any:
         return self
 
@@ -86,7 +82,7 @@ class Nondeterministic(Unset):
         return (lambda *_, **__: self) if callable(attribute) else self
 
     def __repr__(self) -> str:
-        return text_if_shown(f"<{self.what}>", f"a text is made of {self.what}")
+        return text_of(f"<{self.what}>", f"a text is made of {self.what}")
 
 
 def _same(self: Unset, *others: Any) -> Unset:

@@ -1,9 +1,11 @@
 """Everything that has no exact rule is refused by name and line, never guessed: in plain Python, numpy and torch."""
 
+import logging
 import math
 import pickle
 import random
 import re
+import time
 
 import numpy as np
 import pytest
@@ -153,3 +155,19 @@ def test_functions_without_an_exact_rule(law, message, function):
     expected = rf"{re.escape(message)}.* of a random number cannot be followed exactly \(test_refused\.py:\d+\)"
     with pytest.raises(InvalidVerifier, match=expected):
         law(function)
+
+
+@pytest.mark.parametrize(
+    "shows",
+    [
+        print, str, repr, "{:.3f}".format, "%.3f".__mod__, lambda u: f"{u}",
+        lambda u: print(np.array([u])), lambda u: print(torch.tensor([u])), lambda u: print(time.time()),
+    ],
+)  # fmt: skip
+def test_a_text_of_a_random_number_is_refused_with_its_line_whatever_it_is_for(law, shows):
+    with pytest.raises(InvalidVerifier, match=r"(random number|the clock).*\(test_refused\.py:\d+\); "):
+        law(lambda: shows(random.random()))
+
+
+def test_a_text_that_nobody_makes_is_not_refused(law):
+    assert law(lambda: logging.getLogger("quiet").debug("u = %s", random.random())) == {None: 1}
