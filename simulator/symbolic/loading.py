@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.origins import is_user_code
 from draftproof.simulator.symbolic import patches, unfollowed
@@ -23,10 +21,9 @@ from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.where import type_refused
 
-_FLOAT, _TYPE, _ISINSTANCE = "_draftproof_float", "_draftproof_type", "_draftproof_isinstance"
-_INT = "_draftproof_int"
+_FLOAT, _INT, _TYPE = "_draftproof_float", "_draftproof_int", "_draftproof_type"
 
 
 def load(path: str | Path, name: str) -> Callable[..., Any]:
@@ -34,7 +31,7 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
 
     Names that the file binds while it is imported (`from random import random`, a generator of the module) are
     recording ones; outside of `intercepted` they behave as the originals. In this file `float(x)` of a symbol is the
-    symbol, and `type(x)` the type of the number that it stands for.
+    symbol, and `type(x)` of one is refused.
     Raises `InvalidInput` if the file or the name is missing or the import fails.
     """
     file = Path(path)
@@ -134,7 +131,7 @@ def _recorded_imports() -> Iterator[None]:
 
 
 def recorded(tree: ast.Module) -> ast.Module:
-    """The syntax tree with hooks for symbols in the calls of `float`, `int`, `type` and `isinstance`."""
+    """The syntax tree with hooks for symbols in the calls of `float`, `int` and `type`."""
     return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
 
 
@@ -178,12 +175,12 @@ def _try_import(name: str) -> None:
 
 
 #: The hook in place of a call of this function with so many arguments.
-_HOOKS = {("float", 1): _FLOAT, ("int", 1): _INT, ("type", 1): _TYPE, ("isinstance", 2): _ISINSTANCE}
+_HOOKS = {("float", 1): _FLOAT, ("int", 1): _INT, ("type", 1): _TYPE}
 
 
 class _Floats(ast.NodeTransformer):
-    """Rewrites `float(x)` as `_draftproof_float(float, x)`, since the file may define `float`; `int`, `type` and
-    `isinstance` likewise.
+    """Rewrites `float(x)` as `_draftproof_float(float, x)`, since the file may define `float`; `int` and `type`
+    likewise.
     """
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -200,25 +197,10 @@ def _through(hook: str, node: ast.Call) -> ast.Call:
 
 
 def type_of(ask: Any, value: Any) -> Any:
-    """`ask(value)`; where `ask` is `type`, a symbol has the type of the number that it stands for."""
-    if ask is not type or not isinstance(value, (Symbol, SymbolicArray)):
-        return ask(value)
-    if isinstance(value, SymbolicArray):
-        return np.ndarray
-    kinds = value.kinds()
-    if len(kinds) > 1:
-        raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
-    return kinds[0]
-
-
-def is_of_type(ask: Any, value: Any, kinds: Any) -> bool:
-    """`ask(value, kinds)`; of a symbol only where all types that its number may have give one answer."""
-    if ask is isinstance and isinstance(value, Symbol):
-        answers = {issubclass(kind, kinds) for kind in value.kinds()}
-        if len(answers) > 1:
-            raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
-        return answers.pop()
-    return bool(ask(value, kinds))
+    """`ask(value)`; where `ask` is `type`, that of a symbol is refused."""
+    if ask is type and isinstance(value, (Symbol, SymbolicArray)):
+        raise type_refused()
+    return ask(value)
 
 
 def keep_seed(convert: Any, value: Any) -> Any:
@@ -249,4 +231,4 @@ def keep_random(convert: Any, value: Any) -> Any:
 
 
 #: The hooks by the names under which `recorded` calls them.
-_HOOKED = {_FLOAT: keep_random, _TYPE: type_of, _ISINSTANCE: is_of_type, _INT: keep_seed}
+_HOOKED = {_FLOAT: keep_random, _TYPE: type_of, _INT: keep_seed}

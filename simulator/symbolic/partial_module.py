@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic import unfollowed
 from draftproof.simulator.symbolic.loading import module_of, recorded
-from draftproof.simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.where import SAMPLE, refusal
 
 
 class Missing:
@@ -39,7 +39,7 @@ class Missing:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         name, package = self._missing
         if self.is_unfollowed():
-            raise refusal(f"{name} of {package} is not followed", f"where it is installed, {unfollowed.WAY_OUT}")
+            raise refusal(f"{name} of {package} is not followed", f"where it is installed, {SAMPLE}")
         raise refusal(
             f"it uses {name}, and {package} cannot be imported here",
             f"say what it is: an argument global.{name}=VALUE",

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from draftproof.simulator.symbolic.knowledge.session import current
-from draftproof.simulator.symbolic.where import NotFollowed, refusal
+from draftproof.simulator.symbolic.where import SAMPLE, NotFollowed, refusal
 
 #: Packages that compile what they run, and their names for people.
 LIBRARIES = {"jax": "JAX", "jaxlib": "JAX", "numba": "numba"}
-#: What can be done instead.
-WAY_OUT = "--sample N tests it on real random numbers"
 #: Names for people, modules, the class in them if any, and the names through which everything is drawn that they draw.
 _SOURCES = (
     ("JAX", "jax.random", "", ("key", "PRNGKey", "wrap_key_data")),
@@ -29,7 +27,7 @@ def assert_followed(value: Any, name: str) -> None:
     """Raise `NotFollowed` for what is of such a library."""
     library = _library_of(value)
     if library is not None:
-        raise NotFollowed(f"{name} is of {library}, which is not followed; {WAY_OUT}")
+        raise NotFollowed(f"{name} is of {library}, which is not followed; {SAMPLE}")
 
 
 def _library_of(value: Any) -> str | None:
@@ -55,7 +53,7 @@ def assert_imports_none(code: types.CodeType) -> None:
             if step.opname == "IMPORT_NAME" and library is not None:
                 line = step.positions.lineno if step.positions else code.co_firstlineno
                 place = f"{os.path.basename(code.co_filename)}:{line}"
-                raise NotFollowed(f"it imports {library}, which is not followed ({place}); {WAY_OUT}")
+                raise NotFollowed(f"it imports {library}, which is not followed ({place}); {SAMPLE}")
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             assert_imports_none(constant)
@@ -80,6 +78,6 @@ def _refused(original: Callable[..., Any], library: str) -> Callable[..., Any]:
     def function(*arguments: Any, **options: Any) -> Any:
         if current() is None:
             return original(*arguments, **options)
-        raise refusal(f"a random number of {library} is not followed", WAY_OUT)
+        raise refusal(f"a random number of {library} is not followed", SAMPLE)
 
     return function

@@ -15,6 +15,9 @@ from draftproof.simulator.origins import folder_of, in_simulator, is_audited, is
 
 _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
+#: What can be done about code that is not followed.
+SAMPLE = "--sample N tests it on real random numbers"
+
 #: Called with every refusal before it is raised, so that code which swallows exceptions cannot hide it.
 _listeners: list[Callable[[InvalidVerifier], None]] = []
 
@@ -100,6 +103,11 @@ def text_of(text: str, what: str) -> str:
     if frame is None or in_simulator(frame.f_code.co_filename):
         return text
     raise refusal(f"{what}, from which it may be decided what is done,", "leave the text out")
+
+
+def type_refused() -> InvalidVerifier:
+    """The error for audited code that asks for the type of a random number."""
+    return refusal("code asks for the type of a random number", f"leave the question out, or {SAMPLE}")
 
 
 def _known(filename: str) -> bool:

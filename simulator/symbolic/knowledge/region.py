@@ -178,7 +178,6 @@ class Region:
         self.notes: list[str] = []
         self.closed = False
         self.in_arrays: set[int] = set()  # numbers that code has fetched from an array, where a division by 0 is none
-        self.beside_numpy: set[int] = set()  # those that were ever fetched from one, or computed with a number of numpy
         self.narrowed = False  # whether an array of random numbers may be of another type than float64
         self.races_apart = False  # whether a coin that is also a number of a race is another number there
         self.second_races_apart = False  # whether a number that was in a race before is another number there

@@ -37,9 +37,9 @@ class Seed(Symbol):
         """Equal for equal seeds."""
         return (self.name, self.offset) if self.known is None else self.known
 
-    def kinds(self) -> tuple[type, ...]:
+    def kind(self) -> type:
         """Always int."""
-        return (int,)
+        return int
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the refusal of a use other than as a seed."""
@@ -97,7 +97,7 @@ for _name in ("truediv", "rtruediv", "pow", "rpow", "divmod", "neg", "abs", "inv
     setattr(Seed, f"__{_name}__", _refused("arithmetic"))
 for _name in ("int", "trunc", "float", "index", "hash", "complex", "format"):
     setattr(Seed, f"__{_name}__", _refused(f"use as a number ({_name})"))
-for _name in ("fetched", "as_array_element", "as_numpy_number", "__copy__"):
+for _name in ("fetched", "as_array_element", "__copy__"):
     setattr(Seed, _name, lambda self, *others: self)
 for _name in (
     "shift",

@@ -22,6 +22,7 @@ from draftproof.simulator.symbolic.where import (
     refusal,
     refused_operation,
     text_of,
+    type_refused,
 )
 
 #: Python's own, which asks nothing; during a call another function is in its place.
@@ -61,12 +62,9 @@ class Element:
         """The nearest whole number, as a float."""
         return float(round(self))
 
-    def kinds(self: Any) -> tuple[type, ...]:
-        """The types that the real number may have."""
-        region = self.variable.region
-        if not any(v.index in region.beside_numpy for v in self.variables()):
-            return (float,)
-        return (float, np.float64, np.float32) if region.narrowed else (float, np.float64)
+    def kind(self: Any) -> type:
+        """The type of the real number, for libraries that ask."""
+        return float
 
     def variables(self: Any) -> Any:
         """All variables that it depends on."""
@@ -82,11 +80,6 @@ class Element:
     def as_array_element(self: Any) -> Any:
         """Itself, from now on an element of an array."""
         self.variable.region.in_arrays.add(self.variable.index)
-        return self.as_numpy_number()
-
-    def as_numpy_number(self: Any) -> Any:
-        """Itself, from now on possibly a numpy scalar."""
-        self.variable.region.beside_numpy.add(self.variable.index)
         return self
 
     def conjugate(self: Any) -> Any:
@@ -139,16 +132,15 @@ class Symbol(Element):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The type of the real number, for `isinstance` and `match` in audited code."""
+        """The type of the real number for libraries; audited code that asks, by `isinstance` or so, is refused."""
         asks = sys._getframe(1)
         while asks.f_code.co_filename == "<frozen abc>" and asks.f_back is not None:
             asks = asks.f_back
         if in_simulator(asks.f_code.co_filename):
             return type(self)
-        kinds = self.kinds()
-        if len(kinds) == 1 or not is_audited(asks.f_code.co_filename):
-            return kinds[0]
-        raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
+        if not is_audited(asks.f_code.co_filename):
+            return self.kind()
+        raise type_refused()
 
     # Implemented by subclasses; constants are finite `fmpq`.
     @property
@@ -189,16 +181,10 @@ class Symbol(Element):
         raise NotImplementedError
 
     # Arithmetic.
-    def _constant(self, other: Any) -> Any:
-        """The other operand as an `fmpq`, an infinite float or NaN; None for anything else."""
-        if isinstance(other, np.generic):
-            self.as_numpy_number()
-        return real(other)
-
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self.plus(other) if self.rank >= other.rank else other.plus(self)
-        c = self._constant(other)
+        c = real(other)
         if c is None:
             return NotImplemented
         return self.shift(c) if type(c) is fmpq else c
@@ -214,7 +200,7 @@ class Symbol(Element):
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self + other.scale(-ONE)
-        c = self._constant(other)
+        c = real(other)
         if c is None:
             return NotImplemented
         return self.shift(-c) if type(c) is fmpq else -c
@@ -225,7 +211,7 @@ class Symbol(Element):
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self.times(other) if self.rank >= other.rank else other.times(self)
-        c = self._constant(other)
+        c = real(other)
         if c is None:
             return NotImplemented
         if type(c) is not fmpq:
@@ -237,7 +223,7 @@ class Symbol(Element):
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self * other.raised(-ONE)
-        c = self._constant(other)
+        c = real(other)
         if c is None:
             return NotImplemented
         if type(c) is not fmpq:
@@ -247,7 +233,7 @@ class Symbol(Element):
         return self.scale(1 / c)
 
     def __rtruediv__(self, other: Any) -> Any:
-        c = self._constant(other)
+        c = real(other)
         if c is None:
             return NotImplemented
         inverse = self.raised(-ONE)

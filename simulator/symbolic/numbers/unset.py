@@ -29,10 +29,6 @@ class Unset(Symbol):
             return NotImplemented
         self.refuse()
 
-    def kinds(self) -> tuple[type, ...]:
-        """Always float."""
-        return (float,)
-
     def __repr__(self) -> str:
         return text_of("<unset>", "a text is made of a number that was never set")
 
@@ -55,8 +51,8 @@ class Nondeterministic(Unset):
     def refuse(self) -> NoReturn:
         raise refusal(f"{self.what}, taken at {self.line}, decides something")
 
-    def kinds(self) -> tuple[type, ...]:
-        return (self.like,) if self.like is not None else (int, float)
+    def kind(self) -> type:
+        return self.like or int
 
     def _compare(self, operation: str, other: Any) -> Any:
         if (
@@ -108,7 +104,6 @@ _COMPUTES = (
         "divided_by_zero",
         "as_python_float",
         "as_array_element",
-        "as_numpy_number",
         "conjugate",
     ),
 )

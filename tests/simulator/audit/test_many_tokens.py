@@ -10,7 +10,6 @@ from draftproof.simulator.symbolic import load
 
 RULES = """
 def accept(u, ratio):
-    assert isinstance(u, float)
     return float(u) < ratio
 """
 SOURCE = """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic import load
 
 torch = pytest.importorskip("torch")
 
@@ -171,3 +172,40 @@ def test_a_text_of_a_random_number_is_refused_with_its_line_whatever_it_is_for(l
 
 def test_a_text_that_nobody_makes_is_not_refused(law):
     assert law(lambda: logging.getLogger("quiet").debug("u = %s", random.random())) == {None: 1}
+
+
+ASKS = """
+import numbers
+import random
+import numpy as np
+
+def run():
+    u, known = {draw}, 0.5
+    assert isinstance(known, float) and type(known) is float and not isinstance([u], float)
+    return bool({test})
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "isinstance(u, float)", "isinstance(u, (list, str))", "isinstance(u, numbers.Real)", "type(u) is float",
+        "u.__class__ is float", "issubclass(type(u), float)", "isinstance(float(u), float)",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("draw", ["random.random()", "np.random.random(2)[0]", "np.random.random() + np.float64(1)"])
+def test_code_that_asks_for_the_type_of_a_random_number_is_refused_with_its_line(law, tmp_path, draw, test):
+    path = tmp_path / "theirs.py"
+    path.write_text(ASKS.format(draw=draw, test=test))
+    with pytest.raises(InvalidVerifier, match=r"^code asks for the type of a random number \(theirs\.py:9\); leave"):
+        law(load(path, "run"))
+
+
+def test_arrays_and_libraries_may_be_asked_and_may_ask(law):
+    def run():
+        draws = np.random.random(2)
+        assert isinstance(draws, np.ndarray)
+        assert not isinstance(draws, (list, tuple))
+        return np.isscalar(draws[0]), bool(draws[0] < 0.5)
+
+    assert law(run).keys() == {(True, True), (True, False)}
