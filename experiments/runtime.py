@@ -1,12 +1,10 @@
 """What the command line needs of the operating system: signals, streams, time limits, temporary files, processes.
 
-User-defined code runs in another process, so that it cannot forge a verdict by ending the process. `check` and `audit`
-get its runs from a worker process and judge here. Any other command with such code runs as a whole in a child process,
-which sends its exit code through a pipe once everything it wrote has arrived; how that process ends is no verdict.
+A command with user-defined code runs as a whole in a child process, which sends its exit code through a pipe once
+everything it wrote has arrived; how that process ends is no verdict.
 """
 
 import gc
-import json
 import os
 import select
 import shutil
@@ -18,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -36,7 +33,7 @@ PERIOD = 0.5
 GRACE = 1.0
 #: Options with which a command runs code that the command line does not name.
 _OPTIONS = ("--allow-code", "--checkout")
-_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import supervised; supervised()"
+_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import child; child()"
 
 
 @contextmanager
@@ -211,16 +208,7 @@ def names_code(arguments: Sequence[str]) -> bool:
     )
 
 
-def runs_in_worker(arguments: Sequence[str]) -> bool:
-    """Whether the only user-defined code is one verifier or function, which a worker process can run."""
-    command = next((each for each in arguments if not (each.startswith("-") or each.isdecimal())), "")
-    schemes = [value for flag, value in pairwise((*arguments, "")) if flag == "--scheme"]
-    schemes += [each for each in arguments if each.startswith("--scheme=")]
-    engine = any("structured" in each for each in arguments)  # a structure cannot be used through a worker
-    return command in ("check", "audit") and not engine and not any(map(PYTHON_FILE.search, schemes))
-
-
-def supervise(arguments: Sequence[str]) -> int:
+def run_in_child(arguments: Sequence[str]) -> int:
     """Run the command in a child process and return the exit code that it sends through a pipe; 2 if it sends none."""
     reading, writing = os.pipe()
     command = [sys.executable, "-P", "-c", _PROGRAM, str(writing), str(os.getpid()), *arguments]
@@ -234,7 +222,9 @@ def supervise(arguments: Sequence[str]) -> int:
             child.send_signal(number)
 
     forwarded: dict[int, Callable[..., Any] | int | None] = {
-        number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        number: signal.signal(number, forward)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # as `nohup` and background jobs ask for
     }
     try:
         code_sent = _received_code(reading, child, signals)
@@ -261,8 +251,8 @@ def _received_code(reading: int, child: subprocess.Popen[bytes], signals: Sequen
             part = os.read(reading, 4096)
             text += part
             if text.endswith(b"\n"):
-                with suppress(ValueError, TypeError, KeyError):
-                    return int(json.loads(text)["exit"])
+                with suppress(ValueError):
+                    return int(text)
                 return None
             alive = alive and bool(part)
         if not alive:
@@ -273,12 +263,21 @@ def _received_code(reading: int, child: subprocess.Popen[bytes], signals: Sequen
 def send_exit_code(channel: int, code: int) -> NoReturn:
     """Send the exit code to the waiting process, and exit with it."""
     with suppress(OSError):
-        os.write(channel, json.dumps({"exit": code}).encode() + b"\n")
+        os.write(channel, b"%d\n" % code)
     sys.exit(code)
 
 
-def supervised(channel: str, parent: str) -> int:
-    """Prepare a supervised process: it ends with its parent, and its children do not inherit the pipe."""
+def begin_child(channel: str, parent: str) -> int:
+    """Prepare the child process: it ends with its parent, and its own children do not inherit the pipe.
+
+    Standard output is for results alone: what user-defined code writes past Python's streams goes to stderr.
+    """
     os.set_inheritable(int(channel), False)
     end_with(int(parent))
+    out = sys.stdout
+    if out is not None and sys.stderr is not None:
+        sys.stdout = open(  # noqa: SIM115 - open until the program ends
+            os.dup(1), "w", encoding=out.encoding, errors=out.errors, buffering=1 if out.line_buffering else -1
+        )
+        os.dup2(2, 1)
     return int(channel)

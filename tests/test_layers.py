@@ -19,7 +19,6 @@ HOUSE = """
     simulator.raised simulator.generators
     simulator.arithmetic simulator.few simulator.vectors simulator.coins simulator.user_code simulator.structures
     simulator.drafts
-    simulator.relay
     simulator.instances
     simulator.laws
     simulator.laws.structured
@@ -74,7 +73,6 @@ HOUSE = """
     experiments.models
     experiments.inputs.given
     experiments.cli
-    experiments.serving
     experiments.cli!
     experiments
     experiments.pages

@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from draftproof.experiments import runtime
-from draftproof.experiments.inputs.worker import use_workers
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
 from draftproof.simulator import files
@@ -77,9 +76,7 @@ MAX_INPUT_LIMIT = 2**40
 def main() -> None:
     """Run `draftproof`; in a child process where the arguments name user-defined code."""
     if runtime.names_code(sys.argv[1:]):
-        if not runtime.runs_in_worker(sys.argv[1:]):
-            sys.exit(runtime.supervise(sys.argv[1:]))
-        use_workers()
+        sys.exit(runtime.run_in_child(sys.argv[1:]))
     code = run(program(needed_commands(sys.argv[1:])), "draftproof")
     if code in (INTERRUPTED, TERMINATED):  # what a signal left incomplete may abort the process while Python ends
         runtime.flush_or_discard()
@@ -87,9 +84,9 @@ def main() -> None:
     sys.exit(code)
 
 
-def supervised() -> None:
+def child() -> None:
     """Run `draftproof` as a child process. Its first two arguments are the pipe for the exit code and the parent."""
-    channel = runtime.supervised(sys.argv.pop(1), sys.argv.pop(1))
+    channel = runtime.begin_child(sys.argv.pop(1), sys.argv.pop(1))
     runtime.send_exit_code(channel, run(program(needed_commands(sys.argv[1:])), "draftproof"))
 
 

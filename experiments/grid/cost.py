@@ -46,8 +46,7 @@ def expected_cost(
     if isinstance(named.verifier, Planned):
         return _program(scheme, settings, samples[0])
     steps = {} if trials is None else trials.setdefault(named.spec, {})
-    # runs of a file's verifier take place in another process; for others thread_time leaves out pauses of the machine
-    clock = time.perf_counter if named.from_file else time.thread_time
+    clock = time.thread_time  # leaves out pauses of the machine
     costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, steps)
     with named_errors(f"{named.label} on {scheme}"):
         cost = costing.cost(scheme, samples)

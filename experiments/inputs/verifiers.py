@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from draftproof import verifiers
-from draftproof.experiments.inputs.worker import WorkerVerifier, uses_workers
 from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_files
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
@@ -156,7 +155,7 @@ def from_file(spec: str) -> bool:
 def find_verifier(spec: str) -> NamedVerifier:
     """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
     if from_file(spec):
-        return NamedVerifier(spec, WorkerVerifier(spec) if uses_workers() else _from_file(spec))
+        return NamedVerifier(spec, _from_file(spec))
     name, parameters = _split(spec)
     if name not in verifiers.REGISTRY:
         close = get_close_matches(name, verifiers.REGISTRY, n=1)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.audit.audited import Audited, WorkerFunction
+from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import also_cases, default_cases
@@ -30,7 +30,7 @@ REUSE_SHOWN = 5
 
 
 def make_audit(
-    function: Callable[..., Any] | WorkerFunction,
+    function: Callable[..., Any],
     interface: str = "tree",
     library: str | None = None,
     arithmetic: str = "float64",
@@ -51,9 +51,7 @@ def make_audit(
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
-    if rows.library == "torch" and not isinstance(
-        function, WorkerFunction
-    ):  # imported before the first call, which it follows
+    if rows.library == "torch":  # imported before the first call, which it follows
         torch_module("rows in torch")
     label = str(name or getattr(function, "__name__", type(function).__name__))
     followed = Audited(

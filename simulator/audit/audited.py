@@ -19,12 +19,11 @@ from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, noise_param
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
-from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
-from draftproof.simulator.relay import OtherProcessVerifier, Relay
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
 from draftproof.simulator.symbolic.guards import guards
 from draftproof.simulator.symbolic.knowledge.region import Region
@@ -116,44 +115,17 @@ class Log:
     replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
 
-    def as_fields(self) -> dict[str, Any]:
-        """The log as plain data, for another process."""
-        return {
-            "reuse": list(self.reuse), "notes": list(self.notes), "left_out": self.left_out,
-            "events": list(self.events), "raced": list(self.raced),
-            "raced_twice": list(self.raced_twice),
-        }  # fmt: skip
-
-    def add(self, fields: Mapping[str, Any]) -> None:
-        """Add the log of one run in another process."""
-        self.reuse.update(dict.fromkeys(fields.get("reuse", ())))
-        self.notes.update(dict.fromkeys(fields.get("notes", ())))
-        self.raced.update(dict.fromkeys(fields.get("raced", ())))
-        self.raced_twice.update(dict.fromkeys(map(tuple, fields.get("raced_twice", ()))))
-        self.left_out = max(self.left_out, fields.get("left_out", 0.0))
-        self.events = tuple(fields.get("events", ()))
-
 
 @dataclass(frozen=True)
-class WorkerFunction:
-    """A function in a worker process. adapter: how it is called; relay: gets its runs; guards, sorts: see `Audited`."""
-
-    adapter: str
-    relay: Relay
-    guards: tuple[str, ...] = ()
-    sorts: bool = False
-
-
-@dataclass(frozen=True)
-class Audited(OtherProcessVerifier):
+class Audited:
     """A function with its interface; see the module.
 
-    boundary, fresh, wide, fill: see `intercepted`. ahead: see `Relay.run`. typed: the text of arguments as they were
+    boundary, fresh, wide, fill: see `intercepted`. typed: the text of arguments as they were
     given on the command line. notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
 
-    function: Callable[..., Any] | WorkerFunction
+    function: Callable[..., Any]
     interface: Interface
     rows: RowForm
     name: str = "function"
@@ -163,14 +135,13 @@ class Audited(OtherProcessVerifier):
     fresh: str | None = None
     wide: str = ""
     fill: float | None = None
-    ahead: bool = True
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     log: Log = field(default_factory=Log, compare=False)
 
     def __post_init__(self) -> None:
-        if not callable(self.function) and not isinstance(self.function, WorkerFunction):
+        if not callable(self.function):
             raise InvalidInput(f"{self.name} is {type(self.function).__name__}, no function")
         if self.rows.library not in self.interface.libraries:
             known = " or ".join(self.interface.libraries)
@@ -181,8 +152,6 @@ class Audited(OtherProcessVerifier):
     @property
     def adapter(self) -> str:
         """How the function is called, in one line."""
-        if isinstance(self.function, WorkerFunction):
-            return self.function.adapter
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         places = takes.partition(")")[0].lstrip("(") if takes.startswith("(") else takes
         noise = (
@@ -198,12 +167,12 @@ class Audited(OtherProcessVerifier):
     @property
     def guards(self) -> tuple[str, ...]:
         """Its guards with their places, see `draftproof.simulator.symbolic.guards`."""
-        return self.function.guards if isinstance(self.function, WorkerFunction) else tuple(guards((self.function,)))
+        return tuple(guards((self.function,)))
 
     @property
     def sorts(self) -> bool:
         """Whether it sorts rows or keeps their largest entries, as far as the names that it calls show."""
-        return self.function.sorts if isinstance(self.function, WorkerFunction) else sorts((self.function,))
+        return sorts((self.function,))
 
     @property
     def card(self) -> Card:
@@ -217,8 +186,7 @@ class Audited(OtherProcessVerifier):
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
         """The verdicts of one call for one or several requests; errors name the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
-        if isinstance(self.function, WorkerFunction):
-            return self._relayed(self.function, roots, nodes, coin)
+
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}
@@ -311,46 +279,18 @@ class Audited(OtherProcessVerifier):
             f"({last_common_line(followed, on_real_numbers)}), which cannot be followed"
         )
 
-    def _relayed(
-        self, function: WorkerFunction, roots: tuple[DraftNode, ...], nodes: tuple[DraftNode, ...], coin: Coin
-    ) -> list[Verdict]:
-        extra: dict[str, Any] = {}
-        try:
-            return function.relay.run(roots, coin, self._settings, nodes, extra, self.ahead)
-        finally:
-            self.log.add(extra)
-
     def sampled(self, roots: Sequence[DraftNode], seed: Sequence[int]) -> list[Verdict | FunctionFailed]:
         """What a call on each of these trees with real random numbers gives: its verdict, or how it fails.
 
         seed: determines all numbers but those of generators that the function seeds by itself.
         """
         shown = [self.presentation.of(root) for root in roots]
-        if isinstance(self.function, WorkerFunction):
-            ends: list[Verdict | FunctionFailed] = []
-            for end in self.function.relay.sampled(shown, seed):
-                if isinstance(end, DraftproofError) and not isinstance(end, FunctionFailed):
-                    raise end
-                ends.append(end)
-            return ends
         real = RealCoins(seed)
         with real.of_modules():
             outcomes = [self._outcome((root,), real, real.coin) for root in shown]
         return [outcome if isinstance(outcome, FunctionFailed) else outcome[0] for outcome in outcomes]
 
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """The settings under which the worker process runs the function, and what distinguishes its trees."""
-        how = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}
-        return {**how, "shown": self.presentation.grouped}
-
-    def prefetch(self, roots: Sequence[DraftNode]) -> None:
-        if isinstance(self.function, WorkerFunction):
-            groups = [((root,), (self.presentation.of(root),)) for root in roots]
-            self.function.relay.prefetch(groups, self._settings)
-
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
-        assert not isinstance(self.function, WorkerFunction)
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         hint = f"; the {self.interface.name} interface calls it with {takes}"

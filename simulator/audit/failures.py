@@ -31,7 +31,7 @@ class FunctionFailed(InvalidVerifier):
         self.what = what
         self.arguments = arguments
         self.called_wrongly = called_wrongly
-        self.fields = {"what": what, "hint": hint, "arguments": arguments, "called_wrongly": called_wrongly}
+
 
 
 @contextmanager

@@ -183,8 +183,8 @@ class Audit:
         """
         if self.batch == 1:
             expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(seed)
-            one_by_one = self.with_(ahead=False).verifier(instance, scheme)
-            return estimate_size(one_by_one, expected.target, expected.draft, scheme, generator, 1, cap)
+            verifier = self.verifier(instance, scheme)
+            return estimate_size(verifier, expected.target, expected.draft, scheme, generator, 1, cap)
         roots = self._first_roots(instance, scheme)
         calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self._arithmetic))
         return EnumerationSize(self.trees(instance, scheme), calls, calls)

@@ -32,11 +32,7 @@ from draftproof.simulator.protocol import (
     Verifier,
 )
 from draftproof.simulator.raised import short_repr, user_lines
-from draftproof.simulator.relay import OtherProcessVerifier
 from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupported_operations, user_law, user_rows
-
-#: Draft trees that are sent together to a verifier in another process.
-TREES_A_REQUEST = 64
 
 #: Runs of one draft tree after which its enumeration tells of progress.
 RUNS_A_STEP = 16
@@ -71,18 +67,15 @@ def enumerate_law(
     check_table_size(size, scheme.depth, arithmetic)
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
     shown, library = (target.copied(), draft.copied()), is_library(verifier)
-    trees = drawn_trees(scheme, draft, arithmetic)
-    while drawn := [(tree, weight, tree.root(*shown)) for tree, weight in islice(trees, TREES_A_REQUEST)]:
-        if isinstance(verifier, OtherProcessVerifier):
-            verifier.prefetch([root for *_, root in drawn])
-        for tree, weight, root in drawn:
-            coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library)
-            told = _Parts(progress, coin) if progress else None
-            masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin, note)
-            for (accepted, token), mass in masses.items():
-                correction[len(accepted)][context_index(accepted, size), token] += weight * mass
-            if told:
-                told.end()
+    for tree, weight in drawn_trees(scheme, draft, arithmetic):
+        root = tree.root(*shown)
+        coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library)
+        told = _Parts(progress, coin) if progress else None
+        masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin, note)
+        for (accepted, token), mass in masses.items():
+            correction[len(accepted)][context_index(accepted, size), token] += weight * mass
+        if told:
+            told.end()
     return BlockLaw(correction, arithmetic)
 
 

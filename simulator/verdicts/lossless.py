@@ -28,7 +28,6 @@ from draftproof.simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, st
 from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
-from draftproof.simulator.relay import OtherProcessVerifier
 from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.verdicts.ties import rounding_decides
@@ -270,7 +269,7 @@ def assert_holds_in_floats(verifier: Verifier, target: TokenProcess, draft: Toke
     Such code behaves differently for floats and rationals. Verifiers of the library are not tested, nor is code that
     refuses floats.
     """
-    if is_library(verifier) and not isinstance(verifier, OtherProcessVerifier) and not isinstance(scheme, UserScheme):
+    if is_library(verifier) and not isinstance(scheme, UserScheme):
         return
     instance = Instance.of(target, draft, scheme.depth, FLOAT64)
     try:

@@ -13,16 +13,13 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.sources import FamilyProblem, Problem
-from draftproof.experiments.inputs.worker import WorkerProcess, uses_workers
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
-from draftproof.simulator.audit.audited import WorkerFunction
 from draftproof.simulator.audit.instances import also_cases
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.relay import Relay
 from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function
 
 
@@ -35,12 +32,7 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
     where, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
-    if uses_workers():
-        worker = WorkerProcess({"audit": [spec, list(arguments), options]})
-        about = worker.about
-        function = WorkerFunction(about["adapter"], Relay(worker.ask), tuple(about["guards"]), about["sorts"])
-        given = {key: text for key, text in typed.items() if "." not in key}
-        return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
+
     keywords = parse_arguments(arguments)
     environment = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in environment}

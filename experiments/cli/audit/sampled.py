@@ -24,7 +24,7 @@ from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly
+from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -168,7 +168,7 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int)
         before = done_by()
         for instance in instances:
             where = f"{request.spec} on {instance.case.scheme} ({instance.case.title}), not followed exactly"
-            with named_errors(where):
+            with named_errors(where), one_thread():
                 instance.add(min(calls, wanted - done_by()), (seed, next(portions)))
         return done_by() - before
 

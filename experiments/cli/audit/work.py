@@ -78,7 +78,7 @@ def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) 
     and hypotheses about the bug. Raises as `survey` and `conclude` do.
     """
     report = Report(request)
-    surveyed = survey(report, clock=time.perf_counter)  # the function may run in another process
+    surveyed = survey(report, clock=time.perf_counter)
     cases, sizes = [case for case, _ in surveyed], [size for _, size in surveyed]
     report.calls = sum(size.runs + size.checks for size in sizes)
     trees = sum(size.trees for size in sizes)

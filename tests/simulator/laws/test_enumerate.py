@@ -25,19 +25,14 @@ from draftproof.simulator import (
     Verdict,
     check,
 )
-from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.coins import outcomes
 from draftproof.simulator.errors import NoFunction
-from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.enumeration import (
     EnumerationSize,
     assert_function,
     enumerate_law,
     estimate_size,
-    guarded,
 )
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.relay import Relay, Runner
 from draftproof.simulator.verdicts.costs import Costing, assert_affordable
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
@@ -271,14 +266,6 @@ def test_what_is_kept_from_the_first_run_on_a_tree_is_found_before_any_other_run
         assert_affordable(
             Evaluator(Caching(), "rational", "enumerate"), SCHEME, (INSTANCE.target, INSTANCE.draft), 10**6, "caching"
         )
-
-
-def test_what_is_kept_from_the_first_run_on_a_tree_is_found_where_the_verifier_runs_elsewhere() -> None:
-    caching = Caching()
-    relay = Relay(Runner(lambda settings: lambda roots, coin, told: [guarded(caching, roots[0])(coin)]).reply)
-    root = next(iter(drawn_trees(SCHEME, INSTANCE.draft, RATIONAL)))[0].root(INSTANCE.target, INSTANCE.draft)
-    with pytest.raises(InvalidVerifier, match="two runs with the same answers"):
-        list(outcomes(lambda coin: relay.run((root,), coin, {}, (root,), {}), RATIONAL))
 
 
 def test_estimate_sees_every_outcome_of_a_scheme_that_flips() -> None:
