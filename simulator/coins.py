@@ -166,16 +166,6 @@ class ReplayingCoin:
         return answer
 
 
-class PlainCoin:
-    """The two methods of a coin without access to the coin behind them, for user code."""
-
-    __slots__ = ("choose", "flip")
-
-    def __init__(self, coin: Coin) -> None:
-        self.flip = lambda probability: coin.flip(probability)  # noqa: PLW0108 - a bound method gives the coin away
-        self.choose = lambda weights: coin.choose(weights)  # noqa: PLW0108
-
-
 STATE = (
     "two runs with the same answers from the coin went different ways: "
     "verify must be a function of the tree and the coin, without state or other randomness"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
-from draftproof.simulator.coins import PlainCoin, outcomes
+from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
@@ -84,7 +84,7 @@ class UserScheme:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """One tree, checked."""
-        drawn = self._called("draw", UserRows(draft), PlainCoin(UserCoin(coin)))
+        drawn = self._called("draw", UserRows(draft), UserCoin(coin))
         try:
             tree = self._tree(drawn)
             self._check(tree, draft.vocab_size)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
-from draftproof.simulator.coins import EnumeratingCoin, PlainCoin, outcomes
+from draftproof.simulator.coins import EnumeratingCoin, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
 from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
@@ -181,7 +181,7 @@ def _user_run(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
     def run(coin: Coin) -> Verdict:
         before = _generators()
         with unsupported():
-            verdict = verifier.verify(NodeView(root, rows, user_law), PlainCoin(UserCoin(coin) if exact else coin))
+            verdict = verifier.verify(NodeView(root, rows, user_law), UserCoin(coin) if exact else coin)
         if _generators() != before:
             raise NoFunction("verify drew random numbers beside its coin: the coin is the only source of randomness")
         return verdict

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
-from draftproof.simulator.coins import PlainCoin
 from draftproof.simulator.drafts.delayed import Delayed
 from draftproof.simulator.drafts.without_replacement import WithoutReplacement
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
@@ -449,7 +448,7 @@ def depends(first: int, *parts: Polynomial) -> bool:
 
 @dataclass
 class _Shown:
-    """A verifier of a user, with a node and a coin of its own for every run, as in an enumeration."""
+    """A verifier of a user, with a node of its own for every run, as in an enumeration."""
 
     verifier: Watched
 
@@ -458,7 +457,7 @@ class _Shown:
         return self.verifier.card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        return self.verifier.verify(NodeView(root, lambda node: (node.target, node.draft)), PlainCoin(coin))
+        return self.verifier.verify(NodeView(root, lambda node: (node.target, node.draft)), coin)
 
 
 def _block(verdict: Any, drafted: Drafted) -> tuple[Context, Token]:
