@@ -45,9 +45,9 @@ def make_audit(
     """The audit of a function; raises `InvalidInput` for settings that do not exist.
 
     interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy" or
-    "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
-    rows of `Fraction`. keywords: further arguments of the function. processing: what it does to the rows itself, such
-    as "temperature=.7,top_p=.9". typed, notes: see `Audited`.
+    "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for rows of `Fraction`.
+    keywords: further arguments of the function. processing: what it does to the rows itself, such as
+    "temperature=.7,top_p=.9". typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)

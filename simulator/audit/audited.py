@@ -120,8 +120,8 @@ class Log:
 class Audited:
     """A function with its interface; see the module.
 
-    boundary, fresh, wide, fill: see `intercepted`. typed: the text of arguments as they were
-    given on the command line. notes: how the function was loaded.
+    boundary, fresh, wide, fill: see `intercepted`. typed: the text of arguments as they were given on the command line.
+    notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
 
@@ -186,7 +186,6 @@ class Audited:
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
         """The verdicts of one call for one or several requests; errors name the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
-
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}

@@ -33,7 +33,6 @@ class FunctionFailed(InvalidVerifier):
         self.called_wrongly = called_wrongly
 
 
-
 @contextmanager
 def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
     """Within it errors of the audited code become `FunctionFailed`, and its output goes to stderr.

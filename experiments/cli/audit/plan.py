@@ -32,7 +32,6 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
     where, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
-
     keywords = parse_arguments(arguments)
     environment = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in environment}
