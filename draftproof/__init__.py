@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from draftproof.experiments.api.strings import check_strings, string_instance, string_optimum
     from draftproof.experiments.models.loop.account import BiasAccount
     from draftproof.experiments.models.loop.generate_with import generate_with
-    from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
     from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
     from draftproof.simulator.drafts import (
@@ -68,7 +67,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
-    "draftproof.experiments.models.loop.sequential": ("Monitor",),
     "draftproof.experiments.models.loop.account": ("BiasAccount",),
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
@@ -154,7 +152,6 @@ __all__ = [
     "InvalidInput",
     "InvalidVerifier",
     "MarkovProcess",
-    "Monitor",
     "OptTree",
     "Sampling",
     "SamplingCoin",

@@ -27,7 +27,6 @@ from draftproof.verifiers import REGISTRY
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Ends, Piece
-    from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.loop.switching import SwitchingLoop, Trials
 
 
@@ -204,7 +203,6 @@ class Generating:
     seed: int | Sequence[int] | None
     vectors: str
     each_block: Callable[[Piece], object] | None
-    monitor: Monitor | None
     trials: Trials | None = None
     sampling: str = ""
     draft_sampling: str | None = None
@@ -239,26 +237,22 @@ class Generating:
         warp = warp_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        target, keep = warp if sampling else replace(warp, temperature=0.0), self.monitor is not None
+        target = warp if sampling else replace(warp, temperature=0.0)
         used = Samplings.of_target(
             joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
         ).telling(self.told)
         loop: Loop | SwitchingLoop
         if self.trials is None:
-            loop = Loop(pair, self.verifier, self.scheme, used, self.vectors, keep_rows=keep)
+            loop = Loop(pair, self.verifier, self.scheme, used, self.vectors)
         else:
             self.trials.reset_for((id(model), id(draft), len(prompts), used))
             loop = SwitchingLoop(pair, self.trials, used, self.vectors)
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
-        told: list[Callable[[Piece], object]] = []
-        if self.monitor is not None and isinstance(loop, Loop):
-            told += [self.monitor.watching(loop, coins if sampling else ())]  # greedy texts draw nothing
-        told += [self.each_block] if self.each_block is not None else []
         for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
             texts[piece.text] += piece.tokens
-            for tell in told:
-                tell(piece)
+            if self.each_block is not None:
+                self.each_block(piece)
             if stream is not None:
                 stream.put(input_ids.new_tensor(piece.tokens).cpu())
         if stream is not None:
@@ -284,7 +278,6 @@ def generate_with(
     seed: int | Sequence[int] | None = None,
     vectors: str = "numpy",
     each_block: Callable[[Piece], object] | None = None,
-    monitor: Monitor | None = None,
     lossy: bool = False,
     draft_sampling: str | None = None,
     sampling: str | None = None,
@@ -298,8 +291,7 @@ def generate_with(
     one object remembers from call to call: the law of texts is the same, but not the text of a seed.
     seed: text `i` of a batch has the seed `seed + i`, or the `i`-th of several, and does not hang on its neighbours;
     None takes torch's, as `generate` does. vectors: "numpy" or "torch", what the verifier gets. each_block: told every
-    block of every text as it comes (`Piece`). monitor: tests whether what is written is lossless (`Monitor`); one
-    watches any number of calls, each with its own random numbers.
+    block of every text as it comes (`Piece`).
     lossy: whether a verifier of the library may write that is not declared lossless on this scheme, so that texts are
     not those of the target. draft_sampling: how tokens are drawn from the draft, where otherwise than from the target,
     such as "temperature=.5". sampling: settings beside those of `generate`, such as masks: "eos=.,regex=(ab|c)*";
@@ -321,7 +313,7 @@ def generate_with(
         "tokenizer": None if tokenizer is None else load_tokenizer(tokenizer),
     }
     if isinstance(verifier, str) and verifier == "auto":
-        return replace(_automatic(scheme, seed, vectors, each_block, monitor), **extra)
+        return replace(_automatic(scheme, seed, vectors, each_block), **extra)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours, known = any(card is entry.card for entry in REGISTRY.values()), lossless_for(card)
@@ -332,7 +324,7 @@ def generate_with(
         )
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
-    return Generating(named.verifier, shape, seed, vectors, each_block, monitor, **extra)
+    return Generating(named.verifier, shape, seed, vectors, each_block, **extra)
 
 
 def _automatic(
@@ -340,16 +332,13 @@ def _automatic(
     seed: int | Sequence[int] | None,
     vectors: str,
     each_block: Callable[[Piece], object] | None,
-    monitor: Monitor | None,
 ) -> Generating:
     from draftproof.experiments.models.loop.switching import Trials
 
-    if monitor is not None:
-        raise InvalidInput("a monitor watches one verifier on one scheme; name them, not auto")
     given = AUTO if isinstance(scheme, str) and scheme == SCHEME else [("traversal", each) for each in _listed(scheme)]
     each = [generate_with(*both) for both in given]
     candidates = [(made.verifier, made.scheme) for made in each]
-    return Generating(*candidates[0], seed, vectors, each_block, None, Trials(candidates))
+    return Generating(*candidates[0], seed, vectors, each_block, Trials(candidates))
 
 
 def _listed(scheme: Any) -> list[Any]:

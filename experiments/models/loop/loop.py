@@ -26,7 +26,7 @@ from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Vector, Verdict, Verifier
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Verdict, Verifier
 from draftproof.simulator.verdicts.validation import check_scheme
 
 
@@ -34,14 +34,12 @@ from draftproof.simulator.verdicts.validation import check_scheme
 class Block:
     """One block: the accepted tokens and the correction.
 
-    passes: of the draft model, for this tree. rows: with `Loop.keep_rows`, `p` and `q` before each of `tokens`; `q` is
-    None where drafting did not compute it.
+    passes: of the draft model, for this tree.
     """
 
     accepted: Context
     correction: int
     passes: int = 0
-    rows: tuple[tuple[Vector, Vector | None], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def depth(self) -> int:
@@ -115,7 +113,7 @@ class Loop:
     """A pair of models, a verifier and a draft scheme.
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
-    vectors: "numpy" or "torch". keep_rows: whether blocks hold rows.
+    vectors: "numpy" or "torch". keep_rows: whether blocks hold 
     watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library: derived from the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
@@ -125,7 +123,7 @@ class Loop:
     scheme: DraftScheme
     warp: Sampling
     vectors: str = "numpy"
-    keep_rows: bool = False
+
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
     draft_rows_of: RowsOf = field(init=False)
@@ -239,7 +237,6 @@ class Loop:
                 verdict.accepted,
                 verdict.correction,
                 passes,
-                _rows_before(made, each) if self.keep_rows else (),
             )
             for each, (verdict, passes) in enumerate(zip(made.verdicts, made.drafted.passes, strict=True))
         ]
@@ -267,12 +264,6 @@ def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tens
     for features, sight, context in zip(made.features, made.reading.sight, accepted, strict=True):
         found.append(features[[sight[context[:depth]][-1] for depth in range(len(context) + 1)]])
     return reading.features_after(found)
-
-
-def _rows_before(made: Made, sequence: int) -> tuple[tuple[Vector, Vector | None], ...]:
-    p, q, accepted = made.rows[sequence], made.drafted.rows[sequence].known, made.verdicts[sequence].accepted
-    contexts = [accepted[:depth] for depth in range(len(accepted) + 1)]
-    return tuple((p.row(context), q.get(context)) for context in contexts)
 
 
 #: The number of runs in one batch of passes.

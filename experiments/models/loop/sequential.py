@@ -3,7 +3,7 @@
 An e-process is a product of likelihood ratios, the probability of each outcome under an alternative law divided by that
 under the claimed law, or an average of such products over several alternatives. If the claimed law is true, its mean is
 at most 1 at every stopping time, so the probability that it ever reaches `1 / level` is at most `level` (Ville's
-inequality), however often it is looked at. Three tests use it.
+inequality), however often it is looked at. Two tests use it.
 
 `mean_interval`: the means of bounded numbers that a sample of them does not refute. For numbers between 0 and 1 with
 mean `m` the ratios are `1 - b + b x / m` for several `b`. The product falls with `m`: where it refutes `m` it refutes
@@ -16,40 +16,22 @@ alternatives are estimated from the data: with weight `s` of the target, the law
 n(c, y)) / (s + n(c))` with the counts `n` of the runs before. The other half is shifted towards the draft, as the
 output of lossy verifiers is, or away from it: the law is `p + a (q - p)`, cut off at 0, for several positive and
 negative `a`; one more is that of corrections drawn from `p`.
-
-`Monitor`: whether a running loop is lossless, token by token. If it is, every next token has the target's law `p`,
-whatever came before and whether or not the block goes on: let `p(x) g(x)` be the probability that a block is exactly
-`x`. A block continued with the target's law is a text with the target's law, so in a text that begins with `x` the
-block is `x` with probability `g(x)`, whatever follows. The end of a block is thus a stopping time of the text, and
-tokens of a block that goes on have the target's law too. The alternatives of the monitor are shifted towards the draft,
-or are powers of `p`. It counts only tokens where the draft's row `q` is computed whatever is drafted, since which other
-rows a tree needs can depend on its tokens. The e-process averages over alternatives that begin at each token, with
-slowly falling weights, so that a fault that begins late is found nearly as soon as one from the start. Memory does not
-grow with the length of texts. All texts need their own random numbers: with the same numbers the same text is written
-and counted again, which looks like a fault. So the first two random numbers of every text are stored, and a text that
-begins with a known pair is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from math import inf, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import TableProcess, context_index
-from draftproof.simulator.protocol import Coin, DraftScheme, Draws
-
-if TYPE_CHECKING:
-    from draftproof.experiments.models.loop.generation import Piece
-    from draftproof.experiments.models.loop.loop import Loop
 
 #: The values of `b` in `mean_interval`.
 BETS = 1 - np.geomspace(1, 1e-4, 25)[1:]
@@ -65,10 +47,6 @@ BUGS = {
     "residual": "second drafts judged by a residual that is not normalised",
     "bonus": "bonus tokens drawn from q",
 }
-#: Powers of `p` that the monitor uses as alternatives: flatter and sharper rows.
-POWERS = (0.8, 0.9, 1.1, 1.25)
-#: Replaces the logarithm of an infinite ratio, so that sums stay finite.
-_INFINITE_LOG = 1e9
 
 
 def average(logs: Any) -> float:
@@ -319,96 +297,3 @@ def _normalised(rows: Any, otherwise: Any) -> Any:
     kept = np.where(rows.sum(-1, keepdims=True) > 0, rows, otherwise)
     kept = np.where(kept.sum(-1, keepdims=True) > 0, kept, 1.0)
     return kept / kept.sum(-1, keepdims=True)
-
-
-@dataclass
-class Monitor:
-    """Tests during generation whether the texts it observes have the target's law.
-
-    level: bounds the probability that there is ever a false alarm. tokens: how many were counted. largest: the
-    logarithm of the largest value of the e-process so far. Raises `InvalidInput` for a level outside (0, 1).
-    """
-
-    level: float = 1e-3
-    tokens: int = 0
-    largest: float = 0.0
-    _first_numbers: set[bytes] = field(default_factory=set, repr=False)
-    _logs: Any = field(default_factory=lambda: np.full(len(SHIFTS) + len(POWERS), -np.inf), repr=False)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise InvalidInput(f"level {self.level} must lie between 0 and 1: false alarms are at most as probable")
-
-    @property
-    def log_value(self) -> float:
-        return float(np.logaddexp.reduce([log(_later_weight(self.tokens)), *self._logs]))
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the e-process ever reached `1 / level`."""
-        return refutes(self.largest, self.level)
-
-    def observe(self, p: Any, q: Any, token: int) -> None:
-        weight = _later_weight(self.tokens) - _later_weight(self.tokens + 1)
-        self.tokens += 1
-        self._logs = np.logaddexp(self._logs, log(weight / len(self._logs))) + log_ratios(p, q, token)
-        self.largest = max(self.largest, self.log_value)
-
-    def watching(self, loop: Loop, coins: Iterable[Coin]) -> Callable[[Piece], None]:
-        """A callback for the pieces that a loop makes with these coins, made before the coins draw anything.
-
-        Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that were used before. The
-        callback raises `InvalidInput` for a block that has no row of the draft at its beginning.
-        """
-        from draftproof.experiments.models.loop.vectors import numbers_ahead
-
-        if not loop.keep_rows:
-            raise InvalidInput("the monitor reads the rows of the loop: Loop(.., keep_rows=True)")
-        depth, first = guaranteed_draft_rows(loop.scheme), set[bytes]()
-        for place, coin in enumerate(coins):
-            ahead = numbers_ahead(coin)
-            if ahead in self._first_numbers or ahead in first:
-                raise InvalidInput(
-                    f"text {place}: its random numbers came before and are no new evidence; give a seed that was not "
-                    "used, or None and call torch.manual_seed once"
-                )
-            first.add(ahead)
-
-        def observe_piece(piece: Piece) -> None:
-            self._first_numbers |= first
-            for token, (p, q) in list(zip(piece.tokens, piece.block.rows, strict=False))[:depth]:
-                self.observe(p, q, token)
-
-        return observe_piece
-
-    def __str__(self) -> str:
-        said = "NOT lossless" if self.refuted else "no sign of a loss"
-        most = self.largest / log(10)
-        return f"{said}: e-process 10^{most:.2f} at most in {self.tokens} tokens, alarm at {1 / self.level:g}"
-
-
-def guaranteed_draft_rows(scheme: DraftScheme) -> int:
-    """How many tokens of a block have a row of the draft whatever is drafted and accepted."""
-    fixed = Draws.FIXED_LENGTHS in getattr(scheme, "draws", Draws(0))
-    return scheme.depth if fixed else min(scheme.depth, 1)
-
-
-def log_ratios(p: Any, q: Any, token: int) -> Any:
-    """The logarithm of each law of the monitor over `p` at this token; `_INFINITE_LOG` where the target excludes it."""
-    if q is None:
-        raise InvalidInput("the draft's row is missing where a block begins; the monitor takes schemes that ask for it")
-    p, q = _numbers(p), _numbers(q)
-    if p[token] <= 0:
-        return np.full(len(SHIFTS) + len(POWERS), _INFINITE_LOG)
-    laws = [*(shifted(p, q, share) for share in SHIFTS), *(p**power for power in POWERS)]
-    with np.errstate(divide="ignore"):  # an alternative that excludes this token drops out
-        return np.log([law[token] / law.sum() for law in laws]) - np.log(p[token] / p.sum())
-
-
-def _numbers(row: Any) -> Any:
-    return np.asarray(row.cpu() if hasattr(row, "cpu") else row, np.float64)
-
-
-def _later_weight(tokens: int) -> float:
-    """The weight of all alternatives that begin after so many tokens; it falls slowly, for faults that begin late."""
-    return 1 / (1 + log(1 + tokens))

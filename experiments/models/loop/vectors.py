@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -156,18 +155,6 @@ def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
     if len(coin) != texts:
         raise InvalidInput(f"{len(coin)} coins for {texts} texts; give each text one, or one to all of them")
     return coin
-
-
-def numbers_ahead(coin: Coin) -> bytes:
-    """The next two random numbers of a sampling coin, without drawing them; raises `InvalidInput` for others."""
-    generator = getattr(coin, "_generator", None)
-    if isinstance(generator, torch.Generator):
-        ahead = generator.clone_state()
-        drawn = torch.rand(2, dtype=torch.float64, generator=ahead, device=ahead.device)
-        return bytes(drawn.cpu().numpy().tobytes())
-    if isinstance(generator, np.random.Generator):
-        return deepcopy(generator).random(2).tobytes()
-    raise InvalidInput(f"{type(coin).__name__} has no generator of numpy or torch; use coin_for(vectors, seed)")
 
 
 class TorchCoin:

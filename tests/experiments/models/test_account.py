@@ -1,16 +1,14 @@
-"""`BiasAccount`: what blocks spend on real models, budgets for all that is written, and when `Monitor` sees it."""
+"""`BiasAccount`: what blocks spend on real models, and budgets for all that is written."""
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import log
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from draftproof import BiasAccount, Delayed, InvalidInput, Monitor, generate_with
-from draftproof.experiments.models.loop.generation import ending, pieces
+from draftproof import BiasAccount, Delayed, InvalidInput, generate_with
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator import check
@@ -59,19 +57,3 @@ def test_a_budget_for_all_texts_is_never_exceeded(pair: Any) -> None:
         generate_with(BiasAccount(), PATH)
     with pytest.raises(InvalidInput, match="total = -1 must be at least 0"):
         BiasAccount(total=-1)
-
-
-def monitored(pair: Any, eps: Fraction, length: int) -> Monitor:
-    """Eight texts."""
-    monitor = Monitor(1e-3)
-    loop, coin = Loop(pair, make("budgeted", eps=eps), PATH, Sampling(), keep_rows=True), coin_for("numpy", 0)
-    told = monitor.watching(loop, [coin])
-    for piece in pieces(loop, [ROOT] * 8, coin, length, ending(length)):
-        told(piece)
-    return monitor
-
-
-def test_the_monitor_sees_a_bias_the_sooner_the_larger_it_is(pair: Any) -> None:
-    values = [monitored(pair, Fraction(eps), 60).log_value for eps in ("0", "1/10", "2/5", "1")]
-    assert values[0] < -log(1e-3) < values[3]
-    assert values[1] < values[2] < values[3]

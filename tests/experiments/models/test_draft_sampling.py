@@ -27,12 +27,11 @@ def test_rows_and_tables_are_those_of_each_role(random_pair: Callable[..., Pair]
     for role, own in (("target", Sampling(top_p=0.9)), ("draft", Sampling(0.5))):
         assert torch.equal(pair.rows(role, [ROOT], APART), pair.rows(role, [ROOT], own))
     target, draft = pair_tables(pair, APART, ROOT, 1)
-    loop = Loop(pair, make("naive"), SCHEME, APART, keep_rows=True)
-    for block in many_blocks(loop, ROOT, 3, coin_for("numpy", 0)):
-        p, q = block.rows[0]
-        assert np.allclose(p, target.row(()), atol=1e-12)  # one pass over a tree, another over a text
-        assert q is not None
-        assert np.allclose(q, draft.row(()), atol=1e-12)
+    loop = Loop(pair, make("naive"), SCHEME, APART)
+    made = loop.made(loop.start(ROOT).repeated(3), coin_for("numpy", 0))
+    for p, q in zip(made.rows, made.drafted.rows, strict=True):
+        assert np.allclose(p.row(()), target.row(()), atol=1e-12)  # one pass over a tree, another over a text
+        assert np.allclose(q.row(()), draft.row(()), atol=1e-12)
 
 
 def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair]) -> None:

@@ -37,12 +37,14 @@ TEXTS = {
 
 def seen_in_loop(pair: Pair, warp: Samplings, blocks: int = 12) -> list[tuple[list[int], Any, Any]]:
     """The texts of some blocks, with the rows before each token that the loop has used."""
-    loop, coin = Loop(pair, make("traversal"), SCHEME, warp, keep_rows=True), coin_for("numpy", 5)
+    loop, coin = Loop(pair, make("traversal"), SCHEME, warp), coin_for("numpy", 5)
     state, text, found = loop.start(ROOT, 100), list(ROOT), []
     for _ in range(blocks):
-        [block], state = loop.step(state, coin)
-        for token, (p, q) in zip(block.tokens, block.rows, strict=True):
-            found.append((list(text), p, q))
+        made = loop.made(state, coin)
+        [block], state = loop.described(made), loop.after(made)
+        for depth, token in enumerate(block.tokens):
+            before = block.accepted[:depth]
+            found.append((list(text), made.rows[0].row(before), made.drafted.rows[0].known.get(before)))
             text.append(token)
         assert state.texts[0].tokens == tuple(text)
     return found

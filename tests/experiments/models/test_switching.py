@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof import Delayed, InvalidInput, Monitor, generate_with
+from draftproof import Delayed, generate_with
 from draftproof.experiments.models.expect.expected import joint
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.generate_with import AUTO
@@ -103,9 +103,7 @@ def test_greedy_text_is_that_of_generate_and_what_was_tried_is_kept(tiny_pair: P
     assert sum(ours.trials.blocks) > before
 
 
-def test_schemes_can_be_given_and_a_monitor_cannot() -> None:
+def test_schemes_can_be_given() -> None:
     ours = generate_with("auto", [Delayed(1, 0, 2), "delayed:K=2,L1=0,L2=2"])
     assert ours.trials is not None
     assert [scheme for _, scheme in ours.trials.candidates] == [Delayed(1, 0, 2), Delayed(2, 0, 2)]
-    with pytest.raises(InvalidInput, match="a monitor watches one verifier on one scheme"):
-        generate_with("auto", monitor=Monitor())
