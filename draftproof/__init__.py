@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
     from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
     from draftproof.experiments.api.strings import check_strings, string_instance, string_optimum
-    from draftproof.experiments.models.loop.account import BiasAccount
     from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.pair.drafts import make_draft
     from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
-    "draftproof.experiments.models.loop.account": ("BiasAccount",),
+
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
@@ -132,7 +131,7 @@ __all__ = [
     "STRING_RULES",
     "Adaptive",
     "AdaptiveDropping",
-    "BiasAccount",
+
     "BlockLaw",
     "CallableProcess",
     "Card",

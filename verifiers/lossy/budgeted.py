@@ -84,12 +84,6 @@ class Budgeted:
         path = first_path(root)
         return _decided(path, *self._along(path), coin)
 
-    def verify_spending(self, root: DraftNode, coin: Coin) -> tuple[Verdict, Any]:
-        """`verify`, and what the first path spends of `eps`: the mean over drafts is the bias of the block."""
-        path = first_path(root)
-        entered, steps = self._along(path)
-        return _decided(path, entered, steps, coin), entered[0].left - entered[-1].left
-
     def _along(self, path: Sequence[DraftNode]) -> tuple[list[Entered], list[Spent]]:
         one = path[0].target[0] * 0 + 1
         entered, spent = [Entered(one, one, one * self.eps.numerator / self.eps.denominator)], []

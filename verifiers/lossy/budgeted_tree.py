@@ -168,12 +168,6 @@ class BudgetedTree:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return self.verify_spending(root, coin)[0]
-
-    def verify_spending(self, root: DraftNode, coin: Coin) -> tuple[Verdict, Any]:
-        """`verify`, and what this tree spends of `eps`: the bias of the block is at most the mean over trees."""
         one = root.target[0] * 0 + 1
-        whole = one * self.eps.numerator / self.eps.denominator
-        spending = _Spending(whole)
-        verdict = sweep(_Owed(root, one), coin, spending.step)
-        return verdict, whole - spending.left
+        spending = _Spending(one * self.eps.numerator / self.eps.denominator)
+        return sweep(_Owed(root, one), coin, spending.step)
