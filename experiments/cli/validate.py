@@ -27,7 +27,6 @@ Roots = Annotated[
     typer.Option(min=1, help="Root contexts of the text (default 4), or prompts (default all, up to 16).", **_HOW),
 ]
 Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
-LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
 Lossy = Annotated[
     list[str] | None,
     typer.Option("--lossy", help="A verifier known to be lossy: its violations are no failure.", **_HOW),
@@ -54,7 +53,6 @@ def validate(
     shape: opt.SchemeOptions,
     roots: Roots = None,
     blocks: Blocks = None,
-    law_runs: LawRuns = None,
     quick: Quick = False,
     policy: Policy = None,
     files: opt.FileOptions,
@@ -71,7 +69,7 @@ def validate(
 
     libraries()
     if policy is not None:
-        given = {"--replace": replace, "--lossy": lossy, "--law-runs": law_runs, "--quick": quick, **files.given()}
+        given = {"--replace": replace, "--lossy": lossy, "--quick": quick, **files.given()}
         return _of_policy(
             policy,
             {**given, "--scheme": shape.scheme, "--told": sampling.told},
@@ -87,7 +85,7 @@ def validate(
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
-    warp, amount = sampling.warp(), work.Amount(roots, blocks, law_runs, quick)
+    warp, amount = sampling.warp(), work.Amount(roots, blocks, quick)
     user_defined = {one.label: one.executed for one in under_test(named, replaced) if one.executed.from_file}
     console = console_for(files.json_target)
     try:

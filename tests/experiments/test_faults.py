@@ -107,7 +107,7 @@ COMMANDS = {
         "--steps 2 --json a.json"
         for kind in HEADS
     },
-    "validate": f"validate naive block {PAIR} --blocks 60 --law-runs 40 --resume r --markdown a.md --plot a.png "
+    "validate": f"validate naive block {PAIR} --blocks 60 --resume r --markdown a.md --plot a.png "
     "--times t.json --json a.json",
     "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
     "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "

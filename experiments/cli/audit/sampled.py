@@ -1,7 +1,7 @@
 """`draftproof audit --sample N`: a function that no exact audit can follow is run with real random numbers.
 
 Its blocks, each continued with the target's law to one length, are texts with the target's law if it is lossless. The
-sequential test of `validate` looks at them after every portion: the probability that it ever refutes a lossless
+sequential test (`e_process.py`) looks at them after every portion: the probability that it ever refutes a lossless
 function, however long it runs, is at most the level. Nothing that it finds is a proof, but for a call that fails: a
 function that fails on a legal case is not lossless, however rarely it does.
 """
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes
 from draftproof.experiments.grid.rows import versions
-from draftproof.experiments.models.loop.sequential import Counts, RowsAfter, log_e_value, refutes
 from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64

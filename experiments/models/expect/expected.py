@@ -29,11 +29,11 @@ from draftproof.experiments.grid.cost import expected_cost
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier, Planned, Settings
 from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
+from draftproof.experiments.models.expect.mean_interval import mean_interval
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
 from draftproof.experiments.models.expect.tables import case_without_leaf_rows, root_case
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
-from draftproof.experiments.models.loop.sequential import joint, mean_interval
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.runtime import limited
@@ -368,8 +368,8 @@ class AlongText:
         """From the means on each tree, shape `(contexts, trees)`; one column where the means are exact.
 
         most: no mean exceeds it. The trees of different contexts are independent but have different means. The interval
-        of `mean_interval` is still valid for the average of these means: the e-process against it has a mean of at most
-        1, since the product of the means of its factors is at most the power of their average.
+        of `mean_interval` is still valid for the average of these means: its test has a mean of at most 1,
+        since the product of the means of its factors is at most the power of their average.
         """
         contexts, trees = means.shape
         error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
@@ -629,6 +629,14 @@ def _most_of(scheme: Delayed | Stratified, case: Case) -> float:
     shares = [_accepted(scheme, target, draft, depth) for depth in range(1, seen + 1)]
     shares += [shares[-1]] * (scheme.depth - seen)
     return 1 + sum(shares)
+
+
+def joint(tables: Sequence[Any]) -> Any:
+    """The law of the first `len(tables)` tokens, shape `(V**length,)`, in lexicographic order."""
+    mass = np.ones(1)
+    for rows in tables:
+        mass = (mass[:, None] * rows).reshape(-1)
+    return mass
 
 
 def _accepted(scheme: Delayed | Stratified, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:

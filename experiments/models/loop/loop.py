@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn.functional import pad
 
@@ -289,35 +287,6 @@ def many_blocks(
         if progress:
             progress(count)
     return blocks
-
-
-def many_texts(
-    loop: Loop,
-    root: Sequence[int],
-    runs: int,
-    length: int,
-    coin: Coin,
-    batch: int = BATCH,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.int64]:
-    """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`.
-
-    Raises `InvalidInput` where the models have too few positions for a run that accepts everything while another
-    accepts nothing.
-    """
-    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
-    texts: list[list[int]] = []
-    for count in _portions(runs, batch):
-        state = start.repeated(count)
-        tokens: list[list[int]] = [[] for _ in range(count)]
-        while min(map(len, tokens)) < length:  # finished runs continue with the others and are cut at the end
-            blocks, state = loop.step(state, coin)
-            for text, block in zip(tokens, blocks, strict=True):
-                text.extend(block.tokens)
-        texts += [each[:length] for each in tokens]
-        if progress:
-            progress(count)
-    return np.array(texts, dtype=np.int64).reshape(runs, length)
 
 
 def _portions(runs: int, batch: int) -> Iterator[int]:

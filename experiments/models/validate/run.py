@@ -1,4 +1,4 @@
-"""`draftproof validate`: tree attention, caches, greedy text, the law test, and predictions by verifier and scheme."""
+"""`draftproof validate`: tree attention, caches, greedy text, and predictions by verifier and scheme."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from math import log
 from shlex import quote
 from typing import Any
 
@@ -38,7 +37,6 @@ from draftproof.experiments.models.validate.cells import (
     measure,
     table_chi_square,
 )
-from draftproof.experiments.models.validate.law import law_key, law_row, power_fields
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
@@ -49,23 +47,19 @@ from draftproof.simulator.protocol import DraftScheme
 
 #: How many trees have their logits compared, and the number of blocks before caches are compared.
 TREES, BLOCKS = 24, 200
-#: The most tokens of the law test; for more, computing its power would take too long.
-LONGEST = 4
 
 
 @dataclass(frozen=True)
 class Validation:
     """What is validated, and how much is run: every verifier on the schemes that its card declares.
 
-    law_runs: runs of the law test from all roots together; greedy: tokens. Raises `InvalidInput` where no verifier is
-    for any scheme.
+    greedy: tokens. Raises `InvalidInput` where no verifier is for any scheme.
     """
 
     setting: Setting
     verifiers: tuple[UnderTest, ...]
     schemes: tuple[DraftScheme, ...]
     effort: Effort = field(default_factory=Effort)
-    law_runs: int = 2_500
     greedy: int = 200
 
     def __post_init__(self) -> None:
@@ -83,12 +77,6 @@ class Validation:
         return [(each, scheme) for scheme in self.schemes for each in self.verifiers if not each.claims(scheme)]
 
     @property
-    def tested(self) -> list[tuple[UnderTest, list[DraftScheme]]]:
-        """Each verifier that has a cell, with its schemes."""
-        found = [(each, [scheme for scheme in self.schemes if each.claims(scheme)]) for each in self.verifiers]
-        return [(verifier, schemes) for verifier, schemes in found if schemes]
-
-    @property
     def depth(self) -> int:
         """The depth of the tables: that of the deepest tree whose tables are small enough; 0 where there is none."""
         return max((max(scheme.depth, 1) for scheme in self.schemes if self.exact(scheme)), default=0)
@@ -96,15 +84,6 @@ class Validation:
     def exact(self, scheme: DraftScheme) -> bool:
         """Whether the tables for trees of a scheme are small enough."""
         return VALIDATE_BUDGET.tables(self.setting.pair.vocab_size, scheme.depth)
-
-    @property
-    def law_level(self) -> float:
-        """The level of the law test of one verifier, so that all tests together have `LEVEL`."""
-        return LEVEL / len(self.verifiers)
-
-    @property
-    def root_runs(self) -> int:
-        return -(-self.law_runs // len(self.setting.roots))
 
 
 def tables_of(validation: Validation) -> list[Case]:
@@ -169,35 +148,6 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
                 differ.append({"verifier": verifier.label, "shape": shape_name(scheme), "token": place})
             tick(1)
     return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
-
-
-def law_rows(validation: Validation, tables: Sequence[Case], store: Store) -> list[dict[str, Any]]:
-    """The law test of every verifier; rows in the store are not run again."""
-    setting, length = validation.setting, law_length(validation)
-    runs, level = validation.root_runs, validation.law_level
-    with bar("law (runs)", runs * len(tables) * len(validation.tested)) as tick:
-        work = {
-            law_key(setting, verifier, schemes, length, runs, level): partial(
-                law_row, setting, verifier, schemes, tables, length, runs, level, tick
-            )
-            for verifier, schemes in validation.tested
-        }
-        return computed_rows(work, store, shown=False)
-
-
-def law_length(validation: Validation) -> int:
-    """How many tokens the law test looks at: as many as there are tables, up to `LONGEST`."""
-    return min(validation.depth + 1, LONGEST)
-
-
-def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
-    """The power of the law test with its number of runs."""
-    runs, level = validation.root_runs, validation.law_level
-    return {
-        **power_fields(tables, law_length(validation), runs, level, validation.schemes),
-        "level": validation.law_level,
-        "log10_needed": -log(validation.law_level) / log(10),
-    }
 
 
 def cell_rows(validation: Validation, tables: Sequence[Case], store: Store) -> list[dict[str, Any]]:
@@ -266,7 +216,6 @@ class Amount:
 
     roots: int | None = None
     blocks: int | None = None
-    law_runs: int | None = None
     quick: bool = False
 
     @property
@@ -302,9 +251,7 @@ def make_validation(
     """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
     check_pair(opened.pair)
     made = setting(opened.pair, warp, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
-    validation = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
-    runs = amount.law_runs or (1_000 if amount.quick else validation.law_runs)
-    return replace(validation, law_runs=runs)
+    return Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
 
 
 def run(
@@ -336,11 +283,6 @@ def run(
     report["same"] = model_checks(validation)
     for line in views.check_lines(report["same"]):
         console.print(line, soft_wrap=True)
-    remark(f"law of the first tokens, up to {validation.law_runs:,} runs a verifier")
-    report["power"] = law_power(validation, tables)
-    report["law"] = law_rows(validation, tables, store)
-    console.print(views.law_table(report["law"], lossy))
-    console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
     remark(f"predicted against measured, {len(validation.cells)} cells")
     report["rows"] = cell_rows(validation, tables, store)
     report["table"] = table_fields(report["rows"], lossy)
@@ -390,9 +332,6 @@ def failures(report: dict[str, Any]) -> list[str]:
     found = [label for name, label in names.items() if not same[name]["passed"]]
     if any(each["verifier"] not in known for each in same.get("greedy", {}).get("differ", ())):
         found.append("greedy text")
-    found += [
-        f"the law of {row['verifier']}" for row in report["law"] if row["refuted"] and row["verifier"] not in known
-    ]
     found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
     lossy = {
         row["verifier"]: "is declared lossy" if row["verdict"] == "declared" else "is not lossless on the tables"

@@ -9,21 +9,15 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.expect.expected import SUMS
-from draftproof.experiments.models.validate.cells import LEVEL, MOST_ERRORS
+from draftproof.experiments.models.validate.cells import MOST_ERRORS
 from draftproof.experiments.shared.output import markdown_name
 
 Row = Mapping[str, Any]
-
-#: A smaller total variation is rounding.
-_SAME = 1e-9
-#: The 0.9 quantile of the normal distribution.
-NINE_TENTHS = 1.2816
 
 
 def check_lines(found: Mapping[str, Row]) -> list[str]:
@@ -64,47 +58,6 @@ def verdict(row: Row) -> str:
 
 #: The colour of lossy verifiers, distinct from the colours of agreement and failure.
 _LOSSY = "yellow"
-
-
-def law_table(rows: Sequence[Row], lossy: Container[str] = ()) -> Table:
-    """The sequential test, one line for each verifier. lossy: verifiers that are known to be lossy."""
-    length = rows[0]["length"]
-    view = Table(title=f"law of the first {_tokens(length)} against the target's", title_justify="left")
-    view.add_column("verifier")
-    for heading in ("runs", "log10 e-value", "refuted from"):
-        view.add_column(heading, justify="right")
-    view.add_column("verdict")
-    for row in rows:
-        said = Text("REFUTED", style="bold red") if row["refuted"] else Text("not refuted", style="green")
-        if row["verifier"] in lossy:
-            said = Text("lossy, refuted" if row["refuted"] else "lossy, not found here", style=_LOSSY)
-        cells = f"{row['runs']:,}", f"{row['log10_e_value']:.2f}", f"{row['log10_needed']:.2f}"
-        view.add_row(row["verifier"], *cells, said)
-    return view
-
-
-def power_lines(power: Row, verifiers: int) -> str:
-    """The power of the sequential test, in words."""
-    first = power["found"][0]
-    biases = [
-        f"{each['distance']:.3f} towards {'the draft' if each['towards'] == 'draft' else 'uniform rows'}"
-        + ("" if each["share"] >= 0.9 else f" (the largest possible; only with {each['share']:.2f})")
-        for each in power["found"]
-    ]
-    return (
-        "e-value: of an e-process against the target's law. Whenever one looks, a lossless verifier is refuted with\n"
-        f"probability at most {power['level']:.2g} ({LEVEL:g} for {verifiers} tests). Within {first['runs']:,} runs it "
-        "finds, with probability 0.9, a\nbias of this total variation on every shape (they take turns): "
-        + ", ".join(biases)
-        + "\nBugs of engines, as token-by-token verification has them on these shapes, and how often it finds them: "
-        + "; ".join(_bug_words(each) for each in power["bugs"])
-    )
-
-
-def _bug_words(bug: Row) -> str:
-    if bug["distance"] < _SAME:
-        return f"{bug['bug']}: does not show in these tokens"
-    return f"{bug['bug']} (total variation {bug['distance']:.3f}): {bug['share']:.2f}"
 
 
 def cell_table(rows: Sequence[Row], table: Row) -> Table:
@@ -189,8 +142,6 @@ def table_lines(rows: Sequence[Row], table: Row) -> str:
         f"error {table['largest_error']:.4f}",
         f"sum of z^2 {means['statistic']:,.4g} on {means['freedom']} degrees of freedom, "
         f"p = {means['probability']:.3g}",
-        f"a cell whose mean is off by {(MOST_ERRORS + NINE_TENTHS) * table['largest_error']:.3f} tokens is found with "
-        "probability 0.9; a bias of the tokens alone, by the outcomes and by the law above",
     ]
     if outcomes["freedom"]:
         lines.append(
@@ -257,10 +208,6 @@ def figure(rows: Sequence[Row], caption: str, lossy: Container[str] = ()) -> byt
         style_axes(axes)
     drawing.suptitle(caption, x=0.01, ha="left", fontsize=9)
     return as_png(drawing, 160)
-
-
-def _tokens(count: int) -> str:
-    return "token" if count == 1 else f"{count} tokens"
 
 
 def groups_table(rows: Sequence[Row]) -> Table:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.heavy
 
 GIVEN = ["--pair", "pair", "--text", "text.txt", "--roots", "1"]
 CHECK = ["check", "naive", *GIVEN, "--K", "1", "--L2", "1"]
-VALIDATE = ["validate", "naive", *GIVEN, "--K", "1", "--L2", "1", "--blocks", "5", "--law-runs", "20"]
+VALIDATE = ["validate", "naive", *GIVEN, "--K", "1", "--L2", "1", "--blocks", "5"]
 SELECTED = ["validate", "naive", *GIVEN, "--policy", "selector", "--blocks", "5"]
 TRAIN = [
     "train-selector", "naive", "--pair", "pair", "--text", "text.txt", "--K", "1", "--L1", "0", "--L2", "1..2",

@@ -1,17 +1,18 @@
 """What the loop must sample: laws from tables of plain passes, and a test whether counts have them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
 
+from draftproof.experiments.models.loop.loop import BATCH, Loop
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.protocol import Coin, DraftScheme
 
 SIZE = 3
 ROOT = [1, 2, 0]
@@ -57,3 +58,26 @@ def law_of_texts(pair: Any, length: int, warp: Sampling) -> dict[tuple[int, ...]
         text: float(np.prod([process.row(text[:place])[token] for place, token in enumerate(text)]))
         for text in product(range(SIZE), repeat=length)
     }
+
+
+def many_texts(
+    loop: Loop,
+    root: Sequence[int],
+    runs: int,
+    length: int,
+    coin: Coin,
+    batch: int = BATCH,
+) -> Any:
+    """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`."""
+    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
+    texts: list[list[int]] = []
+    for first in range(0, runs, batch):
+        count = min(batch, runs - first)
+        state = start.repeated(count)
+        tokens: list[list[int]] = [[] for _ in range(count)]
+        while min(map(len, tokens)) < length:  # finished runs continue with the others and are cut at the end
+            blocks, state = loop.step(state, coin)
+            for text, block in zip(tokens, blocks, strict=True):
+                text.extend(block.tokens)
+        texts += [each[:length] for each in tokens]
+    return np.array(texts, dtype=np.int64).reshape(runs, length)

@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from draftproof.experiments.models.loop.drafting import Drafted
-from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.corpus import ngram_bits
 from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
@@ -24,7 +24,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
-from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
+from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts, many_texts
 from tests.quick import quick
 
 WARM = Sampling(temperature=1.3)

@@ -17,7 +17,7 @@ from draftproof.experiments.cli import program
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.expect.tables import continued_rows
 from draftproof.experiments.models.loop.drafting import Begun
-from draftproof.experiments.models.loop.loop import Loop, State, many_blocks, many_texts
+from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
 from draftproof.experiments.models.loop.places_reading import PlacesReading
 from draftproof.experiments.models.loop.reading import FeatureReading
 from draftproof.experiments.models.loop.vectors import coin_for
@@ -35,7 +35,7 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
-from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts, many_texts
 from tests.quick import quick
 
 WARM = Sampling(temperature=1.3)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.loop import Loop, many_texts
+from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched, claims
-from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts
+from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts, many_texts
 
 PAIRS = [(scheme, verifier) for scheme in CASES for verifier in claims(CASES[scheme][0])]
 NAMES = [f"{scheme}, {verifier}" for scheme, verifier in PAIRS]

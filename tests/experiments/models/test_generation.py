@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.generation import autoregressive, cut, generate
-from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
-from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks, many_texts
 from tests.quick import by_turns
 
 

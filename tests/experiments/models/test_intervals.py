@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from draftproof.experiments.models.expect.expected import predict, sampled
+from draftproof.experiments.models.expect.mean_interval import mean_interval
 from draftproof.experiments.models.expect.tables import root_case
-from draftproof.experiments.models.loop.sequential import mean_interval
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.loop.loop import Loop, many_texts
+from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
@@ -15,7 +15,7 @@ from draftproof.simulator.drafts import SCHEMES, Stratified
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
-from tests.experiments.models.laws import ROOT, agrees, law_of_texts, tables
+from tests.experiments.models.laws import ROOT, agrees, law_of_texts, many_texts, tables
 from tests.quick import by_turns
 
 WARM = Sampling(temperature=1.3)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.simulator.drafts import DySpec
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
-from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
+from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts, many_texts
 from tests.quick import by_turns
 
 #: Of both models, so that every outcome is likely enough to be counted.

@@ -24,7 +24,7 @@ def test_predictions_are_within_three_standard_errors(
     pair = pair_named(name, tiny_pair, random_pair)
     opened = Opened(pair, CORPUS, None, None)
     named = [find_verifier(each) for each in ("naive", "specinfer", "traversal")]
-    amount = run.Amount(roots=4, blocks=4000, law_runs=1000)
+    amount = run.Amount(roots=4, blocks=4000)
     validation = run.make_validation(opened, named, {}, SCHEMES, Sampling(), amount, 0, "numpy")
     assert all(root[: len(pair.begins)] == pair.begins for root in validation.setting.roots)
     assert bool(pair.begins) == (name == "beginning")
@@ -36,4 +36,3 @@ def test_predictions_are_within_three_standard_errors(
     assert table["passed"]
     assert table["largest_z"] <= 3
     assert 0 < table["largest_error"] < 0.03
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))

@@ -2,10 +2,8 @@
 
 import re
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -15,14 +13,13 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.sequential import BUGS, distance_and_power, smallest_detected
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.validate import cells, checks, law, run, views
+from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation, failures
-from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, TableProcess, Verdict, check
+from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
@@ -48,7 +45,7 @@ def validation_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Sampling(), roots_of(text, roots, 8), seed=0)
     playing = under_test([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
-    return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1), law_runs=800, greedy=40)
+    return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1), greedy=40)
 
 
 @pytest.fixture(scope="module")
@@ -97,19 +94,13 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables
 
 
 def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, tables: list[Case]) -> None:
-    lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1], law_runs=40)
+    lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1])
     rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), tables, Store(None))
     table = run.table_fields(rows)
     assert not table["failed"]  # it runs as its own law says
     assert re.findall(r"\| (LOSSY|exact)", views.markdown(rows, table)) == ["LOSSY", "exact"]
     assert views.outcome(table, []) == "lossy, as is known: typical (1 cell); the other 1 as predicted"
     assert [row.style for row in views.cell_table(rows, table).rows] == ["yellow", None]
-    law_rows = run.law_rows(lossy, tables, Store(None))
-    (*_, said) = views.law_table([{**row, "refuted": False} for row in law_rows], {"typical"}).columns
-    assert [(str(cell), cell.style) for cell in said.cells] == [
-        ("lossy, not found here", "yellow"),
-        ("not refuted", "green"),
-    ]
 
 
 def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair: Any) -> None:
@@ -121,7 +112,7 @@ def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_n
     assert "| LOSSY" in views.markdown([row], table)
     sound = {"passed": True}
     same = {"tree_attention": sound, "caches": sound}
-    report = {"same": same, "law": [], "table": {**table, "failed": []}, "rows": [row], "exact_checks": []}
+    report = {"same": same, "table": {**table, "failed": []}, "rows": [row], "exact_checks": []}
     assert failures({**report, "known_lossy": []})[0].startswith("typical is declared lossy (--lossy typical")
     assert failures({**report, "known_lossy": ["typical"]}) == []
 
@@ -167,57 +158,17 @@ def test_a_planted_bias_fails_the_same_table(
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
-@pytest.mark.heavy
-def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
-    validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4", gbv="naive_from_target"), law_runs=3_000)
-    rows = run.law_rows(validation, tables, Store(None))
-    assert {row["verifier"]: row["refuted"] for row in rows} == {
-        "naive (runs ensemble:w=1/4)": True,
-        "specinfer": False,
-        "traversal": False,
-        "gbv (runs naive_from_target)": True,
-    }
-    for row in rows:
-        assert row["length"] == 3
-        assert (row["runs"] < 3_000) == row["refuted"]  # it ends as soon as it may
-        assert row["log10_needed"] == pytest.approx(np.log10(4 / 1e-3))
-
-
-def test_the_power_that_is_stated_knows_the_bugs_of_engines(
-    tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(law, "smallest_detected", partial(smallest_detected, trials=2))
-    monkeypatch.setattr(law, "distance_and_power", partial(distance_and_power, trials=20))
-    path = replace(validation_of(tiny_pair), schemes=(Delayed(1, 0, 1), Delayed(1, 0, 2)), law_runs=2_500)
-    power = run.law_power(path, tables)
-    shares = {each["bug"]: (each["distance"], each["share"]) for each in power["bugs"]}
-    assert set(shares) == set(BUGS.values())
-    assert shares["corrections drawn from p"] > (0.01, 0)
-    assert shares["bonus tokens drawn from q"] > (0.005, 0)
-    said = views.power_lines(power, 4)
-    assert re.search(r"corrections drawn from p \(total variation 0\.\d+\): \d\.\d\d; second drafts", said)
-    assert "not normalised: does not show in these tokens" in said  # one path has no second drafts
-    one_token = run.law_power(replace(path, schemes=(Delayed(1, 0, 30),)), [root_of(each) for each in tables])
-    assert one_token["bugs"][0]["distance"] > 0.01  # where only the roots' rows are known, the draft's is, too
-
-
-def root_of(case: Case) -> Case:
-    return Case(case.name, TableProcess(case.target.tables[:1], "target"), TableProcess(case.draft.tables[:1], "draft"))
-
-
 def test_rows_that_are_kept_are_not_run_again(
     validation: Validation, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1], law_runs=100)
-    parts = run.cell_rows, run.law_rows
-    first = [part(short, tables, Store(path)) for part in parts]
+    path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1])
+    first = run.cell_rows(short, tables, Store(path))
 
     def never(*_: Any) -> Any:
         raise AssertionError("run again")
 
     monkeypatch.setattr(run, "measure", never)
-    monkeypatch.setattr(run, "law_row", never)
-    assert [part(short, tables, Store(path)) for part in parts] == first
+    assert run.cell_rows(short, tables, Store(path)) == first
 
 
 def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
@@ -290,7 +241,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     pair = random_pair(vocab=300)
     made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
-    validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), law_runs=600, greedy=0)
+    validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), greedy=0)
     assert not validation.exact(validation.schemes[0])
     tables = run.tables_of(validation)
     assert [each.target.depth for each in tables] == [0, 0]
@@ -310,8 +261,6 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     assert row["outcomes"] is None
     assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
     assert 0 < row["truncated"]["outside_draft"] < 1
-    assert run.law_length(validation) == 1
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
 
 
 def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
@@ -324,12 +273,11 @@ def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
 
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
     greedy = validation_of(tiny_pair)
-    greedy = replace(greedy, setting=replace(greedy.setting, warp=Sampling(0)), schemes=SHAPES[:1], law_runs=50)
+    greedy = replace(greedy, setting=replace(greedy.setting, warp=Sampling(0)), schemes=SHAPES[:1])
     tables = run.tables_of(greedy)
     rows = run.cell_rows(greedy, tables, Store(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}
     assert run.table_fields(rows)["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(greedy, tables, Store(None)))
 
 
 def test_the_picture_and_the_page_hold_every_cell(validation: Validation, tables: list[Case]) -> None:
@@ -351,12 +299,9 @@ def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_
     from draftproof.experiments.models.validate.run import VERIFIERS as EIGHT
 
     validation = validation_of(tiny_pair, roots=4, names=EIGHT)
-    validation = replace(validation, schemes=FOUR, effort=Effort(goal=0.04, least=1), law_runs=1_500)
+    validation = replace(validation, schemes=FOUR, effort=Effort(goal=0.04, least=1))
     tables = run.tables_of(validation)
     table = run.table_fields(run.cell_rows(validation, tables, Store(None)))
     assert table["cells"] == 32
     assert table["largest_error"] < 0.06
     assert table["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
-    power = run.law_power(validation, tables)
-    assert all(each["share"] >= 0.9 for each in power["found"])

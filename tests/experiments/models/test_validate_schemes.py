@@ -33,9 +33,7 @@ def tables(tiny_pair: Pair) -> list[Case]:
 @pytest.mark.heavy
 def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     effort = Effort(blocks=400)
-    validation = replace(
-        validation_of(tiny_pair, names=PLAYERS), schemes=OTHERS, effort=effort, law_runs=100, greedy=12
-    )
+    validation = replace(validation_of(tiny_pair, names=PLAYERS), schemes=OTHERS, effort=effort, greedy=12)
     planned, said = run.with_plans(validation, tables)
     vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
     best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
@@ -61,7 +59,6 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
     assert {row["lossless"] for row in rows} == {True}
     assert "| scheme " in views.markdown(rows, table)
     assert run.model_checks(planned)["greedy"]["runs"] == 8
-    assert not any(row["refuted"] for row in run.law_rows(planned, tables, Store(None)))
 
 
 def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
@@ -117,11 +114,10 @@ def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
 def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> None:
     names = (*PLAYERS, "rejection_without_replacement", "block")
     validation = validation_of(tiny_pair, roots=4, names=names)
-    validation = replace(validation, schemes=OTHERS, effort=Effort(), law_runs=4_000)
+    validation = replace(validation, schemes=OTHERS, effort=Effort())
     tables = run.tables_of(validation)
     validation, _ = run.with_plans(validation, tables)
     table = run.table_fields(run.cell_rows(validation, tables, Store(None)))
     claimed = [scheme for name in names for scheme in OTHERS if scheme.name in lossless_for(make(name).card)]
     assert table["cells"] == len(claimed) > 10
     assert table["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))

@@ -10,14 +10,14 @@ import torch
 from draftproof.experiments.models.loop import caches
 from draftproof.experiments.models.loop.caches import windows_of, within
 from draftproof.experiments.models.loop.generation import ending, pieces
-from draftproof.experiments.models.loop.loop import Loop, many_texts
+from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import Eagle2
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
-from tests.experiments.models.laws import ROOT, agrees, law_of_texts
+from tests.experiments.models.laws import ROOT, agrees, law_of_texts, many_texts
 
 #: float64 passes of other shapes sum in another order; Gemma's rotary angles and norms are float32 inside, and gpt-oss
 #: and others cast their softmax: some hundred roundings of 2^-24 of numbers up to 20.

@@ -1,0 +1,138 @@
+"""The sequential test: an e-process against a claimed law, valid at any stopping time.
+
+An e-process is a product of likelihood ratios, the probability of each outcome under an alternative law divided by that
+under the claimed law, or an average of such products over several alternatives. If the claimed law is true, its mean is
+at most 1 at every stopping time, so the probability that it ever reaches `1 / level` is at most `level` (Ville's
+inequality), however often it is looked at.
+
+`log_e_value`: whether texts have the target's law, from how often each token came after each context. Half of the
+alternatives are estimated from the data: with weight `s` of the target, the law after a context `c` is `(s p(y|c) +
+n(c, y)) / (s + n(c))` with the counts `n` of the runs before. The other half is shifted towards the draft, as the
+output of lossy verifiers is, or away from it: the law is `p + a (q - p)`, cut off at 0, for several positive and
+negative `a`; one more is that of corrections drawn from `p`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from math import inf, log
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from draftproof.simulator.instances.processes import context_index
+
+#: Weights `s` of the target in the estimated alternatives, as a number of tokens.
+TARGET_WEIGHTS = (30.0, 300.0, 3000.0)
+#: The values of `a`: how far alternatives are shifted towards the draft.
+SHIFTS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+
+
+def average(logs: Any) -> float:
+    """The logarithm of the average of numbers with these logarithms."""
+    return float(logsumexp(logs) - log(len(logs)))
+
+
+def refutes(log_value: float, level: float) -> bool:
+    """Whether an e-process with this logarithm refutes the claimed law."""
+    return log_value >= -log(level)
+
+
+def shifted(p: Any, q: Any, share: float) -> Any:
+    """Rows of `p` moved by this share to those of `q`, shape `(.., V)`; negative: away from them."""
+    moved = np.maximum(p + share * (q - p), 0)
+    return moved / moved.sum(-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class RowsAfter:
+    """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every tested token.
+
+    draft: for the depths that are drafted; at deeper ones no alternative is shifted.
+    """
+
+    target: tuple[Any, ...]
+    draft: tuple[Any, ...]
+
+    @property
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """The rows of both models, depth by depth; None where there are no drafts."""
+        return list(zip_longest(self.target, self.draft[: len(self.target)]))
+
+    @cached_property
+    def ratios(self) -> list[list[Any]]:
+        """For each fixed alternative (`SHIFTS`, and corrections from `p`) the log ratios to the target, by depth."""
+        corrected = [p if q is None else _corrected_from_target(p, q) for p, q in self.pairs]
+        moved = [[p if q is None else shifted(p, q, share) for p, q in self.pairs] for share in SHIFTS]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a token with p = 0 never occurs
+            return [[np.log(rows / p) for rows, p in zip(law, self.target, strict=True)] for law in (*moved, corrected)]
+
+
+def _corrected_from_target(p: Any, q: Any) -> Any:
+    """The law of a token where drafts are accepted as they should be and corrections are drawn from `p`."""
+    accepted = np.minimum(p, q)
+    return accepted + (p - accepted).sum(-1, keepdims=True) * p
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each token came after each context of one root: `counts[d]` of shape `(V**d, V)`, `d < length`."""
+
+    counts: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, texts: Any, vocab_size: int) -> Counts:
+        """Counts of runs given by their first tokens, shape `(runs, length)`."""
+        length = texts.shape[1]
+        whole = np.zeros(vocab_size**length, dtype=np.int64)
+        index = [context_index(tuple(int(token) for token in text), vocab_size) for text in texts]
+        np.add.at(whole, index, 1)
+        return cls.of_outcomes(whole, vocab_size, length)
+
+    @classmethod
+    def of_outcomes(cls, whole: Any, vocab_size: int, length: int) -> Counts:
+        """Counts from how often each text of this length occurred, shape `(V**length,)`."""
+        return cls(tuple(whole.reshape(vocab_size**depth, vocab_size, -1).sum(-1) for depth in range(length)))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+
+
+def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
+    """The logarithm of the e-process against the target's law after several roots, one item each.
+
+    It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token occurred
+    that has probability 0 under the target.
+    """
+    by_depth = [
+        pair for each, root in zip(counts, rows, strict=True) for pair in zip(each.counts, root.target, strict=False)
+    ]
+    if any((p[count > 0] <= 0).any() for count, p in by_depth):
+        return inf
+    estimated = average([sum(_estimated(count, p, weight) for count, p in by_depth) for weight in TARGET_WEIGHTS])
+    fixed = average(
+        [
+            sum(_fixed(each, root.ratios[number]) for each, root in zip(counts, rows, strict=True))
+            for number in range(len(SHIFTS) + 1)
+        ]
+    )
+    return average([estimated, fixed])
+
+
+def _estimated(counts: Any, rows: Any, weight: float) -> float:
+    """The logarithm of the product of ratios at one depth for an estimated alternative."""
+    visited = counts.sum(1) > 0
+    counts, rows = counts[visited], rows[visited]
+    possible = rows > 0
+    prior, seen = weight * rows[possible], counts[possible]
+    product = (gammaln(prior + seen) - gammaln(prior) - seen * np.log(rows[possible])).sum()
+    return float(product - (gammaln(weight + counts.sum(1)) - gammaln(weight)).sum())
+
+
+def _fixed(counts: Counts, ratios: Sequence[Any]) -> float:
+    """The logarithm of the product of these ratios; minus infinity where the alternative excludes an outcome."""
+    return sum(float(count[count > 0] @ ratio[count > 0]) for count, ratio in zip(counts.counts, ratios, strict=False))
