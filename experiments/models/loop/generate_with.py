@@ -27,7 +27,6 @@ from draftproof.verifiers import REGISTRY
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Ends, Piece
-    from draftproof.experiments.models.loop.switching import SwitchingLoop, Trials
 
 
 #: Settings of `generate` that choose another way of decoding or drafting: the name, and the default values.
@@ -45,14 +44,6 @@ _OTHER_WAYS: dict[str, tuple[Any, ...]] = {
 _CACHES = (None, "dynamic", "static", "sliding_window", "hybrid")
 #: What a dictionary of results would hold, row by row.
 _ROWS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
-#: The candidates of "auto": single paths, a tree, and the target without drafts.
-AUTO = (
-    ("block", "delayed:K=1,L1=0,L2=2"),
-    ("block", "delayed:K=1,L1=0,L2=4"),
-    ("block", "delayed:K=1,L1=0,L2=8"),
-    ("traversal", "delayed:K=3,L1=0,L2=2"),
-    ("block", "delayed:K=1,L1=0,L2=0"),
-)
 #: Inputs that the loop uses or replaces: it has its own masks, positions and caches.
 _READ = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
 
@@ -203,7 +194,6 @@ class Generating:
     seed: int | Sequence[int] | None
     vectors: str
     each_block: Callable[[Piece], object] | None
-    trials: Trials | None = None
     sampling: str = ""
     draft_sampling: str | None = None
     told: str | None = None
@@ -226,7 +216,6 @@ class Generating:
         """
         from draftproof.experiments.models.loop.generation import pieces
         from draftproof.experiments.models.loop.loop import Loop
-        from draftproof.experiments.models.loop.switching import SwitchingLoop
         from draftproof.experiments.models.loop.vectors import coins_for
 
         draft = _handed("assistant_model") if assistant_model is None else assistant_model
@@ -241,12 +230,7 @@ class Generating:
         used = Samplings.of_target(
             joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
         ).telling(self.told)
-        loop: Loop | SwitchingLoop
-        if self.trials is None:
-            loop = Loop(pair, self.verifier, self.scheme, used, self.vectors)
-        else:
-            self.trials.reset_for((id(model), id(draft), len(prompts), used))
-            loop = SwitchingLoop(pair, self.trials, used, self.vectors)
+        loop = Loop(pair, self.verifier, self.scheme, used, self.vectors)
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
         for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
@@ -286,9 +270,7 @@ def generate_with(
 ) -> Generating:
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
-    verifier, scheme: objects, or text as on the command line. With the verifier "auto" the first blocks are made by
-    several in turn (`AUTO`; or traversal on the schemes that are given, a list) and the others by the fastest, which
-    one object remembers from call to call: the law of texts is the same, but not the text of a seed.
+    verifier, scheme: objects, or text as on the command line.
     seed: text `i` of a batch has the seed `seed + i`, or the `i`-th of several, and does not hang on its neighbours;
     None takes torch's, as `generate` does. vectors: "numpy" or "torch", what the verifier gets. each_block: told every
     block of every text as it comes (`Piece`).
@@ -312,8 +294,6 @@ def generate_with(
         "told": told,
         "tokenizer": None if tokenizer is None else load_tokenizer(tokenizer),
     }
-    if isinstance(verifier, str) and verifier == "auto":
-        return replace(_automatic(scheme, seed, vectors, each_block), **extra)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours, known = any(card is entry.card for entry in REGISTRY.values()), lossless_for(card)
@@ -325,24 +305,6 @@ def generate_with(
     if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
     return Generating(named.verifier, shape, seed, vectors, each_block, **extra)
-
-
-def _automatic(
-    scheme: Any,
-    seed: int | Sequence[int] | None,
-    vectors: str,
-    each_block: Callable[[Piece], object] | None,
-) -> Generating:
-    from draftproof.experiments.models.loop.switching import Trials
-
-    given = AUTO if isinstance(scheme, str) and scheme == SCHEME else [("traversal", each) for each in _listed(scheme)]
-    each = [generate_with(*both) for both in given]
-    candidates = [(made.verifier, made.scheme) for made in each]
-    return Generating(*candidates[0], seed, vectors, each_block, Trials(candidates))
-
-
-def _listed(scheme: Any) -> list[Any]:
-    return list(scheme) if isinstance(scheme, Sequence) and not isinstance(scheme, str) else [scheme]
 
 
 def _check_seed(seed: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import torch
 
@@ -23,9 +23,6 @@ from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
-
-if TYPE_CHECKING:
-    from draftproof.experiments.models.loop.switching import SwitchingLoop
 
 #: `ends(place, tokens)`: whether the text of the prompt at this place ends after `tokens`, all its tokens so far.
 Ends: TypeAlias = Callable[[int, Sequence[int]], bool]
@@ -51,7 +48,7 @@ def ending(most: int, stop: Collection[int] = ()) -> Ends:
 
 
 def pieces(
-    loop: Loop | SwitchingLoop,
+    loop: Loop,
     prompts: Sequence[Sequence[int]],
     coin: Coin | Sequence[Coin],
     max_new_tokens: int,
@@ -78,7 +75,7 @@ def pieces(
         unfinished = [unfinished[place] for place in left]
 
 
-def _start_state(loop: Loop | SwitchingLoop, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> State:
+def _start_state(loop: Loop, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> State:
     """The state before the first block; a prompt that several texts share is read once."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
     state = State.joined([loop.start(prompt, max_new_tokens) for prompt in places])
