@@ -326,7 +326,7 @@ class Sampling:
         if self.memory is not None:
             raise InvalidInput(
                 f"memory={self.memory} sums over all paths of a draft, and rows are computed one by one here; it is "
-                "for drafts whose tables fit; of models there is the draft parallel:order=2,depth=4"
+                "for drafts whose tables fit"
             )
 
     def instance(self, raw: Instance) -> Instance:

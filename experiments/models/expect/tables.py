@@ -23,7 +23,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from draftproof.experiments.models.pair.devices import check_fits, libraries, within_memory
-from draftproof.experiments.models.pair.hidden import depends_on_root
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.arithmetic import FLOAT64
@@ -177,7 +177,7 @@ def continued_rows(pair: Pair, which: str, warp: Sampling, root: Sequence[int], 
     prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
     model = pair.model(which)
     check_fits(model, which, len(root) + tokens.shape[1])
-    cached = tokens.shape[1] and len(root) and not depends_on_root(model)
+    cached = tokens.shape[1] and len(root) and not reads_features(model)
     shared = _root_cache(pair, which, prefix) if cached else None
     if shared is None:
         whole = torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1)

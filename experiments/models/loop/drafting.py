@@ -16,9 +16,8 @@ import torch
 
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.places_reading import PlacesReading
-from draftproof.experiments.models.loop.reading import BlockReading, FeatureReading, Reading
+from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows
-from draftproof.experiments.models.pair.hidden import drafts_blocks
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
@@ -219,7 +218,7 @@ class Begun:
         if features:
             reads = PlacesReading if model.places > 1 else FeatureReading
             return cls(reads(model, before, waiting, features), known)
-        return cls((BlockReading if drafts_blocks(model) else Reading)(model, before, waiting), known)
+        return cls(Reading(model, before, waiting), known)
 
 
 def draft_trees(

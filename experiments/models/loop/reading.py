@@ -7,8 +7,6 @@ A draft may read features (of width `H`) with the tokens: the target's where the
 tree. After a block its cache entries of the tree are dropped, except the root: the accepted tokens are read again in
 the first pass of the next block, with the features that the target has computed by then. So the draft's cache is a
 function of the text alone.
-
-A block-parallel draft reads the text only; the states of that pass at the root give the rows of every depth.
 """
 
 from __future__ import annotations
@@ -219,44 +217,3 @@ class FeatureReading(Reading):
     def _remember(self, sequence: int, context: Context, place: int, output: Any) -> None:
         """Keep what later passes need of a context that ends at this place."""
         self._expected[sequence][context] = output.hidden_states[0][sequence, place]
-
-
-class BlockReading(Reading):
-    """`Reading` for a draft that gives all rows of a tree after one pass: it reads no drafted token."""
-
-    def __init__(self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]]) -> None:
-        super().__init__(model, before, waiting)
-        self._states: list[torch.Tensor] = [torch.empty(0)] * len(waiting)
-
-    def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
-        """See `Reading.read`; only the root is one pass."""
-        roots = [[context for context in contexts if not context] for contexts in wanted]
-        if any(roots):
-            super().read(roots)
-        found: dict[tuple[int, int], torch.Tensor] = {}
-        for depth in sorted({len(context) for contexts in wanted for context in contexts}):
-            some = [at for at, contexts in enumerate(wanted) if any(len(context) == depth for context in contexts)]
-            rows = self._model.ahead(torch.stack([self._states[at] for at in some]), depth)
-            found |= {(at, depth): row for at, row in zip(some, rows, strict=True)}
-        most = max(map(len, wanted))
-        padding = next(iter(found.values()))
-        return torch.stack(
-            [
-                torch.stack([found[at, len(context)] for context in contexts] + [padding] * (most - len(contexts)))
-                for at, contexts in enumerate(wanted)
-            ]
-        )
-
-    def passes(self, sequence: int, contexts: Sequence[Context]) -> int:
-        """See `Reading.passes`."""
-        return int(() in contexts)
-
-    def _passed(
-        self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
-    ) -> torch.Tensor:
-        output, self.cache = forward_output(self._model, self.cache, tokens, positions, sees)
-        for sequence, row in enumerate(rows):
-            if row.ends:
-                self._states[sequence] = output.hidden_states[0][sequence, row.ends[()]]
-        logits: torch.Tensor = output.logits
-        return logits

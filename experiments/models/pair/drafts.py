@@ -1,4 +1,4 @@
-"""Drafts that are built for a target: `lookup:n=3`, `ngram:order=4`, `parallel:order=2,depth=4`, `early:layers=2`, ..
+"""Drafts that are built for a target: `lookup:n=3`, `ngram:order=4`, `early:layers=2`, ..
 
 Early exit is the target's first layers with its own last norm and its own output layer: a model of the target's class
 with fewer layers whose weights are the target's, not copies of them. It takes no memory except for its caches.
@@ -16,7 +16,6 @@ from draftproof.simulator.errors import InvalidInput
 KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "lookup": {"n": 3, "fresh": 0.1},
     "ngram": {"order": 4},
-    "parallel": {"order": 2, "depth": 4},
     "early": {"layers": None},
 }
 #: The kinds that are trained for a target and loaded from a folder (`heads`).
@@ -34,7 +33,7 @@ class DraftSpec:
     @property
     def counts(self) -> bool:
         """Whether it is counted on a text."""
-        return self.kind in ("ngram", "parallel")
+        return self.kind == "ngram"
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.folder}" + ",".join(f"{name}={value:g}" for name, value in self.options.items())
@@ -134,10 +133,8 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
         from draftproof.experiments.models.pair.text_drafts import lookup
 
         return lookup(size, **options).placed(target)
-    from draftproof.experiments.models.pair.parallel import count_parallel
     from draftproof.experiments.models.pair.text_drafts import count_ngrams
 
     if tokens is None:
         raise InvalidInput(f"{found} counts n-grams of a text; give its tokens")
-    made = count_ngrams if found.kind == "ngram" else count_parallel
-    return made(tokens, size, **options).placed(target)
+    return count_ngrams(tokens, size, **options).placed(target)

@@ -18,18 +18,11 @@ if TYPE_CHECKING:
 
 
 def reads_features(model: Any) -> bool:
-    """Whether a draft reads the features of its target, as the heads of `heads` do."""
+    """Whether a draft reads the features of its target, as the heads of `heads` do.
+
+    Its rows depend on where a tree begins; `continued` computes them.
+    """
     return bool(getattr(model, "reads_features", False))
-
-
-def drafts_blocks(model: Any) -> bool:
-    """Whether a draft gives the rows of all tokens of a tree after one pass, as block-parallel drafters do."""
-    return bool(getattr(model, "drafts_blocks", False))
-
-
-def depends_on_root(model: Any) -> bool:
-    """Whether the rows of a draft depend on where a tree begins; `continued` computes them."""
-    return reads_features(model) or drafts_blocks(model)
 
 
 @contextmanager

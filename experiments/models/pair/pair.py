@@ -18,7 +18,7 @@ from typing import Any
 
 from draftproof.experiments.models.pair.devices import check_fits, choose_device, choose_dtype, libraries, within_memory
 from draftproof.experiments.models.pair.drafts import HEADS, DraftSpec, parse_draft
-from draftproof.experiments.models.pair.hidden import depends_on_root
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.simulator.errors import InvalidInput
@@ -131,7 +131,7 @@ class Pair:
         model = self.model(which)
 
         def computed(part: Any) -> Any:
-            if root is not None and depends_on_root(model):
+            if root is not None and reads_features(model):
                 return model.continued(part[:1, :root], part[:, root:])
             return model(part, use_cache=False).logits[:, -1]
 

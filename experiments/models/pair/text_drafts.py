@@ -84,10 +84,7 @@ class TextModel(PreTrainedModel, GenerationMixin):  # type: ignore[misc]
         logits_to_keep: int = 0,
         **_: Any,
     ) -> CausalLMOutputWithPast:
-        """The logits after each token, shape `(B, n, V)`; a mask has four dimensions, of `(B, 1, n, T)`, or two.
-
-        `hidden_states` holds what the rows depend on: the last tokens that each sees, as in `rows`.
-        """
+        """The logits after each token, shape `(B, n, V)`; a mask has four dimensions, of `(B, 1, n, T)`, or two."""
         tokens = input_ids
         if past_key_values is None and use_cache is not False:
             past_key_values = DynamicCache(config=self.config)
@@ -97,11 +94,7 @@ class TextModel(PreTrainedModel, GenerationMixin):  # type: ignore[misc]
         sees = _visible(attention_mask, input_ids.shape[1], tokens)[:, -logits_to_keep:]
         recent = seen_last(tokens, sees, self.reach)
         rows = self.rows(recent.flatten(0, 1)).view(*recent.shape[:2], -1)
-        return CausalLMOutputWithPast(
-            logits=cast(Any, rows.log().to(self.dtype)),
-            past_key_values=past_key_values,
-            hidden_states=cast(Any, (recent,)),
-        )
+        return CausalLMOutputWithPast(logits=cast(Any, rows.log().to(self.dtype)), past_key_values=past_key_values)
 
     def _init_weights(self, module: torch.nn.Module) -> None:
         """Nothing is drawn."""
@@ -234,8 +227,8 @@ class NgramModel(TextModel):
         return rows
 
 
-def count_ngrams(tokens: Any, vocab_size: int, order: int, gap: int = 0) -> NgramModel:
-    """The model of a text. tokens: shape `(n,)`; gap: how many tokens of it are left out between context and next one.
+def count_ngrams(tokens: Any, vocab_size: int, order: int) -> NgramModel:
+    """The model of a text. tokens: shape `(n,)`.
 
     Raises `InvalidInput` for too many contexts, or other tokens.
     """
@@ -247,16 +240,15 @@ def count_ngrams(tokens: Any, vocab_size: int, order: int, gap: int = 0) -> Ngra
         raise InvalidInput(
             f"the text has token {text.max() if text.min() >= 0 else text.min()}; tokens are 0..{vocab_size - 1}"
         )
-    if len(text) <= order + gap:
-        after = f" and a gap of {gap}" if gap else ""
-        raise InvalidInput(f"{len(text)} training tokens are too few for order {order}{after}; give a longer text")
+    if len(text) <= order:
+        raise InvalidInput(f"{len(text)} training tokens are too few for order {order}; give a longer text")
     parts = []
     for length in range(order + 1):
-        count = len(text) - length - gap
+        count = len(text) - length
         context = np.zeros(count, dtype=np.int64)
         for back in range(length):
             context += (text[length - 1 - back : length - 1 - back + count] + 1) * base**back
-        parts.append(context * vocab_size + text[length + gap :])
+        parts.append(context * vocab_size + text[length:])
     pairs, counts = np.unique(np.concatenate(parts), return_counts=True)
     keys, starts = np.unique(pairs // vocab_size, return_index=True)
     different = np.diff([*starts, len(pairs)])

@@ -28,9 +28,9 @@ from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_te
 from tests.quick import quick
 
 WARM = Sampling(temperature=1.3)
-SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "parallel:order=1,depth=6", "early:layers=1")
+SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "early:layers=1")
 #: The last by default, the others with the heavy tests.
-ONE_QUICKLY = quick(SPECS, SPECS[3:])
+ONE_QUICKLY = quick(SPECS, SPECS[2:])
 #: Mostly every token is the next one after the token before.
 TEXT = [int(token) for token in (np.random.default_rng(0).random(600) < 0.8).cumsum() % 3]
 
@@ -40,12 +40,12 @@ def drafted_by(pair: Pair, spec: str, text: list[int] = TEXT) -> Pair:
     return dataclasses.replace(pair, draft=make_draft(spec, pair.target, text))
 
 
-def interpolated(text: list[int], context: tuple[int, ...], token: int, size: int, gap: int = 0) -> Fraction:
-    """The formula of [witten1991zero], method C, by its recursion on contexts; gap: tokens between it and the next."""
+def interpolated(text: list[int], context: tuple[int, ...], token: int, size: int) -> Fraction:
+    """The formula of [witten1991zero], method C, by its recursion on contexts."""
     length = len(context)
-    shorter = interpolated(text, context[1:], token, size, gap) if length else Fraction(1, size)
-    places = range(len(text) - length - gap)
-    after = [text[i + length + gap] for i in places if tuple(text[i : i + length]) == context]
+    shorter = interpolated(text, context[1:], token, size) if length else Fraction(1, size)
+    places = range(len(text) - length)
+    after = [text[i + length] for i in places if tuple(text[i : i + length]) == context]
     if not after:
         return shorter
     return (after.count(token) + len(set(after)) * shorter) / (len(after) + len(set(after)))
@@ -88,39 +88,6 @@ def test_rows_of_lookup_are_those_of_the_text_so_far(random_pair: Callable[..., 
         row = model(torch.tensor([text])).logits[0, -1].double().exp()
         exact = [float(looked_up(text, token, 3, n, Fraction(1, 4))) for token in range(3)]
         assert row.tolist() == pytest.approx(exact, abs=1e-6)
-
-
-@pytest.mark.parametrize("order", [1, 2])
-def test_rows_of_a_block_are_counts_after_a_gap_whatever_is_drafted(
-    random_pair: Callable[..., Pair], order: int
-) -> None:
-    text = TEXT[:60]
-    pair = drafted_by(random_pair(vocab=4), f"parallel:order={order},depth=3", text)
-    root = [2, 0, 1]
-    for depth in range(3):
-        drafted = [[*root, *[token] * depth] for token in range(4)]
-        rows = pair.rows("draft", drafted, root=len(root))
-        exact = [float(interpolated(text, tuple(root[-order:]), token, 4, depth)) for token in range(4)]
-        assert all(row == pytest.approx(exact, abs=1e-6) for row in rows.tolist())
-    with pytest.raises(InvalidInput, match="has no row for token 4 of a tree; give it depth=4"):
-        pair.rows("draft", [[*root, 0, 0, 0]], root=len(root))
-
-
-def test_a_block_of_a_parallel_draft_takes_one_pass_and_reads_no_drafted_token(
-    random_pair: Callable[..., Pair],
-) -> None:
-    pair = drafted_by(random_pair(vocab=3, dtype=torch.float64), "parallel:order=2,depth=3")
-    loop = Loop(pair, make("traversal"), Delayed(3, 1, 2), Sampling())
-    state, text = loop.start(ROOT), list(ROOT)
-    for seed in range(4):
-        drafted = loop.drafted(state, coin_for("numpy", seed))
-        assert drafted.passes == [1]
-        for context, row in drafted.rows[0].known.items():
-            whole = pair.rows("draft", [[*text, *context]], root=len(text))[0].numpy()
-            assert row == pytest.approx(whole, abs=1e-12)
-        (block,), state = loop.step(state, coin_for("numpy", seed))
-        text += block.tokens
-        assert state.draft.lengths.tolist() == [len(text) - len(state.waiting[0])]
 
 
 def test_what_a_place_sees_is_taken_from_behind() -> None:
@@ -242,7 +209,6 @@ def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
         ("lookup:fresh=1", "a share between 0 and 1"),
         ("lookup:n=2,n=3", "it is there twice; write lookup:n=3,fresh=0.1"),
         ("lookup:order=3", "'order=3' is no option of lookup"),
-        ("parallel:depth=0", "depth must be at least 1"),
         ("early", "layers is missing; write early:layers=2"),
     ],
 )
@@ -258,7 +224,7 @@ def test_what_cannot_be_made_is_refused(random_pair: Callable[..., Pair]) -> Non
     for spec, words in (
         ("early:layers=2", "the target has 2 layers; leave after 1 to 1"),
         ("ngram", "counts n-grams of a text"),
-        ("./ngram", "choose lookup, ngram, parallel, early"),
+        ("./ngram", "choose lookup, ngram, early"),
     ):
         with pytest.raises(InvalidInput, match=words):
             make_draft(spec, target)
