@@ -66,7 +66,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
-
     "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
     "draftproof.experiments.api.arguments": ("from_model",),
@@ -131,7 +130,6 @@ __all__ = [
     "STRING_RULES",
     "Adaptive",
     "AdaptiveDropping",
-
     "BlockLaw",
     "CallableProcess",
     "Card",

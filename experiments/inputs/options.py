@@ -103,8 +103,7 @@ Draft = Annotated[
     str | None,
     typer.Option(
         "--draft",
-        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER"
-        ".",
+        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER.",
         rich_help_panel=_PAIR,
     ),
 ]

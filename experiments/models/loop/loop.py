@@ -111,8 +111,8 @@ class Loop:
     """A pair of models, a verifier and a draft scheme.
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
-    vectors: "numpy" or "torch". keep_rows: whether blocks hold 
-    watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library: derived from the other fields.
+    vectors: "numpy" or "torch". watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library: derived from
+    the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
 
@@ -121,7 +121,6 @@ class Loop:
     scheme: DraftScheme
     warp: Sampling
     vectors: str = "numpy"
-
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
     draft_rows_of: RowsOf = field(init=False)

@@ -77,7 +77,7 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
     with named_errors(named.label):
         pieces: list[Piece] = []
         drawn = setting.warp.of("draft").text
-        ours = Generating(named.verifier, scheme, seed, setting.vectors, pieces.append, None, draft_sampling=drawn)
+        ours = Generating(named.verifier, scheme, seed, setting.vectors, pieces.append, draft_sampling=drawn)
         seconds = _timed_generate(
             setting, root, tokens, seed, assistant_model=_assistant(setting), custom_generate=ours
         )

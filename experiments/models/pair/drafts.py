@@ -1,4 +1,4 @@
-"""Drafts that are built for a target: `lookup:n=3`, `ngram:order=4`, `early:layers=2`, ..
+"""Drafts that are built for a target: `lookup:n=3`, `ngram:order=4`, `early:layers=2` and heads.
 
 Early exit is the target's first layers with its own last norm and its own output layer: a model of the target's class
 with fewer layers whose weights are the target's, not copies of them. It takes no memory except for its caches.
