@@ -42,11 +42,6 @@ def printable(text: str, kept: str = "") -> str:
     )
 
 
-def allowed() -> int:
-    """Bytes of a file that are read at most."""
-    return _allowed
-
-
 def cut(value: object, most: int = QUOTED) -> str:
     """A value as text of a readable length, fit for any stream: a long one keeps its beginning and its last third."""
     text = printable(str(value))
