@@ -32,6 +32,7 @@ FLAGS = {
     r"choose a (smaller )?vocabulary( of \d+ or more)?": "--vocab",
     r"leave out the batch": "--batch",
     r"rows for (python|numpy)": "--library",
+    r"test it on real random numbers": "--sample N",
 }
 
 

@@ -16,7 +16,7 @@ from draftproof.simulator.origins import folder_of, in_simulator, is_audited, is
 _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 #: What can be done about code that is not followed.
-SAMPLE = "--sample N tests it on real random numbers"
+SAMPLE = "test it on real random numbers"
 
 #: Called with every refusal before it is raised, so that code which swallows exceptions cannot hide it.
 _listeners: list[Callable[[InvalidVerifier], None]] = []

@@ -37,7 +37,7 @@ class Seed(Symbol):
         """Equal for equal seeds."""
         return (self.name, self.offset) if self.known is None else self.known
 
-    def kind(self) -> type:
+    def stands_for(self) -> type:
         """Always int."""
         return int
 

@@ -62,7 +62,7 @@ class Element:
         """The nearest whole number, as a float."""
         return float(round(self))
 
-    def kind(self: Any) -> type:
+    def stands_for(self: Any) -> type:
         """The type of the real number, for libraries that ask."""
         return float
 
@@ -139,7 +139,7 @@ class Symbol(Element):
         if in_simulator(asks.f_code.co_filename):
             return type(self)
         if not is_audited(asks.f_code.co_filename):
-            return self.kind()
+            return self.stands_for()
         raise type_refused()
 
     # Implemented by subclasses; constants are finite `fmpq`.

@@ -51,7 +51,7 @@ class Nondeterministic(Unset):
     def refuse(self) -> NoReturn:
         raise refusal(f"{self.what}, taken at {self.line}, decides something")
 
-    def kind(self) -> type:
+    def stands_for(self) -> type:
         return self.like or int
 
     def _compare(self, operation: str, other: Any) -> Any:

@@ -79,7 +79,7 @@ def test_what_draws_out_of_sight_is_refused_and_sampled(draftproof, tmp_path, mo
     given = ("audit", f"{path}:verify", "--interface", "chain", "--cases", "short")
     refused = draftproof(*given)
     assert refused.code == 2
-    assert "the global jax is of JAX, which is not followed; --sample N tests it" in refused.err
+    assert "the global jax is of JAX, which is not followed; test it on real random numbers (--sample N)" in refused.err
     assert draftproof(*given, "--sample", 2000).code == 1
 
 

@@ -43,7 +43,7 @@ def test_it_is_refused_by_name_and_the_way_out_is_to_sample(tmp_path, law, sourc
     path = tmp_path / "theirs.py"
     path.write_text(source + "\n")
     function = load(path, "run")
-    with pytest.raises(NotFollowed, match=rf"{words}.*; --sample N tests it on real random numbers$"):
+    with pytest.raises(NotFollowed, match=rf"{words}.*; test it on real random numbers$"):
         law(function)
     function()  # outside of a call all is as it was
 
@@ -97,9 +97,7 @@ def test_random_numbers_of_scipy_are_refused_with_their_line(tmp_path, law, draw
     path = tmp_path / "theirs.py"
     path.write_text(DISTRIBUTIONS.format(draw))
     run = load(path, "run")
-    with pytest.raises(
-        NotFollowed, match=r"a random number of scipy\.stats is not followed \(theirs\.py:8\); --sample"
-    ):
+    with pytest.raises(NotFollowed, match=r"a random number of scipy\.stats is not followed \(theirs\.py:8\); test it"):
         law(run)
     run()
 
@@ -140,6 +138,6 @@ def test_functions_that_numba_compiles_are_refused(tmp_path, law, monkeypatch, i
     library.njit, library.jit, library.prange = (lambda _: kind()), (lambda **_: lambda _: kind()), range
     monkeypatch.setitem(sys.modules, "numba", library if installed else None)
     for name in ("first", "second", "third"):
-        with pytest.raises(NotFollowed, match=r"numba.* not followed.*; .*--sample N tests it"):
+        with pytest.raises(NotFollowed, match=r"numba.* not followed.*; .*test it on real"):
             law(locate_function(path, name).function)
     assert law(locate_function(path, "plain").function).keys() == {True, False}
