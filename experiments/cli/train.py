@@ -19,9 +19,7 @@ def train(
     ] = "small",
     tokenizer: Annotated[
         str,
-        typer.Option(
-            help="letters (frequent symbols and a rest token), digits (of bytes in base V) or bpe (byte pairs)."
-        ),
+        typer.Option(help="letters (frequent symbols and a rest token) or bpe (byte pairs)."),
     ] = "letters",
     vocab: Annotated[
         int | None, typer.Option("--vocab", "--vocab-size", help="Vocabulary size V (default 8, bpe 2048).")

@@ -51,7 +51,7 @@ Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.
 Vocab = Annotated[
     int | None, typer.Option("--vocab", help="Vocabulary size of a pair that is trained (default 8).", **_PAIR)
 ]
-Tokenizer = Annotated[str, typer.Option(help="Tokenizer of a pair that is trained: letters, digits or bpe.", **_PAIR)]
+Tokenizer = Annotated[str, typer.Option(help="Tokenizer of a pair that is trained: letters or bpe.", **_PAIR)]
 TextName = Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).", **_PAIR)]
 BranchRange = Annotated[str | None, typer.Option("--K", help="Branches of delayed trees, as 2 or 1..4.", **_SHAPE)]
 Schemes = Annotated[

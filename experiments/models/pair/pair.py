@@ -86,7 +86,7 @@ class Pair:
     def token_names(self) -> Sequence[str]:
         """What masks call the tokens: their text; without a tokenizer letters, or numbers where these are too few."""
         size = self.vocab_size
-        if self.tokenizer is None or self.tokenizer.kind == "digits":
+        if self.tokenizer is None:
             return LETTERS[:size] if size <= len(LETTERS) else tuple(map(str, range(size)))
         return tuple(self.decode((token,)) for token in range(size))
 

@@ -1,7 +1,6 @@
-"""Tokenizers of a chosen vocabulary size `V`: letters, digits of bytes, byte pairs.
+"""Tokenizers of a chosen vocabulary size `V`: letters or byte pairs.
 
 `letters`: the `V - 1` most frequent symbols, most frequent first, and one rest token (`·`), as n-grams have it.
-`digits`: every byte of the UTF-8 text as digits of base `V`, most significant first; nothing is lost.
 `bpe`: byte-pair tokens trained on the text; nothing is lost.
 All are saved in the format of transformers, so that its `AutoTokenizer` reads them and gives the same tokens.
 """
@@ -12,18 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from draftproof.experiments.models.pair.devices import libraries
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut
 from draftproof.simulator.instances.ngram import TextPair
 
 #: Kinds of tokenizer with the vocabulary sizes that they can have.
-KINDS = {"letters": (2, 1_000), "digits": (2, 36), "bpe": (257, 50_000)}
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-#: Code points for digits between two replacements, so that a replaced byte is not replaced again.
-_PRIVATE = 0xE000
+KINDS = {"letters": (2, 1_000), "bpe": (257, 50_000)}
 #: Candidates for the rest token; the first one that is not in the alphabet is taken.
 _REST = "·□�"
 
@@ -80,20 +74,10 @@ class TextTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """`text` as tokens, without special ones before or after."""
-        if self.kind == "digits":
-            width = digits_per_byte(self.vocab_size)
-            data = np.frombuffer(text.encode(), dtype=np.uint8).astype(int)
-            powers = self.vocab_size ** np.arange(width - 1, -1, -1)
-            return [int(digit) for digit in (data[:, None] // powers % self.vocab_size).ravel()]
         return [int(token) for token in self.base.encode(text, add_special_tokens=False)]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Tokens as text; a byte cut in two at the end is left out, one that is no text becomes `�`."""
-        if self.kind == "digits":
-            width = digits_per_byte(self.vocab_size)
-            whole = np.array(tokens[: len(tokens) // width * width], dtype=int).reshape(-1, width)
-            data = whole @ self.vocab_size ** np.arange(width - 1, -1, -1)
-            return bytes(int(byte) if byte < 256 else 255 for byte in data).decode(errors="replace")
+        """Tokens as text; a byte that is no text becomes `�`."""
         return str(self.base.decode(list(tokens)))
 
     def save(self, folder: Path) -> None:
@@ -109,7 +93,7 @@ def make_tokenizer(kind: str, vocab_size: int, text: str) -> TextTokenizer:
         raise InvalidInput(f"a {kind} tokenizer has {least} to {most} tokens, not {vocab_size}")
     if not text:
         raise InvalidInput("the text is empty; a tokenizer needs some")
-    make = {"letters": _letters, "digits": _digits, "bpe": _byte_pairs}[kind]
+    make = {"letters": _letters, "bpe": _byte_pairs}[kind]
     return _wrapped(make(vocab_size, text), kind)
 
 
@@ -117,14 +101,6 @@ def load_tokenizer(base: Any) -> TextTokenizer:
     """A tokenizer of transformers as ours; one that `make_tokenizer` made is known by its mark."""
     kind = base.init_kwargs.get("draftproof_kind")
     return TextTokenizer(base, kind if kind in KINDS else None)
-
-
-def digits_per_byte(vocab_size: int) -> int:
-    """How many digits of base `V` a byte needs."""
-    width = 1
-    while vocab_size**width < 256:
-        width += 1
-    return width
 
 
 def _wrapped(core: Any, kind: str) -> TextTokenizer:
@@ -142,25 +118,6 @@ def _letters(vocab_size: int, text: str) -> Any:
     rest = next(symbol for symbol in _REST if symbol not in alphabet)
     core = Tokenizer(models.WordLevel({symbol: i for i, symbol in enumerate(alphabet + rest)}, unk_token=rest))
     core.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    core.decoder = decoders.Fuse()
-    return core
-
-
-def _digits(vocab_size: int, text: str) -> Any:
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
-
-    private = [chr(_PRIVATE + digit) for digit in range(vocab_size)]
-    powers = vocab_size ** np.arange(digits_per_byte(vocab_size) - 1, -1, -1)
-    steps: list[Any] = [normalizers.ByteLevel()]
-    symbols: dict[int, str] = bytes_to_unicode()
-    for byte, symbol in symbols.items():
-        word = "".join(private[digit] for digit in byte // powers % vocab_size)
-        steps.append(normalizers.Replace(symbol, word))
-    steps += [normalizers.Replace(private[digit], DIGITS[digit]) for digit in range(vocab_size)]
-    core = Tokenizer(models.WordLevel({DIGITS[i]: i for i in range(vocab_size)}, unk_token=DIGITS[0]))
-    core.normalizer = normalizers.Sequence(steps)
-    core.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     core.decoder = decoders.Fuse()
     return core
 

@@ -195,7 +195,7 @@ def grown(model: Any, layers: int) -> Any:
 
 
 #: Vocabulary size where none is given.
-VOCAB = {"letters": 8, "digits": 8, "bpe": 2048}
+VOCAB = {"letters": 8, "bpe": 2048}
 #: The target's share of a time limit for both models; and the share of that before the target grows.
 TARGET_SHARE, INITIAL_SHARE = 0.8, 0.5
 #: Names of recipes: the standard one, and one whose target has many layers.

@@ -7,13 +7,12 @@ import pytest
 from transformers import AutoTokenizer
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
-from draftproof.experiments.models.pair.tokenizers import digits_per_byte, load_tokenizer, make_tokenizer
+from draftproof.experiments.models.pair.tokenizers import load_tokenizer, make_tokenizer
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.ngram import TextPair
 
 TEXT = read_text(EMBEDDED)[:20_000]
-KINDS = [("letters", 4), ("letters", 8), ("letters", 16), ("letters", 27)]
-KINDS += [("digits", 4), ("digits", 8), ("digits", 16), ("digits", 27), ("bpe", 600)]
+KINDS = [("letters", 4), ("letters", 8), ("letters", 16), ("letters", 27), ("bpe", 600)]
 STRANGE = "Añ →\n\t·0129 end"
 
 
@@ -33,9 +32,8 @@ def test_saved_tokenizer_gives_the_same_tokens_in_transformers(kind: str, size: 
     assert made.vocab_size == again.vocab_size == len(base) == size
 
 
-@pytest.mark.parametrize(("kind", "size"), [each for each in KINDS if each[0] != "letters"])
-def test_digits_and_byte_pairs_lose_nothing(kind: str, size: int) -> None:
-    made = make_tokenizer(kind, size, TEXT)
+def test_byte_pairs_lose_nothing() -> None:
+    made = make_tokenizer("bpe", 600, TEXT)
     assert made.decode(made.encode(TEXT)) == TEXT
     assert made.decode(made.encode(STRANGE)) == STRANGE
 
@@ -53,31 +51,15 @@ def test_rest_token_is_never_one_of_the_letters() -> None:
     assert made.encode("·axb") == [0, 1, 2, 2]
 
 
-@pytest.mark.parametrize(("size", "width"), [(2, 8), (4, 4), (8, 3), (15, 3), (16, 2), (27, 2), (36, 2)])
-def test_a_byte_takes_the_fewest_digits_that_hold_it(size: int, width: int) -> None:
-    assert digits_per_byte(size) == width
-    made = make_tokenizer("digits", size, "a")
-    tokens = made.encode("a")
-    assert len(tokens) == width
-    assert sum(digit * size**place for place, digit in enumerate(reversed(tokens))) == ord("a")
-
-
-def test_digits_of_half_a_byte_and_of_no_byte_do_not_break_a_text() -> None:
-    made = make_tokenizer("digits", 8, "a")
-    assert made.decode([*made.encode("ab"), 1]) == "ab"
-    assert made.decode([7, 7, 7]) == "�"  # 511 is no byte
-
-
 @pytest.mark.parametrize(
     ("kind", "size", "text", "words"),
     [
-        ("words", 8, TEXT, "unknown tokenizer 'words'; choose letters, digits, bpe"),
+        ("words", 8, TEXT, "unknown tokenizer 'words'; choose letters, bpe"),
         ("letters", 1, TEXT, "a letters tokenizer has 2 to 1000 tokens, not 1"),
-        ("digits", 37, TEXT, "a digits tokenizer has 2 to 36 tokens, not 37"),
         ("bpe", 256, TEXT, "a bpe tokenizer has 257 to 50000 tokens, not 256"),
         ("letters", 16, "abc", "3 different symbols, too few for V = 16; choose a smaller vocabulary"),
         ("bpe", 5000, "abc", "byte-pair tokens, not 5000; ask for fewer, or give a longer text"),
-        ("digits", 8, "", "the text is empty"),
+        ("letters", 8, "", "the text is empty"),
     ],
 )
 def test_a_tokenizer_that_cannot_be_made_is_one_clear_line(kind: str, size: int, text: str, words: str) -> None:
