@@ -103,16 +103,6 @@ class Generation:
     seconds: dict[str, float]
     elapsed: float
 
-    @property
-    def block_efficiency(self) -> float:
-        """Tokens a block, mean of tau + 1."""
-        return sum(block.depth + 1 for block in self.blocks) / len(self.blocks)
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens of the text over the seconds that it took, without those of the prompt."""
-        return len(self.tokens) / (self.elapsed - self.seconds["prompt"])
-
 
 def generate(
     pair: Pair,

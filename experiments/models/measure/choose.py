@@ -601,7 +601,7 @@ class Search:
         sizes = sorted({scheme.nodes + 1 for _, scheme in self.drawn})
         asked = {1, *(sizes[round(place * (len(sizes) - 1) / (SIZES - 1))] for place in range(SIZES))}
         pair, context = self.setting.pair, len(self.setting.roots[0])
-        return [[each.read, each.seconds] for each in measure_passes(pair, pair.target, [context], sorted(asked), 3)]
+        return [[*each] for each in measure_passes(pair, pair.target, context, sorted(asked), 3).items()]
 
     def _expected(self, candidates: Sequence[Candidate]) -> dict[str, Any]:
         """Expected tokens of the candidates that could be the fastest, and which candidates are measured."""

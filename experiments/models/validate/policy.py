@@ -5,7 +5,7 @@ martingale increments, so the variance of their sum is the sum of their variance
 
 Tokens a second are predicted twice. From shapes: each shape that the policy uses is run alone, in turn with the
 policy, and a block of the policy is predicted to take the time of a block of its shape plus that of choosing. From
-passes: the fitted times of passes, plus the time outside passes in the policy's own run. The errors show the cost of
+passes: the times of passes alone, plus the time outside passes in the policy's own run. The errors show the cost of
 switching shapes, and how much slower a pass is in the loop than when repeated alone.
 """
 
@@ -160,14 +160,14 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
 
 
 def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
-    """Where the seconds of a block of the policy go, and what fitted passes say."""
+    """Where the seconds of a block of the policy go, and what passes that are repeated alone say."""
     parts = {name: seconds / policy.blocks for name, seconds in policy.parts.items() if name != "prompt"}
     context = sum(len(each.context) for each in made) // len(made)
     times = measured_times(run.setting.pair, context, run.actions)
     passes = float(np.mean([times.time(run.actions[each.action].as_dict()) for each in made]))
     return {
         "predicted_from_passes": predicted / (passes + policy.block - parts["passes"]),
-        "fitted_pass_seconds": passes,
+        "repeated_pass_seconds": passes,
         "pass_seconds": parts["passes"],
         "step_seconds": policy.block,
         "choose_seconds": parts["choose"],
@@ -343,7 +343,8 @@ def deliver(console: Console, report: dict[str, Any], json_target: str | None) -
     named = {"passes": parts["passes"], "around passes": around, **{n: parts[n] for n in ("verify", "cache", "choose")}}
     console.print(
         f"a step of {step * 1e3:.2f} ms: {', '.join(f'{name} {time / step:.1%}' for name, time in named.items())}; "
-        f"fitted passes are {report['fitted_pass_seconds'] / report['pass_seconds']:.2f} times those in the loop: "
+        f"passes repeated alone are {report['repeated_pass_seconds'] / report['pass_seconds']:.2f} times those in the "
+        "loop: "
         f"{report['predicted_from_passes']:.1f} tokens a second",
         soft_wrap=True,
     )

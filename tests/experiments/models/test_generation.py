@@ -59,7 +59,7 @@ def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., A
     plain = autoregressive(pair, [1, 2], Sampling(), coin_for("numpy", 4), 40)
     blocks = generate(pair, make("naive"), Delayed(1, 0, 0), [1, 2], Sampling(), coin_for("numpy", 4), 40)
     assert blocks.tokens == plain.tokens
-    assert blocks.block_efficiency == plain.block_efficiency == 1
+    assert [len(each.blocks) for each in (blocks, plain)] == [len(each.tokens) for each in (blocks, plain)]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_greedy_text_with_and_without_drafts_is_that_of_generate(random_pair: Ca
     for name, shape in (("gbv", (3, 1, 2)), ("block", (1, 3, 0))):
         written = generate(pair, make(name), Delayed(*shape), prompt, Sampling(0), coin, tokens, vectors=vectors)
         assert written.tokens == expected
-        assert written.block_efficiency > 1.5  # drafts were accepted
+        assert len(written.tokens) > 1.5 * len(written.blocks)  # drafts were accepted
 
 
 def test_torch_coin_has_the_law_that_it_is_asked_for() -> None:
@@ -118,7 +118,7 @@ def test_a_generation_ends_where_it_is_told(random_pair: Callable[..., Any]) -> 
     some = generate(*arguments, blocks=6)
     assert len(some.blocks) == 6
     assert some.tokens == tuple(token for block in some.blocks for token in block.tokens)
-    assert some.block_efficiency == len(some.tokens) / 6
+    assert sum(block.depth + 1 for block in some.blocks) == len(some.tokens)
     stopped = generate(*arguments, max_new_tokens=300, stop={4})
     assert stopped.tokens.index(4) == len(stopped.tokens) - 1
     plain = autoregressive(pair, [1, 2], Sampling(), coin, 300, stop={4})
@@ -133,7 +133,6 @@ def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[
     assert made.seconds["draft"] > 0
     assert made.seconds["target"] > 0
     assert sum(made.seconds.values()) <= made.elapsed
-    assert made.tokens_per_second == 20 / (made.elapsed - made.seconds["prompt"])
 
 
 class Wanderer:

@@ -111,7 +111,7 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
     assert 0 < parts["passes"] < parts["draft"] + parts["target"] < inside <= step
     for each in (found["measured_over_predicted"], found["policy_per_second"]):
         assert each["low"] <= each["mean"] <= each["high"]
-    rest = found["predicted"] / found["predicted_from_passes"] - found["fitted_pass_seconds"]
+    rest = found["predicted"] / found["predicted_from_passes"] - found["repeated_pass_seconds"]
     assert rest == pytest.approx(step - parts["passes"])
     right = policy.expected
     monkeypatch.setattr(policy, "expected", lambda *given: replace(found := right(*given), means=found.means + 0.5))
