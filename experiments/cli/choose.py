@@ -77,9 +77,7 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     more = len(result["rows"]) - SHOWN
     if more > 0:
         console.print(f"{more} more were measured; --json and --csv have them")
-    if result["groups"]:
-        console.print(groups_table(result["groups"]))
-    elif result["roots"] < FEWEST:
+    if result["roots"] < FEWEST:
         console.print(few_text("roots"))
     for plain in result["plain"]:
         beside = "the baseline"
@@ -118,21 +116,6 @@ def with_stratified(schemes: Sequence[DraftScheme]) -> tuple[DraftScheme, ...]:
 def exact(row: Mapping[str, Any]) -> bool:
     """Whether the expected block efficiency is exact, not a mean over sampled trees."""
     return str(row["expected_from"]).startswith("exact")
-
-
-def groups_table(groups: Sequence[Mapping[str, Any]]) -> Table:
-    """The speed of the recommended candidate after the prompts of each group, and the best candidate there."""
-    table = Table(title="by group of prompts, times generate (95 %)", title_justify="left", caption_justify="left")
-    for heading in ("group", "prompts", groups[0]["first"], "best there", ""):
-        table.add_column(heading, justify="left" if heading in ("group", "best there") else "right")
-    for group in groups:
-        best = group["best"], _interval(group, "best_speedup") + ("" if group["distinguishable"] else " ?")
-        same = group["best"] == group["first"]
-        cells = group["group"], str(group["prompts"]), _interval(group, "first_speedup")
-        table.add_row(*cells, *(("the same", "") if same else best))
-    if any(group["prompts"] < FEWEST for group in groups):
-        table.caption = few_text("prompts")
-    return table
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -387,14 +387,6 @@ class AlongText:
         means = np.array(self.by_context).reshape(groups, -1)
         return along(np.delete(means, group, axis=0).ravel(), self.error * sqrt(len(self.by_context)))
 
-    def only(self, taken: Sequence[int], groups: int) -> AlongText:
-        """The same for the contexts of these groups only; groups as in `without`."""
-        each = np.array(self.by_context).reshape(groups, -1)[list(taken)].ravel()
-        alone = self.error * sqrt(len(self.by_context))
-        error = alone / sqrt(len(each))
-        spread = float(each.std(ddof=1)) / sqrt(len(each)) if len(each) > 1 else error
-        return AlongText(along(each, alone), error, max(error, spread), inf, tuple(map(float, each)))
-
 
 def along(means: Any, error: float) -> float:
     """Tokens a block along a text, from the means at some positions of it, each known up to a standard error.

@@ -20,7 +20,6 @@ from math import ceil
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from draftproof.experiments.grid.groups import positions_by_group
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
@@ -451,7 +450,6 @@ def choose(
         "target_passes": {str(size): seconds for size, seconds in search.target_passes},
         "rows": rows,
         "left_out": left_out,
-        "groups": by_group(rounds, confirmed, chosen.measured, shared.root_set.groups),
         "confirmed": {"rounds": confirmed.count, **_interval_fields("speedup", confirmed.ratio(best_of(rounds)))},
         "recommendation": recommendation(rounds, confirmed, chosen.measured),
         "paste": generate_call(rounds, confirmed, chosen.measured, warp),
@@ -756,30 +754,6 @@ def best_of(rounds: Rounds) -> int | str:
 def _assisted(rounds: Rounds) -> list[str]:
     """The names of assisted generation, one for every draft."""
     return [name for name in rounds.texts if isinstance(name, str) and name.startswith(ASSISTED)]
-
-
-def by_group(
-    rounds: Rounds, confirmed: Rounds, measured: Sequence[Candidate], groups: Sequence[str]
-) -> list[dict[str, Any]]:
-    """For each group of prompts the speed-up of the overall best, and the best there; empty without groups.
-
-    confirmed: the rounds of the overall best and `generate` alone, from which its speed-up is.
-    distinguishable: whether the best of the group is distinguishably faster there than the overall best.
-    """
-    first, found = best_of(rounds), []
-    for group, roots in positions_by_group(groups).items() if groups else ():
-        own = rounds.only(roots)
-        best = best_of(own)
-        fields: dict[str, Any] = {
-            "group": group,
-            "prompts": len(roots),
-            "distinguishable": own.ratio(first, best).high < 1,
-        }
-        for name, who, timed in (("first", first, confirmed.only(roots)), ("best", best, own)):
-            said = who if isinstance(who, str) else str(measured[who])
-            fields |= {name: said, **_interval_fields(f"{name}_speedup", timed.ratio(who))}
-        found.append(fields)
-    return found
 
 
 def generate_call(rounds: Rounds, confirmed: Rounds, measured: Sequence[Candidate], warp: Sampling) -> str:

@@ -177,13 +177,6 @@ class Rounds:
         for who, texts in round_.items():
             self.texts.setdefault(who, []).append(texts)
 
-    def only(self, roots: Sequence[int]) -> Rounds:
-        """The same after some of the roots, by their positions."""
-        whole = len(self.texts[GENERATE][0])
-        texts = {who: [[turns[root] for root in roots] for turns in own] for who, own in self.texts.items()}
-        before = None if self.before is None else self.before.only(roots)
-        return Rounds([each.only(roots, whole) for each in self.expected], self.schemes, texts, before)
-
     @property
     def count(self) -> int:
         return len(self.texts.get(GENERATE, ()))

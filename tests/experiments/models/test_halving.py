@@ -15,7 +15,6 @@ from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.choose import (
     Candidate,
     Forecast,
-    by_group,
     generate_call,
     misfits,
     recommendation,
@@ -134,28 +133,8 @@ def rounds_of(*rates: Sequence[float], roots: int = 2, expected: Sequence[AlongT
     return made
 
 
-def test_groups_of_prompts_have_ratios_of_their_own() -> None:
-    plain, first, second = ([1.0] * 6, [2.0] * 6, [3.0, 3.0, 3.0, 1.0, 1.0, 1.0])
-    made = Rounds([AlongText(1.0, 0.0, 0.0, 1.0, (1.0,) * 6)] * 2, [ONE, Delayed(1, 0, 2)])
-    for _ in range(3):
-        rates = {GENERATE: plain, 0: first, 1: second}
-        made.add({who: [Turn(1000, 1000, 1000 / rate, {}, 1000) for rate in own] for who, own in rates.items()})
-    whole, long, short = by_group(made, made, WORTH, ["long"] * 3 + ["short"] * 3)
-    assert [each["group"] for each in (whole, long, short)] == ["all", "long", "short"]
-    assert [each["first_speedup"] for each in (long, short)] == pytest.approx([2.0, 2.0])
-    assert (long["best_speedup"], long["distinguishable"]) == (pytest.approx(3.0), True)
-    assert (short["best_speedup"], short["distinguishable"], short["prompts"]) == (pytest.approx(2.0), False, 3)
-    assert by_group(made, made, WORTH, []) == []
-
-
-def test_expectations_after_some_prompts_are_those_of_their_contexts() -> None:
-    made = AlongText.of(np.array([[1.0], [2.0], [1.5], [1.5]]), 3.0)
-    some = made.only([1], 2)
-    assert (some.mean, some.error, some.by_context) == (1.5, 0.0, (1.5, 1.5))
-    assert made.only([0], 2).mean == pytest.approx(4 / 3)  # the harmonic mean of 1 and 2
-    assert made.only([0, 1], 2).mean == pytest.approx(made.mean)
-    noisy = AlongText.of(np.array([[1.0, 2.0]] * 4), 3.0)
-    assert noisy.only([0], 2).error == pytest.approx(noisy.error * sqrt(2))
+def test_tokens_a_block_along_a_text_are_a_harmonic_mean() -> None:
+    assert AlongText.of(np.array([[1.0], [2.0]]), 3.0).mean == pytest.approx(4 / 3)
 
 
 WORTH = [Candidate(NAIVE, ONE, 2.0, EXPECTED, 1.0, 1.0, 1.0, 1.0)] * 3
@@ -323,8 +302,6 @@ def test_the_seconds_of_the_speed_that_is_said_come_from_further_rounds_of_the_b
     lower = Rounds([law], [ONE], {GENERATE: plain, 0: [[Turn(36, 36, 9.0, {}, 36)] * 2] * 4}, rounds)
     assert recommendation(rounds, lower, WORTH).startswith("no speculation")
     assert "generate_with" not in generate_call(rounds, lower, WORTH, Sampling())
-    groups = by_group(rounds, lower, WORTH, ["a", "b"])
-    assert [group["first_speedup"] for group in groups] == pytest.approx([0.8] * 3)
 
 
 def test_tokens_of_the_speed_that_is_said_come_from_all_texts() -> None:
