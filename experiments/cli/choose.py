@@ -30,12 +30,8 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
     """Print the notes, the table, the candidates left out, and the recommendation."""
     about = f"V = {result['V']}, {result['sampling']}, {result['device']}, {result['clock']} clock"
     where = f"after {result['after']}"
-    drafts = result["drafts"]
-    several, names = len(drafts) > 1, ", ".join(f"{number} {name}" for number, name in enumerate(drafts, 1))
-    named = f"drafts {names}" if several else f"draft {drafts[0]}"
-    table = Table(title=f"target {result['target']}, {named}, {about}\n{where}", title_justify="left")
+    table = Table(title=f"target {result['target']}, draft {result['draft']}, {about}\n{where}", title_justify="left")
     for heading in (
-        *(["draft"] if several else []),
         "verifier",
         _tree_heading(result["rows"]),
         "tokens/s",
@@ -44,12 +40,11 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         "\nboth",
         "times generate\n95 %",
         "times the first\n95 %",
-        *([] if several else ["verification\nof a block"]),
+        "verification\nof a block",
     ):
-        table.add_column(heading, justify="left" if heading in ("draft", "verifier") else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
     for row in result["rows"][:SHOWN]:
         table.add_row(
-            *([str(drafts.index(row["draft"]) + 1)] if several else []),
             row["verifier"],
             _shape(row),
             f"{row['tokens_per_second']:.0f}",
@@ -58,7 +53,7 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
             f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
             _interval(row, "speedup"),
             "" if row is result["rows"][0] else _interval(row, "of_first") + ("" if row["distinguishable"] else " ?"),
-            *([] if several else [f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %"]),
+            f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
     for line in result["notes"]:
         console.print(line, soft_wrap=True)
@@ -179,8 +174,7 @@ def figure(result: Mapping[str, Any]) -> bytes:
     axes.axvline(
         result["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
     )
-    named = [f"{row['draft']}  " if len(result["drafts"]) > 1 else "" for row in rows]
-    names = [f"{draft}{row['verifier']}  {_shape(row)}" for draft, row in zip(named, rows, strict=True)]
+    names = [f"{row['verifier']}  {_shape(row)}" for row in rows]
     axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
     style_axes(axes)
@@ -211,12 +205,6 @@ Roots = Annotated[
         **_HOW,
     ),
 ]
-Beside = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--beside", metavar="DRAFT", help="Another draft for the same target, as --draft; may be repeated.", **_HOW
-    ),
-]
 Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
 Rounds = Annotated[
     int, typer.Option(min=2, max=10, help="Rounds of measurement in which the best candidates alternate.", **_HOW)
@@ -238,7 +226,6 @@ def choose(
     clock: opt.Clock = "wall",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
-    beside: Beside = None,
     shape: opt.SchemeOptions,
     roots: Roots = None,
     tokens: Tokens = 32,
@@ -249,13 +236,13 @@ def choose(
     csv_file: Csv = None,
     plot: Plot = None,
 ) -> int:
-    """Rank lossless verifiers, draft schemes and drafts by tokens a second, for this target on this machine.
+    """Rank lossless verifiers and draft schemes by tokens a second, for these models on this machine.
 
     The baseline is `generate` of transformers, timed from call to return.
 
     Candidates are delayed trees and stratified branches of the same shapes, or those of --scheme. Those that cannot be
     the fastest, even with quick blocks, are left out and counted. A verifier runs on the schemes that its card
-    declares; a tree that is planned, as Sequoia's, is planned on the roots. All of this is tried with every draft.
+    declares; a tree that is planned, as Sequoia's, is planned on the roots.
     """
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:
@@ -277,10 +264,9 @@ def choose(
     try:
         wanted = pair.wanted(seed)
         with work.open_pair(wanted, scored=False) as opened:
-            pairs = work.drafters(opened, wanted, beside or ())
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
-            result = work.choose(opened, pairs, named, schemes, warp, amount, seed, vectors, clock, resume)
+            result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
     except KeyboardInterrupt:
         kept = f"; the measurements are in {resume}" if resume else "; with --resume FILE the measurements are saved"
         remark(f"interrupted{kept}; no other file was written")

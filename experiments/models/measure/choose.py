@@ -1,4 +1,4 @@
-"""`draftproof choose`: which scheme and verifier, and which of several drafts, are fastest for a target.
+"""`draftproof choose`: which scheme and verifier are fastest for a pair of models.
 
 The baseline is `generate` of transformers; `writers` says what is timed, `estimate` how candidates are ranked. Before
 any timed round, a candidate is predicted to write `E / T` tokens a second: `E` is its block efficiency after contexts
@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from itertools import zip_longest
 from math import ceil
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
@@ -56,8 +55,7 @@ from draftproof.experiments.models.measure.writers import (
     plain_writers,
     sampling_of,
 )
-from draftproof.experiments.models.pair.opened import Opened, drafters, open_pair
-from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.shared.progress import Tick, bar, duration, remark
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
@@ -65,8 +63,6 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.estimator import closed_form
 from draftproof.simulator.protocol import Context, DraftScheme
 
-#: What is expected of candidates, by their draft.
-Expectations: TypeAlias = Mapping[str, SharedTrees]
 #: Block efficiency is computed after this many contexts for each root, each from a text of its own.
 STARTS = 4
 #: Times are noisy: a candidate is left out only where its best case is below this share of the best prediction.
@@ -82,7 +78,6 @@ class Candidate:
     """A verifier on a scheme. cap: upper bound on the tokens of a block; expected: None where it was not computed.
 
     block_seconds, quick_seconds: of a block, mean and lower quartile; shared_seconds: the mean without verification.
-    draft: which one drafts, where there are several.
     """
 
     named: NamedVerifier
@@ -93,7 +88,6 @@ class Candidate:
     quick_seconds: float
     shared_seconds: float
     draft_passes: float
-    draft: str = field(default="", kw_only=True)
 
     @property
     def combination(self) -> Combination:
@@ -129,35 +123,36 @@ class Candidate:
         return self.block_seconds - self.shared_seconds <= SHORT * self.shared_seconds
 
     def __str__(self) -> str:
-        return f"{self.named.label} on {self.scheme}" + (f", drafted by {self.draft}" if self.draft else "")
+        return f"{self.named.label} on {self.scheme}"
 
 
 def pilot_runs(
     verifiers: Sequence[NamedVerifier],
-    drawn: Sequence[tuple[Setting, DraftScheme]],
+    setting: Setting,
+    schemes: Sequence[DraftScheme],
     progress: Tick | None = None,
     late: Callable[[], bool] = lambda: False,
 ) -> list[PilotRun]:
     """A pilot run, with its first text written, for every scheme that some verifier declares and accepts.
 
-    drawn: schemes, each with the pair whose draft it is drawn from. late: whether time is over, so that no further run
-    is begun (one is always made). Raises `InvalidInput` where no verifier accepts any scheme, and what verifiers raise.
+    late: whether time is over, so that no further run is begun (one is always made). Raises `InvalidInput` where no
+    verifier accepts any scheme, and what verifiers raise.
     """
     pilots, tested = list[PilotRun](), under_test(verifiers, {})
-    for shared, scheme in drawn:
+    for scheme in schemes:
         if pilots and late():
             break
         accepting = [each.executed for each in tested if each.claims(scheme)]
         with suppress(UnsupportedTree):
             if accepting:
-                made = PilotRun(shared, scheme, accepting)
+                made = PilotRun(setting, scheme, accepting)
                 made.write()
                 pilots.append(made)
         if progress:
             progress(1)
     if not pilots:
         names = ", ".join(each.label for each in verifiers)
-        trees = ", ".join(dict.fromkeys(shape_name(scheme) for _, scheme in drawn))
+        trees = ", ".join(dict.fromkeys(map(shape_name, schemes)))
         raise InvalidInput(f"{names}: none of them takes any of the trees ({trees}); name others")
     return pilots
 
@@ -201,19 +196,19 @@ def contexts_of(setting: Setting, tokens: int) -> list[Context]:
     return found
 
 
-def without_expectations(pilots: Mapping[tuple[str, DraftScheme], PilotRun], known: Expectations) -> list[Candidate]:
-    """All candidates, with times and bounds but no block efficiency yet; pilots: by draft and scheme."""
+def without_expectations(pilots: Sequence[PilotRun], known: SharedTrees) -> list[Candidate]:
+    """All candidates, with times and bounds but no block efficiency yet."""
     found = []
-    for (draft, scheme), each in pilots.items():
-        cap = known[draft].most(scheme)
+    for each in pilots:
+        cap = known.most(each.scheme)
         for named in each.verifiers:
             times = each.block(named), each.quick(named), each.shared
-            found.append(Candidate(named, scheme, cap, None, *times, each.draft_passes, draft=draft))
+            found.append(Candidate(named, each.scheme, cap, None, *times, each.draft_passes))
     return found
 
 
 def with_expectations(
-    candidates: Sequence[Candidate], expectations: Expectations, progress: Tick | None = None
+    candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None = None
 ) -> list[Candidate]:
     """The candidates, with their block efficiency where they could be the fastest."""
     first = [each for each in candidates if each.short]
@@ -237,15 +232,9 @@ def split(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candid
     return sorted(to_measure, key=lambda each: -each.predicted), [each for each in candidates if each not in to_measure]
 
 
-def _predicted(candidates: Sequence[Candidate], expectations: Expectations, progress: Tick | None) -> list[Candidate]:
-    found: dict[int, Candidate] = {}
-    for draft, known in expectations.items():
-        places = [place for place, each in enumerate(candidates) if each.draft == draft]
-        predicted = known.of([candidates[place].combination for place in places], progress)
-        found |= {
-            place: replace(candidates[place], expected=each) for place, each in zip(places, predicted, strict=True)
-        }
-    return [found[place] for place in range(len(candidates))]
+def _predicted(candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None) -> list[Candidate]:
+    found = expectations.of([each.combination for each in candidates], progress)
+    return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]
 
 
 #: For estimates of the work: candidates whose guess is above this share of the best one are assumed to be measured.
@@ -254,26 +243,23 @@ NEAR = 0.8
 
 def pilot_seconds(candidates: Sequence[Candidate]) -> float:
     """Estimated seconds of the remaining pilot texts of every scheme."""
-    shared = sum({(each.draft, each.scheme): each.shared_seconds for each in candidates}.values())
+    shared = sum({each.scheme: each.shared_seconds for each in candidates}.values())
     verifying = sum(each.block_seconds - each.shared_seconds for each in candidates)
     return TEXTS / 2 * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
-def expecting_seconds(candidates: Sequence[Candidate], expectations: Expectations) -> float:
+def expecting_seconds(candidates: Sequence[Candidate], known: SharedTrees) -> float:
     """Estimated seconds of computing the block efficiencies of the candidates that could be the fastest."""
     best = max(each.guessed for each in candidates)
     wanted = [each for each in candidates if each.short or each.best_case >= MARGIN * best]
-    total = 0.0
-    for draft, known in expectations.items():
-        seconds = {each: known.seconds(each.named, each.scheme) for each in wanted if each.draft == draft}
-        sampled = [each for each, exact in seconds.items() if exact is None]
-        verifying = sum((each.block_seconds - each.shared_seconds) * runs_of(each) for each in sampled)
-        began = perf_counter()
-        if sampled:
-            known.trial()
-        total += len(known.contexts) * known.budget.trees * (perf_counter() - began + verifying)
-        total += sum(exact or 0.0 for exact in seconds.values()) + known.row_seconds
-    return total
+    seconds = {each: known.seconds(each.named, each.scheme) for each in wanted}
+    sampled = [each for each, exact in seconds.items() if exact is None]
+    verifying = sum((each.block_seconds - each.shared_seconds) * runs_of(each) for each in sampled)
+    began = perf_counter()
+    if sampled:
+        known.trial()
+    total = len(known.contexts) * known.budget.trees * (perf_counter() - began + verifying)
+    return total + sum(exact or 0.0 for exact in seconds.values()) + known.row_seconds
 
 
 def runs_of(candidate: Candidate) -> float:
@@ -299,7 +285,7 @@ def rounds_seconds(
     return amount.roots * (sum(each_round) + confirming)
 
 
-__all__ = ["Amount", "choose", "drafters", "open_pair"]
+__all__ = ["Amount", "choose", "open_pair"]
 
 #: The shares of `--seconds` by which the first texts, the pilot texts and the expectations must end.
 FIRST, PILOTS, EXPECTED = 0.2, 0.4, 0.6
@@ -378,7 +364,7 @@ class Chosen:
 
 
 def setting_of(opened: Opened, warp: Sampling, roots: int, seed: int, vectors: str) -> Setting:
-    """What all candidates of a draft share; raises `InvalidInput` for models that cannot be read as trees."""
+    """What all candidates share; raises `InvalidInput` for models that cannot be read as trees."""
     check_pair(opened.pair)
     return setting(opened.pair, warp, opened.roots(roots, roots), seed, vectors)
 
@@ -395,7 +381,6 @@ def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[Draf
 
 def choose(
     opened: Opened,
-    pairs: Mapping[str, Pair],
     named: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],
     warp: Sampling,
@@ -407,17 +392,11 @@ def choose(
 ) -> dict[str, Any]:
     """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`.
 
-    pairs: the target with each draft, by its name; the opened pair is the first. resume: a store of the texts that were
-    timed, which are not timed again.
+    resume: a store of the texts that were timed, which are not timed again.
     """
-    several = len(pairs) > 1
-    settings = {
-        name if several else "": setting_of(replace(opened, pair=pair), warp, amount.roots, seed, vectors)
-        for name, pair in pairs.items()
-    }
-    shared = next(iter(settings.values()))
+    shared = setting_of(opened, warp, amount.roots, seed, vectors)
     with measured_by(clock, opened.pair.device), ignored_generation_settings(shared):
-        search = Search(settings, named, schemes, amount, clock, Store(resume))
+        search = Search(shared, named, schemes, amount, clock, Store(resume))
         chosen = search.chosen()
     pair, rounds, confirmed, forecast = opened.pair, chosen.rounds, chosen.confirmed, search.forecast
     search.notes += misfits(rounds, chosen.measured)
@@ -426,11 +405,9 @@ def choose(
         _fields(each, rounds.rate(LOOP) / chosen.plain)
         for each in sorted(chosen.left_out, key=lambda each: -each.best_case)
     ]
-    for row in (*rows, *left_out):
-        row["draft"] = row["draft"] or pair.names[1]
     return {
         "target": pair.names[0],
-        "drafts": list(pairs),
+        "draft": pair.names[1],
         "V": pair.vocab_size,
         "text": opened.corpus.name,
         **opened.root_source,
@@ -446,7 +423,7 @@ def choose(
         "baseline": f"generate of transformers: the same prompts, {warp}, cache on, {amount.tokens} tokens a text, "
         "from call to return",
         "plain_tokens_per_second": rounds.rate(GENERATE),
-        "plain": [_plain_fields(rounds, name) for name in plain_writers(settings) if name in rounds.texts],
+        "plain": [_plain_fields(rounds, name) for name in plain_writers(shared) if name in rounds.texts],
         "target_passes": {str(size): seconds for size, seconds in search.target_passes},
         "rows": rows,
         "left_out": left_out,
@@ -464,27 +441,18 @@ class Search:
 
     def __init__(
         self,
-        settings: Mapping[str, Setting],
+        setting: Setting,
         named: Sequence[NamedVerifier],
         schemes: Sequence[DraftScheme],
         amount: Amount,
         clock: str = "wall",
         store: Store | None = None,
     ) -> None:
-        """settings: by the name of the draft, "" where there is one.
-
-        Raises `InvalidInput` for verifiers whose cards say that they are lossy, and where all are too slow.
-        """
+        """Raises `InvalidInput` for verifiers whose cards say that they are lossy, and where all are too slow."""
         self.forecast = Forecast(amount.seconds)
         assert_declared(named)
-        self.settings, self.amount, self.clock = settings, amount, clock
-        self.setting = setting = next(iter(settings.values()))
-        self.notes, by_draft = list[str](), list[list[tuple[str, DraftScheme]]]()
-        for draft, own in settings.items():
-            of_draft, notes = planned(schemes, own)
-            by_draft.append([(draft, scheme) for scheme in of_draft])
-            self.notes += [f"{draft}: {note}" if draft else note for note in notes]
-        self.drawn = [each for turn in zip_longest(*by_draft) for each in turn if each is not None]
+        self.setting, self.amount, self.clock = setting, amount, clock
+        self.schemes, self.notes = planned(schemes, setting)
         self.named, late = by_speed(named, setting.pair.vocab_size)
         self._store = Store(None) if store is None else store
         if late:
@@ -498,11 +466,10 @@ class Search:
     def chosen(self) -> Chosen:
         pilots = self._stored("pilots", self._search_fields, self._pilots)
         self.plain, self.target_passes = pilots["plain_seconds"], pilots["target_passes"]
-        self._tried = [self.drawn[each] for each in pilots["schemes"]]
+        self._tried = [self.schemes[each] for each in pilots["schemes"]]
         candidates = [
-            Candidate(self.named[verifier], scheme, cap, None, *times, draft=draft)
+            Candidate(self.named[verifier], self._tried[place], cap, None, *times)
             for verifier, place, cap, *times in pilots["candidates"]
-            for draft, scheme in [self._tried[place]]
         ]
         expected = self._stored(
             "expected", {**self._search_fields, "pilots": pilots["candidates"]}, partial(self._expected, candidates)
@@ -525,8 +492,7 @@ class Search:
             "clock": self.clock,
             "tokens": self.amount.tokens,
             "verifiers": [each.identity for each in self.named],
-            "drafts": {draft: setting.digest for draft, setting in self.settings.items()},
-            "drawn": [[draft, scheme.as_dict()] for draft, scheme in self.drawn],
+            "schemes": [scheme.as_dict() for scheme in self.schemes],
         }
 
     def _stored(self, kind: str, about: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -541,32 +507,28 @@ class Search:
         return self._store[stored[0]]
 
     @cached_property
-    def _expectations(self) -> Expectations:
+    def _expectations(self) -> SharedTrees:
         limit, contexts = self.forecast.limit, contexts_of(self.setting, self.amount.tokens)
-        row_seconds = (CHOOSE_BUDGET.row_seconds if limit is None else ROWS_SHARE * limit) / len(self.settings)
-        budget, schemes = replace(CHOOSE_BUDGET, row_seconds=row_seconds), dict[str, list[DraftScheme]]()
-        for draft, scheme in self._tried:
-            schemes.setdefault(draft, []).append(scheme)
-        return {draft: SharedTrees(self.settings[draft], contexts, own, budget) for draft, own in schemes.items()}
+        row_seconds = CHOOSE_BUDGET.row_seconds if limit is None else ROWS_SHARE * limit
+        return SharedTrees(self.setting, contexts, self._tried, replace(CHOOSE_BUDGET, row_seconds=row_seconds))
 
     def _pilots(self) -> dict[str, Any]:
         """Seconds of the passes of every scheme and of every verifier on it."""
-        forecast, drawn = self.forecast, [(self.settings[draft], scheme) for draft, scheme in self.drawn]
-        remark(f"a first text on each of {len(drawn)} schemes, {len(self.named)} verifiers")
-        self.plain, why = plain_ways(plain_writers(self.settings), self.amount.tokens)
+        forecast, schemes = self.forecast, self.schemes
+        remark(f"a first text on each of {len(schemes)} schemes, {len(self.named)} verifiers")
+        self.plain, why = plain_ways(plain_writers(self.setting), self.amount.tokens)
         notes = list(why)
-        with bar("first texts", len(drawn)) as tick:
-            first = pilot_runs(self.named, drawn, tick, partial(forecast.late, FIRST))
-        if forecast.late(FIRST) and len(first) < len(drawn):
-            notes.append(f"for want of time only the first {len(first)} schemes were tried, of {len(drawn)}")
-        pilots = {self.drawn[drawn.index((each.setting, each.scheme))]: each for each in first}
-        self._tried = list(pilots)
+        with bar("first texts", len(schemes)) as tick:
+            pilots = pilot_runs(self.named, self.setting, schemes, tick, partial(forecast.late, FIRST))
+        if forecast.late(FIRST) and len(pilots) < len(schemes):
+            notes.append(f"for want of time only the first {len(pilots)} schemes were tried, of {len(schemes)}")
+        self._tried = [each.scheme for each in pilots]
         candidates = without_expectations(pilots, self._expectations)
         after = expecting_seconds(candidates, self._expectations) + self._rounds_seconds(near(candidates))
         forecast.update(pilot_seconds(candidates) + after, f"{len(candidates)} candidates")
         plain = PlainPilotRun(self.setting)
         plain.write()
-        order = [plain if isinstance(each, str) else each for each in round_order(first, [LOOP])]
+        order = [plain if isinstance(each, str) else each for each in round_order(pilots, [LOOP])]
         began, done = perf_counter(), 0
         with bar("texts", len(order) * TEXTS) as tick:
             while done < TEXTS and not (done and forecast.late(PILOTS)):
@@ -579,10 +541,10 @@ class Search:
             notes.append(f"for want of time there were {done} pilot texts of each scheme, not {TEXTS}")
         candidates = without_expectations(pilots, self._expectations)
         return {
-            "schemes": [self.drawn.index(each) for each in self._tried],
+            "schemes": [schemes.index(each) for each in self._tried],
             "candidates": [
                 [
-                    *(self.named.index(each.named), self._tried.index((each.draft, each.scheme)), each.cap),
+                    *(self.named.index(each.named), self._tried.index(each.scheme), each.cap),
                     *(each.block_seconds, each.quick_seconds, each.shared_seconds, each.draft_passes),
                 ]
                 for each in candidates
@@ -596,7 +558,7 @@ class Search:
 
     def _target_passes(self) -> list[list[float]]:
         """Numbers of tokens that trees have with their root, at most `SIZES` of them and 1, and seconds of passes."""
-        sizes = sorted({scheme.nodes + 1 for _, scheme in self.drawn})
+        sizes = sorted({scheme.nodes + 1 for scheme in self.schemes})
         asked = {1, *(sizes[round(place * (len(sizes) - 1) / (SIZES - 1))] for place in range(SIZES))}
         pair, context = self.setting.pair, len(self.setting.roots[0])
         return [[*each] for each in measure_passes(pair, pair.target, context, sorted(asked), 3).items()]
@@ -615,22 +577,20 @@ class Search:
         after = self._rounds_seconds(near(ranked))
         expecting, contexts = expecting_seconds(ranked, self._expectations), STARTS * self.amount.roots
         forecast.update(expecting + after, "after the pilot texts")
-        row_seconds = sum(each.row_seconds for each in self._expectations.values())
+        row_seconds = self._expectations.row_seconds
         expecting -= row_seconds
         if row_seconds > MIN_SECONDS:
-            reading = contexts * len(self._expectations)
-            with bar("rows after contexts", reading) as tick:
-                told = forecast.progress(tick, reading, row_seconds, expecting + after, "contexts are read")
-                for each in self._expectations.values():
-                    each.read(told)
+            with bar("rows after contexts", contexts) as tick:
+                told = forecast.progress(tick, contexts, row_seconds, expecting + after, "contexts are read")
+                self._expectations.read(told)
         most = len(ranked) * contexts
         with bar("tokens a block (contexts, at most)", most) as tick:
             tick_and_update = forecast.progress(tick, most, expecting, after, "expectations")
             known = {
-                (each.draft, each.combination): each
+                each.combination: each
                 for each in with_expectations(ranked, self._expectations, progress=tick_and_update)
             }
-        candidates = [known.get((each.draft, each.combination), each) for each in candidates]
+        candidates = [known.get(each.combination, each) for each in candidates]
         to_measure, _ = split(candidates)
         fewest = replace(self.amount, rounds=2)
         if forecast.limit is not None:
@@ -660,10 +620,10 @@ class Search:
         amount, forecast = self.amount, self.forecast
         sizes = sizes_of(len(to_measure), amount.rounds)
         writers: dict[int | str, Writer] = {
-            name: writer for name, writer in plain_writers(self.settings).items() if name in self.plain
+            name: writer for name, writer in plain_writers(self.setting).items() if name in self.plain
         }
         plain = len(writers)
-        writers |= {number: (self.settings[each.draft], each.combination) for number, each in enumerate(to_measure)}
+        writers |= {number: (self.setting, each.combination) for number, each in enumerate(to_measure)}
         turns = [size + baselines(size) + plain - 1 for size in sizes] + [2] * amount.rounds
         seconds = list[float]()  # of a turn, in the rounds that are run now and not loaded
 
@@ -713,7 +673,8 @@ def recommendation(rounds: Rounds, confirmed: Rounds, measured: Sequence[Candida
     confirmed: the rounds of the best candidate and `generate` alone, from which the speed-up is.
     """
     said: dict[int | str, str] = {number: str(measured[number]) for number in rounds.order}
-    said |= {name: name.replace(ASSISTED, f"{ASSISTED} of transformers", 1) for name in _assisted(rounds)}
+    if ASSISTED in rounds.texts:
+        said[ASSISTED] = f"{ASSISTED} of transformers"
     first = best_of(rounds)
     found = confirmed.ratio(first)
     interval = f"{found.mean:.2f} times the tokens a second of generate (95 %: {found.low:.2f} to {found.high:.2f})"
@@ -747,13 +708,8 @@ def misfits(rounds: Rounds, measured: Sequence[Candidate]) -> list[str]:
 
 def best_of(rounds: Rounds) -> int | str:
     """The fastest of the candidates in all rounds and assisted generation of transformers."""
-    contenders: list[int | str] = [*rounds.order, *_assisted(rounds)]
+    contenders: list[int | str] = [*rounds.order, *([ASSISTED] if ASSISTED in rounds.texts else [])]
     return max(contenders, key=lambda who: rounds.ratio(who).mean)
-
-
-def _assisted(rounds: Rounds) -> list[str]:
-    """The names of assisted generation, one for every draft."""
-    return [name for name in rounds.texts if isinstance(name, str) and name.startswith(ASSISTED)]
 
 
 def generate_call(rounds: Rounds, confirmed: Rounds, measured: Sequence[Candidate], warp: Sampling) -> str:
@@ -795,7 +751,6 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
     return {
         "verifier": candidate.named.label,
         "scheme": candidate.scheme.as_dict(),
-        "draft": candidate.draft,
         "most_block_efficiency": candidate.cap,
         "expected_block_efficiency": None if expected is None else expected.mean,
         "expected_error": None if expected is None else expected.error,

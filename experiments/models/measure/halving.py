@@ -210,19 +210,13 @@ def successive_halving(
     first. done: called after every round with the number of candidates left; whether to stop.
     """
     plain, left = [who for who in writers if isinstance(who, str)], list(range(len(expected)))
-    rounds = Rounds(expected, [_shares_law(writers[who]) for who in left])
+    rounds = Rounds(expected, [writers[who][1][1] for who in left])
     for number in range(amount.rounds):
         rounds.add(_round(writers, number, round_order(left, plain), amount.tokens, step, progress))
         left = sorted(left, key=lambda who: -rounds.ratio(who).mean)[: kept_after_round(len(left))]
         if done(rounds, len(left)):
             break
     return rounds
-
-
-def _shares_law(writer: Writer) -> tuple[object, ...]:
-    """What two candidates have in common that may share a law: the scheme, and the model whose rows are `q`."""
-    setting, way = writer
-    return setting.pair.draft, way[1]
 
 
 def confirmation(

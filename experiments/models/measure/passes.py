@@ -20,7 +20,6 @@ from draftproof.experiments.models.measure.rounds import timed_rounds
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
 

@@ -112,11 +112,9 @@ def _assistant(setting: Setting) -> Any:
     return draft.wrapped_model if isinstance(draft, Narrow) else draft
 
 
-def plain_writers(settings: Mapping[str, Setting]) -> dict[str, Writer]:
-    """The plain ways by name, of each of these drafts where they use it; settings: by the name of the draft, or ""."""
-    first, *_ = settings.values()
-    assisted = {f"{ASSISTED}, {name}" if name else ASSISTED: (each, ASSISTED) for name, each in settings.items()}
-    return {GENERATE: (first, GENERATE), **assisted, LOOP: (first, LOOP)}
+def plain_writers(setting: Setting) -> dict[str, Writer]:
+    """The plain ways by name."""
+    return {way: (setting, way) for way in (GENERATE, ASSISTED, LOOP)}
 
 
 def plain_ways(writers: Mapping[str, Writer], tokens: int) -> tuple[dict[str, float], list[str]]:

@@ -1,7 +1,7 @@
 """Opens a pair of models (trained now, loaded from a folder, or any two models), with its text and its quality."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corp
 from draftproof.experiments.models.pair.devices import check_fits, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
-from draftproof.experiments.models.pair.pair import Pair, in_folder, load_folder, load_pair, with_draft
+from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.roots import (
     BOS,
     CONTEXT_TOKENS,
@@ -149,21 +149,6 @@ def open_pair(wanted: PairRequest, scored: bool = True) -> Iterator[Opened]:
         return
     with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
         yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair", scored), **roots)
-
-
-def drafters(opened: Opened, wanted: PairRequest, beside: Sequence[str]) -> dict[str, Pair]:
-    """The opened pair by the name of its draft, then its target with each of these drafts.
-
-    Raises `InvalidInput` as `open_pair`.
-    """
-    pairs, target = [opened.pair], wanted.target or f"{wanted.folder}/target"
-    for draft in beside:
-        whole = draft if wanted.folder is None else in_folder(wanted.folder, draft)
-        pairs.append(with_draft(opened.pair, target, whole, opened.corpus.training))
-    found: dict[str, Pair] = {}
-    for pair in pairs:
-        found.setdefault(pair.names[1], pair)
-    return found
 
 
 def load_wanted(wanted: PairRequest) -> Opened:

@@ -132,7 +132,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(
 @pytest.mark.heavy
 def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
     schemes, store = [Delayed(1, 0, 1), Delayed(1, 0, 2), Delayed(2, 0, 1)], Store(None)
-    search = choose.Search({"": where}, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3), store=store)
+    search = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 5, seconds=1e-3), store=store)
     with ignored_generation_settings(where):
         chosen = search.chosen()
     assert len(chosen.measured) == 1
@@ -143,7 +143,7 @@ def test_without_time_less_is_done_and_that_is_said(where: Setting) -> None:
         "for want of time there were 2 rounds",
         "for want of time the best was confirmed in 1 of 5 rounds",
     ]
-    enough = choose.Search({"": where}, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6), store=store)
+    enough = choose.Search(where, [NAIVE], schemes, choose.Amount(2, 4, 2, seconds=1e6), store=store)
     with ignored_generation_settings(where):
         tried = enough.chosen()
     assert len(tried.measured) + len(tried.left_out) == 3  # bounds by the clock leave some out
@@ -297,7 +297,7 @@ def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:
     quick, slow = candidate(None, 1.0, 4.0), candidate(None, 1.1, 4.0, verifying=5.0)
     open_, known = candidate(None, 1.2, 4.0, verifying=0.4), Known(2.0)
     assert [each.short for each in (quick, slow, open_)] == [True, False, False]
-    found = with_expectations([slow, quick, open_], {"": known})  # type: ignore[dict-item]
+    found = with_expectations([slow, quick, open_], known)  # type: ignore[arg-type]
     # the quick one brings 2 a second; 4 / 6.1 are hopeless, 4 / 1.6 are not
     assert known.asked == [quick.scheme, open_.scheme]
     assert {each.scheme for each in found if each.expected is None} == {slow.scheme}

@@ -104,7 +104,7 @@ def test_every_way_writes_as_many_tokens_as_asked_for_whatever_the_model_stops_a
     pair.target.generation_config.eos_token_id = list(range(8))  # so that `generate` would stop at once
     where = setting(pair, Sampling(), [(1, 2, 3)], 0)
     with ignored_generation_settings(where):
-        seconds, why = plain_ways(plain_writers({"": where}), 9)
+        seconds, why = plain_ways(plain_writers(where), 9)
         assert (set(seconds), why) == ({GENERATE, LOOP, ASSISTED}, [])
         for way in (*seconds, (NAIVE, Delayed(1, 0, 4))):
             assert timed_text(where, way, 9, 0, 0).written == 9
@@ -117,7 +117,7 @@ def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_ge
         replace(pair, draft=new_head(pair.target, 0).eval().requires_grad_(False)), Sampling(), [(1, 2, 3)], 0
     )
     with ignored_generation_settings(where):
-        seconds, why = plain_ways(plain_writers({"": where}), 6)
+        seconds, why = plain_ways(plain_writers(where), 6)
         assert set(seconds) == {GENERATE, LOOP}
         assert why[0].startswith("assisted generation of transformers is not measured")
         assert timed_text(where, (NAIVE, Delayed(2, 0, 2)), 6, 0, 0).written == 6

@@ -67,7 +67,7 @@ def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     opened = Opened(pair, CORPUS, None, None)
     verifiers = [find_verifier(each) for each in ("naive", "traversal", "specinfer")]
     schemes = [Delayed(1, 0, 2), Delayed(1, 0, 4), Delayed(3, 0, 2)]
-    found = choose(opened, {"": pair}, verifiers, schemes, Sampling(), Amount(12, TOKENS, 3), 0, "numpy", "processor")
+    found = choose(opened, verifiers, schemes, Sampling(), Amount(12, TOKENS, 3), 0, "numpy", "processor")
     first, said = found["rows"][0], found["confirmed"]
     spec = "delayed:" + ",".join(f"{key}={value}" for key, value in first["scheme"].items() if key != "name")
     held_out = opened.held_out
