@@ -58,7 +58,12 @@ def _method_called(code: types.CodeType, at: int) -> str:
 def method_called(up: int) -> str:
     """The name of the method that the frame so many levels up calls; "" if that frame is of the simulator."""
     frame = sys._getframe(up)
-    return "" if in_simulator(frame.f_code.co_filename) else _method_called(frame.f_code, frame.f_lasti)
+    return "" if in_simulator(frame.f_code.co_filename) else method_called_by(frame)
+
+
+def method_called_by(frame: types.FrameType) -> str:
+    """The name of the method that a frame calls; "" for none."""
+    return _method_called(frame.f_code, frame.f_lasti)
 
 
 def caller() -> str:

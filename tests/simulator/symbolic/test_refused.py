@@ -191,6 +191,7 @@ def run():
     [
         "isinstance(u, float)", "isinstance(u, (list, str))", "isinstance(u, numbers.Real)", "type(u) is float",
         "u.__class__ is float", "issubclass(type(u), float)", "isinstance(float(u), float)",
+        "__import__('builtins').isinstance(u, float)",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("draw", ["random.random()", "np.random.random(2)[0]", "np.random.random() + np.float64(1)"])
