@@ -263,23 +263,6 @@ def in_folder(folder: str | Path, draft: str | None) -> str:
     return draft or str(Path(folder) / "draft")
 
 
-def with_draft(pair: Pair, target: str, draft: str, text: str | None = None) -> Pair:
-    """The target of a loaded pair with another draft; the target is not loaded again.
-
-    target: folder or name of the pair's target. Raises as `load_pair`.
-    """
-    spec = parse_draft(draft)
-    if spec is not None:
-        return _with_made(pair, spec, text)
-    found = locate("target", target), locate("draft", draft)
-    configs, tokenizers = [read_config(each) for each in found], [read_tokenizer(each) for each in found]
-    size = _common_size(found, configs, tokenizers)
-    if size != pair.vocab_size:
-        raise InvalidInput(f"{found[1]} has {size} tokens, the pair {pair.vocab_size}; choose one of their family")
-    model, notes = _cut_model(found[1], configs[1], size, pair.device, pair.dtype)
-    return replace(pair, draft=model, names=(pair.names[0], found[1].name), notes=(*pair.notes, *notes))
-
-
 def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
     model = read_model(each, config, device, dtype)
     padding = _rows_of_logits(config) - size
