@@ -140,7 +140,7 @@ def test_cuda_is_refused_where_there_is_none(draftproof):
 
 
 def test_enumeration_stays_with_numpy(draftproof):
-    ran = draftproof("check", "typical", "--backend", "torch", "--arithmetic", "float64")
+    ran = draftproof("check", "typical", "--backend", "torch", "--arithmetic", "float64", "--seconds", 600)
     assert ran.code == 2
     assert "is enumerated, which takes the backend numpy" in ran.err
 
