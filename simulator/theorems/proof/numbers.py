@@ -21,13 +21,14 @@ from flint import fmpq, fmpz
 
 from draftproof.simulator.arithmetic import comparable
 from draftproof.simulator.errors import DraftproofError
-from draftproof.simulator.origins import is_trusted
+from draftproof.simulator.origins import HOME, is_trusted
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question, Region
 from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
 _CALLER = "simulator/laws/enumeration.py"
+_THEOREMS = f"{HOME}simulator/theorems/"
 MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
 
 
@@ -151,8 +152,8 @@ def line_of_code() -> str:
     frames = list(takewhile(lambda each: not each.filename.endswith(_CALLER), whole))  # of the code that is followed
     sys.setprofile(watching)
     theirs = [frame for frame in frames if not is_trusted(frame.filename)]
-    library = [item for item in frames if "theorems" not in item.filename and "site-packages" not in item.filename]
-    frame = next(item for item in (*theirs[:1], *library, *whole) if item.line)
+    ours = [item for item in frames if item.filename.startswith(HOME) and not item.filename.startswith(_THEOREMS)]
+    frame = next(item for item in (*theirs[:1], *ours, *whole) if item.line)
     return f"{frame.filename.rpartition('/')[2]} line {frame.lineno} ({frame.line})"
 
 
