@@ -18,6 +18,8 @@ from itertools import accumulate, takewhile
 from types import FrameType
 from typing import Any
 
+from flint import fmpq
+
 from draftproof.simulator.origins import is_audited, is_generated
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
@@ -31,6 +33,8 @@ TRIES = 400
 MARGIN = {53: 1e-4, 24: 1e-2}
 #: Intervals and slacks narrower than this, by bits of the generator, may be rounding.
 NARROW = {53: 1e-9, 24: 1e-4}
+#: The largest difference of two probabilities that may be rounding, as that of bfloat16.
+ROUNDING = fmpq(1, 2**6)
 _SAMPLER = random.Random(0)
 _uniform = random.Random.random  # not replaced in a call
 
@@ -58,8 +62,13 @@ class Replay(Session):
         return self._number(kind)
 
     def choose(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
-        """The outcome of the other run."""
-        return 0 if len(weights) == 1 else int(self._next("choice").answer)
+        """The outcome of the other run, if it had these weights."""
+        if len(weights) == 1:
+            return 0
+        draw = self._next("choice")
+        if not _alike(draw.weights, weights):
+            raise refusal("it draws with other probabilities when it gets real random numbers, which cannot be followed")
+        return int(draw.answer)
 
     def choose_uniform(self, stream: Stream, count: int, what: str) -> int:
         """Likewise; of a seed its value."""
@@ -90,6 +99,14 @@ class Replay(Session):
         if draw is None or draw.kind != kind:
             raise refusal("it draws other random numbers when it gets real ones, which cannot be followed")
         return draw
+
+
+def _alike(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether weights are proportional, up to the rounding of any precision."""
+    if len(some) != len(others):
+        return False
+    one, other = sum(some, start=ZERO), sum(others, start=ZERO)
+    return all(abs(a * other - b * one) <= ROUNDING * one * other for a, b in zip(some, others, strict=True))
 
 
 def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 1) -> dict[int, float] | None:

@@ -32,13 +32,14 @@ class Draw(NamedTuple):
     """One random number of a run: "uniform", "exponential" or "gumbel", a "choice" or a "seed".
 
     answer: its variable, the outcome, or the value of the seed. side: of an exponential variable, see `forms`. bits: of
-    the generator.
+    the generator. weights: of a choice.
     """
 
     kind: str
     answer: int
     side: int = 0
     bits: int = 53
+    weights: tuple[Any, ...] = ()
 
 
 class Stream:
@@ -193,7 +194,7 @@ class Session:
             return 0
         outcome = self._chosen(stream, weights, what)
         if self.draws is not None:
-            self.draws.append(Draw("choice", outcome))
+            self.draws.append(Draw("choice", outcome, weights=tuple(weights)))
         return outcome
 
     def _chosen(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
