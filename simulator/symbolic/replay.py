@@ -67,7 +67,7 @@ class Replay(Session):
             return 0
         draw = self._next("choice")
         if not _alike(draw.weights, weights):
-            raise refusal("it draws with other probabilities when it gets real random numbers, which cannot be followed")
+            raise refusal("it draws with other probabilities when it gets real numbers, which cannot be followed")
         return int(draw.answer)
 
     def choose_uniform(self, stream: Stream, count: int, what: str) -> int:
