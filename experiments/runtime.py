@@ -33,6 +33,8 @@ PERIOD = 0.5
 GRACE = 1.0
 #: Options with which a command runs code that the command line does not name.
 _OPTIONS = ("--allow-code", "--checkout")
+#: The folder that paths are relative to in a child process; "" where it is the present one.
+_start = ""
 _PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import child; child()"
 
 
@@ -260,6 +262,11 @@ def _received_code(reading: int, child: subprocess.Popen[bytes], signals: Sequen
     return None
 
 
+def placed(path: str | Path) -> Path:
+    """A path of the command line, also after user-defined code has changed the working directory."""
+    return Path(_start, path)
+
+
 def send_exit_code(channel: int, code: int) -> NoReturn:
     """Send the exit code to the waiting process, and exit with it."""
     with suppress(OSError):
@@ -272,6 +279,8 @@ def begin_child(channel: str, parent: str) -> int:
 
     Standard output is for results alone: what user-defined code writes past Python's streams goes to stderr.
     """
+    global _start  # noqa: PLW0603 - there is one folder in which a process starts
+    _start = os.getcwd()
     os.set_inheritable(int(channel), False)
     end_with(int(parent))
     out = sys.stdout

@@ -21,6 +21,7 @@ from typing import Any
 
 from draftproof.experiments.grid.kinds import check_nesting, check_row
 from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.runtime import placed
 from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
 from draftproof.experiments.shared.progress import counted, remark
 from draftproof.simulator.errors import InvalidInput
@@ -54,7 +55,7 @@ class Store(Mapping[str, Row]):
 
     def __init__(self, path: str | None, kinds: Collection[str] = ()) -> None:
         """kinds: the kinds of rows that it has; all by default."""
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else placed(path)
         self._kinds = kinds
         self._rows: dict[str, Row | None] = {}  # None: the row is in the file
         self._is_present_code: dict[object, bool] = {}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.runtime import temporary
+from draftproof.experiments.runtime import placed, temporary
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 
@@ -21,7 +21,7 @@ def _utf8(text: str) -> bytes:
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file in one step: an interrupted run leaves the old file as it was. Raises `InvalidInput`."""
-    path = Path(path).resolve()  # writes to the file that a link points to
+    path = placed(path).resolve()  # writes to the file that a link points to
     data = _utf8(content) if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():  # a pipe or a device has no old content to keep

@@ -250,3 +250,15 @@ def test_a_closed_standard_output_is_refused(draftproof, monkeypatch):
     ran = draftproof("check", "block", *SMALL)
     assert ran.code == 2
     assert "standard output is closed" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("command", "made"), [("check {} --json a.json", "a.json"), ("compare {} --resume a.db", "a.db")]
+)
+def test_code_that_changes_the_folder_changes_no_place_of_a_file(tmp_path, file, command, made):
+    (tmp_path / "elsewhere").mkdir()
+    file("os.path.isdir('elsewhere') and os.chdir('elsewhere')")
+    found, _, err = ran(tmp_path, *command.format("mine.py:Mine").split(), *SMALL)
+    assert found == 0, err
+    assert (tmp_path / made).exists()
+    assert not list((tmp_path / "elsewhere").iterdir())
