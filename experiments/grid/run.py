@@ -108,11 +108,10 @@ def computed_rows(
     noun: str = "row",
     message: str | None = None,
     trial: int = 0,
-    shown: bool = True,
 ) -> list[Row]:
     """The rows of functions by `strong_id`, computed in this process unless they are stored; arguments as for `run`."""
     tasks = [Task((name,), call) for name, call in functions.items()]
-    if not run(tasks, store, Executor(lambda call: call()), noun, message, trial, shown):
+    if not run(tasks, store, Executor(lambda call: call()), noun, message, trial):
         raise KeyboardInterrupt
     return [store[name] for name in functions]
 
