@@ -12,7 +12,7 @@ from draftproof.simulator.audit.interfaces import INTERFACES
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
-_HOW = "How the function is options"
+_HOW = "How the function is called"
 _PROCESSING = "Processing inside the function"
 
 Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
