@@ -1,7 +1,9 @@
 """Records what must not change while the source is redrawn, and compares two recordings.
 
     python tests/frozen.py record FOLDER [PART ..]       one file a part; those of them that are there are kept
-    python tests/frozen.py compare BEFORE AFTER          two folders; exit 1 and where each part first differs
+    python tests/frozen.py compare BEFORE AFTER          folders, or zip files; exit 1 and where each part first differs
+
+Beside it `frozen.zip` has what commit 141b940c gave, before anything was deleted: floats of one machine.
 
 Parts: `commands`, what `same_rows.py` keeps; `claims`, the verdict on every claim of the ledger; `theorems`, verdicts
 and cases, of those that take less than five seconds proved again, of the others as the page has them; `gallery`, the
@@ -17,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -210,14 +213,16 @@ def record(folder: Path, names: Sequence[str]) -> int:
     return 0
 
 
-def compare(before: Path, after: Path) -> int:
+def compare(before: str, after: str) -> int:
     """Prints every entry of a part that differs, at its first difference; 1 if there is one."""
     differing = 0
+    places = [zipfile.Path(name) if name.endswith(".zip") else Path(name) for name in (before, after)]
     for name in PARTS:
-        if not ((before / f"{name}.json").exists() and (after / f"{name}.json").exists()):
+        files = [place / f"{name}.json" for place in places]
+        if not all(file.exists() for file in files):
             print(f"{name}: not recorded in both")
             continue
-        old, new = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for folder in (before, after))
+        old, new = (json.loads(file.read_text(encoding="utf-8")) for file in files)
         gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
         changed = [(key, *same_rows.differences(old[key], new[key])) for key in old if key in new]
         changed = [each for each in changed if len(each) > 1]
@@ -234,7 +239,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["record"] and len(arguments) > 1 and set(arguments[2:]) <= set(PARTS):
         return record(Path(arguments[1]), arguments[2:])
     if arguments[:1] == ["compare"] and len(arguments) == 3:
-        return compare(Path(arguments[1]), Path(arguments[2]))
+        return compare(arguments[1], arguments[2])
     sys.stderr.write(str(__doc__))
     return 2
 
