@@ -30,7 +30,7 @@ from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.reach import sorts
-from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of
+from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of, same_choices
 
 
 @dataclass(frozen=True)
@@ -249,9 +249,12 @@ class Audited:
             quiet = redirect_stderr(StringIO())  # the first run has printed the same
             try:
                 with quiet, intercepted(coin, watch=(self.function,), replay=replay) as again:
-                    return self._outcome(nodes, ArgumentCoins(again), ReplayingCoin(one.of_interface))
+                    repeated = self._outcome(nodes, ArgumentCoins(again), ReplayingCoin(one.of_interface))
             except InvalidVerifier as error:
                 return error
+            if replay is None and again.draws is not None and not same_choices(one.draws, again.draws):
+                return InvalidVerifier("it draws with other probabilities when it is called again")
+            return repeated
 
         def followed() -> Any:
             return run(ReplayingCoin(one.of_session), None)

@@ -101,6 +101,12 @@ class Replay(Session):
         return draw
 
 
+def same_choices(some: Sequence[Draw], others: Sequence[Draw]) -> bool:
+    """Whether two runs chose with the same probabilities."""
+    one, other = ([draw.weights for draw in draws if draw.kind == "choice"] for draws in (some, others))
+    return len(one) == len(other) and all(map(_alike, one, other))
+
+
 def _alike(some: Sequence[Any], others: Sequence[Any]) -> bool:
     """Whether weights are proportional, up to the rounding of any precision."""
     if len(some) != len(others):
