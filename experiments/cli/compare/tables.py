@@ -123,8 +123,8 @@ def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
         numbers = short(row["block_efficiency_float"]), *(_cell(row[key]) for key in extra)
         table.add_row(row["policy"] if begins else "", row["verifier"], *numbers, *gains, most)
     table.caption = (
-        "over the roots. over static: against the best static shape of the verifier; regret: share lost to the best of "
-        "all\npolicies."
+        "means over the roots; over static: against the best static shape of the verifier; regret: share lost to the "
+        "best of all\npolicies."
     )
     return table
 
