@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ from tests import same_rows  # noqa: E402
 
 #: Theorems of the page that took longer are not proved again.
 SECONDS = 5
+#: Columns of the page of theorems that are compared.
+SHOWN = ("verdict", "cells of verdicts", "cells", "cases", "CPU s")
 #: Tests that audit functions: the fast ones, and the two campaigns.
 AUDITING = "tests/simulator/audit"
 
@@ -58,36 +60,35 @@ def claims() -> dict[str, Any]:
 
 
 def theorems() -> dict[str, Any]:
-    """By theorem: verdict and cases."""
+    """By theorem: verdict, and cells of p and q or cases."""
     from draftproof.experiments.pages import theorems as page
 
-    found = {f"page: {key}": row for key, row in table_rows(page.PAGE.read_text(encoding="utf-8")).items()}
+    text = page.PAGE.read_text(encoding="utf-8")
+    found = {f"page: {key}": row for key, row in table_rows(text).items()}
     for claim in page.claims():
         fields = claim.fields()
-        line = found.get(f"page: {' | '.join(key_of(claim, fields, page))}")
-        if line is None or float(line[-2]) >= SECONDS:
-            continue
-        row = page.row_of(claim)
-        found[f"proved: {claim} {claim.kind} {claim.other}"] = [row["verdict"], row.get("cells", row.get("cases"))]
+        key = [page.name_of(fields), claim.size, str(claim.scheme)]
+        if claim.vocab_size is not None and not claim.kind:
+            key += [", ".join(claim.free), "yes" if claim.zeros else ""]
+        row = found.get(f"page: {' | '.join(key)}")
+        if row is not None and float(row["CPU s"]) < SECONDS:
+            made = page.row_of(claim)
+            cells = [made[name] for name in ("verdict_cells", "cells", "cases") if name in made]
+            found[f"proved: {' | '.join(key)}"] = [made["verdict"], *cells]
     return found
 
 
-def key_of(claim: Any, fields: Mapping[str, Any], page: Any) -> tuple[str, ...]:
-    size = claim.size
-    if claim.vocab_size is None:
-        return page.name_of(fields), size, str(claim.scheme)
-    return page.name_of(fields), size, str(claim.scheme), ", ".join(claim.free), "yes" if claim.zeros else ""
-
-
-def table_rows(text: str) -> dict[str, list[str]]:
-    """Rows of the page's tables, without the digests of code."""
-    rows = {}
+def table_rows(text: str) -> dict[str, dict[str, str]]:
+    """Rows of the page's tables: what stands before the verdict names a row."""
+    rows, headings = {}, list[str]()
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| ") and len(cells) > 8:
-            # seconds last, and not compared
-            width = 3 if cells[1] == "every" else 5
-            rows[" | ".join(cells[:width])] = [*cells[width:-2], cells[-2], ""]
+        if "verdict" in cells:
+            headings = cells
+        elif line.startswith("| ") and headings:
+            row = dict(zip(headings, cells, strict=True))
+            width = headings.index("verdict")
+            rows[" | ".join(cells[:width])] = {key: row[key] for key in SHOWN if key in row}
     return rows
 
 
