@@ -48,7 +48,20 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/frameworks/triton_kernels.py": _symbolic("test_triton"),
     "simulator/audit": tuple(
         f"tests/simulator/audit/test_{name}.py"
-        for name in ("verdict", "interfaces", "instances", "worked_example", "engine_bugs", "catalogue", "guards")
+        for name in (
+            "interfaces",
+            "loop",
+            "batches",
+            "instances",
+            "verdict",
+            "worked_example",
+            "transformers",
+            "engine_bugs",
+            "processing",
+            "told",
+            "catalogue",
+            "guards",
+        )
     ),
     "simulator/drafts": tuple(
         f"tests/simulator/drafts/test_{name}.py"

@@ -1,13 +1,14 @@
 """The e-process does not grow under the truth, and grows under what lossy verifiers write."""
 
+from collections.abc import Sequence
 from itertools import product
 from math import exp, inf, log
+from typing import Any
 
 import numpy as np
 import pytest
 
 from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value
-from draftproof.experiments.models.expect.expected import joint
 
 
 def rows_of(size: int, length: int, seed: int, apart: float = 1.0) -> RowsAfter:
@@ -15,6 +16,14 @@ def rows_of(size: int, length: int, seed: int, apart: float = 1.0) -> RowsAfter:
     generator = np.random.default_rng(seed)
     target, other = ([generator.dirichlet(np.ones(size), size**d) for d in range(length)] for _ in range(2))
     return RowsAfter(tuple(target), tuple((1 - apart) * p + apart * q for p, q in zip(target, other, strict=True)))
+
+
+def joint(tables: Sequence[Any]) -> Any:
+    """The law of the first `len(tables)` tokens, in lexicographic order."""
+    mass = np.ones(1)
+    for rows in tables:
+        mass = (mass[:, None] * rows).reshape(-1)
+    return mass
 
 
 @pytest.mark.parametrize("length", [1, 2])
