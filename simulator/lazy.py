@@ -1,4 +1,4 @@
-"""torch, imported at its first use: the library itself must load without them."""
+"""torch, imported at its first use: the library itself must load without it."""
 
 from __future__ import annotations
 

@@ -235,15 +235,19 @@ def read(path: Path) -> Any:
     return text.splitlines()
 
 
+def run(arguments: Sequence[str], folder: str | Path) -> subprocess.CompletedProcess[bytes]:
+    """Runs one command of this checkout in a folder."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    command = [sys.executable, "-m", "draftproof", *arguments]
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=False)
+
+
 def record(name: str, line: str, folder: Path) -> dict[str, Any]:
     """Runs one command in a folder; its exit code and what it wrote."""
     printed = folder / "printed.json"
     printed.unlink(missing_ok=True)
     arguments = [*line.split(), "--json", printed.name]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    ran = subprocess.run(
-        [sys.executable, "-m", "draftproof", *arguments], cwd=folder, env=variables, capture_output=True, check=False
-    )
+    ran = run(arguments, folder)
     result: dict[str, Any] = {"exit": ran.returncode}
     if ran.returncode not in (0, 1, 3):
         sys.stderr.write(ran.stderr.decode(errors="replace"))

@@ -166,20 +166,26 @@ def campaign(chosen: list[Mutant], rows: MutantRows) -> None:
             key, state = mutant.key, digest(folder, tests)
             if rows.done(key, state):
                 continue
-            if tuple(tests) not in limits:
-                limits[tuple(tests)] = _limit(folder, tests)
-            target = folder / mutant.path
-            source, stat = target.read_text(), target.stat()
             started = time.perf_counter()
-            target.write_text(mutant.mutated)
-            outcome = run(folder, tests, limits[tuple(tests)])
-            target.write_text(source)
-            os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+            outcome = tried(folder, mutant, tests, limits)
             seconds = round(time.perf_counter() - started, 1)
             rows.add(mutant.row() | {"outcome": outcome, "tests": state, "seconds": seconds})
             print(
                 f"{number}/{len(chosen)} {outcome:8} {seconds:5.1f} s  {mutant.path}:{mutant.place[0]}", file=sys.stderr
             )
+
+
+def tried(folder: Path, mutant: Mutant, tests: list[str], limits: dict[tuple[str, ...], int]) -> str:
+    """What the tests say of a mutant in a copy of the repository, which is as before afterwards; see `run`."""
+    if tuple(tests) not in limits:
+        limits[tuple(tests)] = _limit(folder, tests)
+    target = folder / mutant.path
+    source, stat = target.read_text(), target.stat()
+    target.write_text(mutant.mutated)
+    outcome = run(folder, tests, limits[tuple(tests)])
+    target.write_text(source)
+    os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    return outcome
 
 
 def _limit(folder: Path, tests: list[str]) -> int:

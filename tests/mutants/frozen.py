@@ -10,7 +10,6 @@ tests of that room, and one whose lines are gone is named.
 
 import importlib
 import json
-import os
 import random
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from campaign import HEAVY, ROOT, _limit, copied, run
+from campaign import HEAVY, ROOT, copied, tried
 from places import Mutant, mutants_of
 from rooms import ROOMS, tests_of
 
@@ -73,20 +72,10 @@ def outcomes(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], s
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copied(folder)
-        limits: dict[str, int] = {}
+        limits: dict[tuple[str, ...], int] = {}
         for number, row in enumerate(rows, 1):
             started, mutant = time.perf_counter(), found(row)
-            outcome = "gone"
-            if mutant is not None:
-                tests = tests_of(mutant.path)
-                limit = limits.setdefault(" ".join(tests), 0) or _limit(folder, tests)
-                limits[" ".join(tests)] = limit
-                target = folder / mutant.path
-                source, stat = target.read_text(), target.stat()
-                target.write_text(mutant.mutated)
-                outcome = run(folder, tests, limit)
-                target.write_text(source)
-                os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+            outcome = "gone" if mutant is None else tried(folder, mutant, tests_of(mutant.path), limits)
             seconds = time.perf_counter() - started
             print(f"{number}/{len(rows)} {outcome:8} {seconds:5.1f} s  {row['path']}: {row['after']}", file=sys.stderr)
             yield row, outcome

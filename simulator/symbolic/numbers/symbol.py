@@ -139,15 +139,10 @@ class Symbol(Element):
             asks = asks.f_back
         if in_simulator(asks.f_code.co_filename):
             return type(self)
-        if not is_audited(asks.f_code.co_filename):
-            return self.stands_for()
-        if method_called_by(asks) not in (
-            "",
-            "isinstance",
-            "issubclass",
-        ):  # in C, such as `torch.full`: it has no frame
-            return self.stands_for()
-        raise type_refused()
+        # a function in C that asks, such as `torch.full`, has no frame of its own
+        if is_audited(asks.f_code.co_filename) and method_called_by(asks) in ("", "isinstance", "issubclass"):
+            raise type_refused()
+        return self.stands_for()
 
     # Implemented by subclasses; constants are finite `fmpq`.
     @property
