@@ -40,10 +40,10 @@ def sampled(size: int, seed: int) -> list[Mutant]:
 
     Fewer mutants than files come from as many files, drawn at random.
     """
-    sources = _sources()
-    if size < len(sources):
-        sources = random.Random(seed).sample(sources, size)
-    files = {path: mutants_of(ROOT, path) for path in sources}
+    paths = sorted({path for room in ROOMS for path in sources(room)})
+    if size < len(paths):
+        paths = random.Random(seed).sample(paths, size)
+    files = {path: mutants_of(ROOT, path) for path in paths}
     files = {path: found for path, found in files.items() if found}
     total = sum(len({m.place for m in found}) for found in files.values())
     chosen = []
@@ -55,9 +55,10 @@ def sampled(size: int, seed: int) -> list[Mutant]:
     return chosen
 
 
-def _sources() -> list[str]:
-    found = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
-    return sorted({str(path.relative_to(ROOT)) for path in found})
+def sources(room: str) -> list[str]:
+    """The files of a room, which may be one file, as paths from the root."""
+    found = [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py"))
+    return [str(path.relative_to(ROOT)) for path in found]
 
 
 def copied(folder: Path) -> None:

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from campaign import HEAVY, ROOT, copied, tried
+from campaign import HEAVY, ROOT, copied, sources, tried
 from places import Mutant, mutants_of
 from rooms import ROOMS, tests_of
 
@@ -28,12 +28,6 @@ FROZEN = Path(__file__).with_name("frozen.json")
 #: Mutants of one room.
 SIZE = 10
 KILLED = ("killed", "timeout")
-
-
-def sources(room: str) -> list[str]:
-    """The files of a room, as paths from the root."""
-    found = [ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py"))
-    return [str(path.relative_to(ROOT)) for path in found]
 
 
 def drawn(room: str) -> Iterator[dict[str, Any]]:
