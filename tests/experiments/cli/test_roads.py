@@ -1,0 +1,101 @@
+"""One table of programs, each with its verdict: the command, Python and pytest must agree; see `tests/data/roads`."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from draftproof.simulator.audit import assert_lossless
+from draftproof.simulator.audit.verdict import NOT_JUDGED
+
+ROADS = Path(__file__).parents[2] / "data" / "roads"
+EXIT_CODES = {0: "lossless", 1: "refuted", 2: "refused"}
+
+
+def programs() -> Iterator[Any]:
+    for table in sorted(ROADS.glob("*.toml")):
+        for program in tomllib.loads(table.read_text())["program"]:
+            missing = [name for name in program.get("needs", ()) if importlib.util.find_spec(name) is None]
+            marks = [pytest.mark.skip(reason=f"needs {missing[0]}")] if missing else []
+            yield pytest.param(program, id=f"{program['code']}-{program['interface']}", marks=marks)
+
+
+def arguments(program: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: program[key] for key in ("interface", "library") if key in program} | program.get("options", {})
+
+
+def said(program: Mapping[str, Any], verdict: str, text: str) -> None:
+    plain = " ".join(text.split())
+    assert verdict == program["verdict"], plain
+    assert program.get("says", "") in plain, plain
+
+
+@pytest.mark.parametrize("program", list(programs()))
+def test_python(program, monkeypatch):
+    file, name = program["code"].split(":")
+    monkeypatch.syspath_prepend(str(ROADS))
+    spec = importlib.util.spec_from_file_location(Path(file).stem, ROADS / file)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, Path(file).stem, module)
+    spec.loader.exec_module(module)
+    function = module
+    for part in name.split("."):
+        function = getattr(function, part)
+    try:
+        assert_lossless(function, **arguments(program))
+    except AssertionError as error:
+        said(program, "refuted", str(error))
+    except NOT_JUDGED as error:
+        said(program, "refused", str(error))
+    else:
+        said(program, "lossless", program.get("says", "") if program["verdict"] == "lossless" else "")
+
+
+def flags(program: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in arguments(program).items():
+        if value is True:
+            yield f"--{key}"
+        elif key == "keywords":
+            for name, given in value.items():
+                yield from ("--argument", f"{name}={given}")
+        else:
+            yield from (f"--{key}", ",".join(value) if isinstance(value, list) else str(value))
+
+
+@pytest.mark.parametrize("program", list(programs()))
+def test_command(program, draftproof):
+    report = draftproof("audit", f"{ROADS}/{program['code']}", *flags(program), "--no-shrink")
+    said(program, EXIT_CODES[report.code], report.out + report.err)
+
+
+def test_pytest(tmp_path):
+    """All programs in one session of pytest, each in a test of its own."""
+    listed = [param for param in programs() if not param.marks]
+    lines = ["import sys", f"sys.path.insert(0, {str(ROADS)!r})", "import pytest"]
+    for number, param in enumerate(listed):
+        [program] = param.values
+        file, name = program["code"].split(":")
+        options = json.loads(json.dumps(arguments(program)))
+        lines += [
+            f"@pytest.mark.lossless(**{options!r})",
+            f"def test_{number}():",
+            f"    import {Path(file).stem}",
+            f"    return {Path(file).stem}.{name}",
+        ]
+    (tmp_path / "test_theirs.py").write_text("\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--junitxml=out.xml"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    cases = ElementTree.parse(tmp_path / "out.xml").iter("testcase")
+    for param, case in zip(listed, cases, strict=True):
+        kinds = {child.tag: child.get("message", "") + (child.text or "") for child in case}
+        verdict = "refuted" if "failure" in kinds else "refused" if "skipped" in kinds else "lossless"
+        text = next(iter(kinds.values()), param.values[0].get("says", ""))
+        said(param.values[0], verdict, re.sub(r"\s+", " ", text))
