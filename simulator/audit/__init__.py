@@ -14,7 +14,6 @@ from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.ragged import Ragged
-from draftproof.simulator.audit.rounding import Rounding, only_rounding
 from draftproof.simulator.audit.rows import RowForm, kind_named
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Hypothesis",
     "Interface",
     "Ragged",
-    "Rounding",
     "RowForm",
     "SelfDrafted",
     "Suspect",
@@ -43,5 +41,4 @@ __all__ = [
     "kind_named",
     "lossless",
     "make_audit",
-    "only_rounding",
 ]

@@ -10,10 +10,9 @@ from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
-from draftproof.simulator.audit.judge import Audit, Finding
-from draftproof.simulator.audit.rounding import GUARDED
+from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
 from draftproof.simulator.audit.rows import RowForm, kind_named
-from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit
+from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit, way_out
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -41,13 +40,14 @@ def make_audit(
     name: str | None = None,
     typed: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
+    tolerance: float = TOLERANCE,
 ) -> Audit:
     """The audit of a function; raises `InvalidInput` for settings that do not exist.
 
     interface: a name of `INTERFACES`, such as "tree" or "vllm". library: of the rows, "python", "numpy" or
     "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for rows of `Fraction`.
     keywords: further arguments of the function. processing: what it does to the rows itself, such as
-    "temperature=.7,top_p=.9". typed, notes: see `Audited`.
+    "temperature=.7,top_p=.9". typed, notes: see `Audited`. tolerance: the largest bias that is lossless.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
@@ -58,7 +58,7 @@ def make_audit(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, typed=typed or {}, notes=tuple(notes)
     )
     sampling = Sampling.parse(processing, "processing") if isinstance(processing, str) else processing
-    return Audit(followed, sampling, batch)
+    return Audit(followed, sampling, batch, tolerance)
 
 
 def assert_function_lossless(
@@ -71,22 +71,22 @@ def assert_function_lossless(
     boundary: bool = False,
     max_runs: int = MOST_CALLS,
     optimum: Optimum | None = None,
-    tolerance: float = GUARDED,
+    tolerance: float = TOLERANCE,
     also: Sequence[str] = (),
     **options: Any,
 ) -> None:
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
 
-    target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
-    boundary, max_runs, tolerance: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance
-    with tokens of probability zero. optimum: gives the largest block efficiency of a lossless verifier on a case, or
-    None.
+    target, draft: one instance, in place of the default ones. cases: names of default instances, None for all.
+    tolerance: the largest bias, a total variation, that is lossless; strict: whether it is 0. boundary, max_runs: as in
+    `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance with tokens of probability zero.
+    optimum: gives the largest block efficiency of a lossless verifier on a case, or None.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
-    audit = make_audit(function, **options)
+    audit = make_audit(function, tolerance=0 if strict else tolerance, **options)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
-    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs, strict, None, tolerance), optimum)
+    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs), optimum)
     if not record.verdict.lossless:
         raise AssertionError(_message(record))
 
@@ -114,10 +114,9 @@ def _message(record: Record) -> str:
         case = record.judged[record.findings.index(verdict.refuted)]
         place = verdict.refuted.first or "requests are dependent"
         about.append(f"{audit.name} is not lossless on {case.scheme} ({case.title}): {place}")
-        if verdict.rounding is None:
-            hypotheses = diagnose(Evidence(audit, verdict.refuted, record.findings))
-            about += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
-        about += _witness(audit, verdict.refuted) + _defined(audit.audited.function)
+        hypotheses = diagnose(Evidence(audit, verdict.refuted, record.findings))
+        about += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
+        about += way_out(verdict) + _witness(audit, verdict.refuted) + _defined(audit.audited.function)
     if verdict.alarm:
         about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
     about += [f"{audit.name} fails {failure}" for failure in record.failures]

@@ -25,7 +25,6 @@ from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
-from draftproof.simulator.symbolic.guards import guards
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.numbers.exact import as_float
@@ -120,7 +119,7 @@ class Log:
 class Audited:
     """A function with its interface; see the module.
 
-    boundary, fresh, wide, fill: see `intercepted`. typed: the text of arguments as they were given on the command line.
+    boundary, fresh, fill: see `intercepted`. typed: the text of arguments as they were given on the command line.
     notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
@@ -133,7 +132,6 @@ class Audited:
     batched: bool = False
     boundary: bool = False
     fresh: str | None = None
-    wide: str = ""
     fill: float | None = None
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -165,11 +163,6 @@ class Audited:
         return text + "".join(f"; {name}: {NOISE_WORDS[kind]}" for name, kind in noise.items())
 
     @property
-    def guards(self) -> tuple[str, ...]:
-        """Its guards with their places, see `draftproof.simulator.symbolic.guards`."""
-        return tuple(guards((self.function,)))
-
-    @property
     def sorts(self) -> bool:
         """Whether it sorts rows or keeps their largest entries, as far as the names that it calls show."""
         return sorts((self.function,))
@@ -188,7 +181,7 @@ class Audited:
         nodes = tuple(self.presentation.of(root) for root in roots)
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
-        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "fill": self.fill}
+        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "fill": self.fill}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
         with intercepted(of_session, watch=(self.function,), boundary_coin=coin, **how) as session:
             try:
@@ -200,7 +193,7 @@ class Audited:
                 self.log.raced_twice.update(dict.fromkeys(session.region.raced_twice))
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
-        if not (self.log.events or self.fresh or self.wide or self.fill is not None or broken_off):
+        if not (self.log.events or self.fresh or self.fill is not None or broken_off):
             parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)

@@ -38,6 +38,8 @@ from draftproof.simulator.symbolic.where import NeverSet
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
+#: The largest bias that is lossless, unless another is asked for.
+TOLERANCE = 1e-6
 #: Numbers in place of those that were never set, of which a function must not depend.
 FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
@@ -52,8 +54,8 @@ class Finding:
     """The result of an audit on one instance.
 
     instance: the exact rows, before the function's own processing. check, law, target: for a batch of its request with
-    the largest deviation, number `row`. dependence: total variation between the joint law of a batch and the product of
-    its requests' laws, None without a batch.
+    the largest bias, number `row`. tolerance: the largest bias that is lossless. dependence: total variation between
+    the joint law of a batch and the product of its requests' laws, None without a batch.
     """
 
     instance: Instance
@@ -66,21 +68,31 @@ class Finding:
     dependence: Fraction | float | None = None
 
     @property
+    def bias(self) -> Fraction | float:
+        """The total variation between the first `L + 1` tokens and the target's; or `dependence`, if that is larger."""
+        variation = self.check.total_variation
+        assert variation is not None  # the whole law is stored
+        return max(variation, self.dependence or 0)
+
+    @property
     def lossless(self) -> bool:
-        """Whether the balance holds everywhere and requests are independent."""
-        return self.check.lossless and not (self.dependence or 0) > self.tolerance
+        """Whether the bias is at most the tolerance."""
+        return self.bias <= self.tolerance
 
     @property
     def first(self) -> Violation | None:
-        """The first imbalance: at the smallest depth that has one, the largest there; None if there is none."""
+        """The first imbalance: at the smallest depth that has one, the largest there; None if there is none.
+
+        Where many small ones make the bias, the largest of all.
+        """
         violations = [self.at_depth(depth) for depth in range(self.law.depth + 1)]
-        return next((place for place in violations if place is not None), None)
+        return next((place for place in violations if place is not None), self.check.violation)
 
     def at_depth(self, depth: int) -> Violation | None:
         """The largest imbalance after contexts of this length; None if there is none."""
         gaps = self.law.balance(self.target)[depth]
         row, token = np.unravel_index(int(np.argmax(abs(gaps))), gaps.shape)
-        if not abs(gaps[row, token]) > self.tolerance:
+        if not float(abs(gaps[row, token])) > self.tolerance:
             return None
         expected = self.law.reach[depth][row] * self.target.tables[depth][row, token]
         context = context_at(int(row), depth, self.target.vocab_size)
@@ -92,12 +104,13 @@ class Audit:
     """One function and the settings under which it is judged.
 
     processing: what the function does to rows itself; its law must be the target processed likewise. batch: requests
-    in one call.
+    in one call. tolerance: the largest bias that is lossless; less than the rounding of its rows always is.
     """
 
     audited: Audited
     processing: Sampling = _NOTHING
     batch: int = 1
+    tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
         if self.processing.why_irrational is not None and self.audited.rows.kind.arithmetic.exact:
@@ -137,7 +150,7 @@ class Audit:
         law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress, note)
         if first is not None and noted != first:
             raise NoFunction(TWO_LAWS)
-        return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self._tolerance)
+        return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self.allowed)
 
     def of_memory(self, instance: Instance, scheme: DraftScheme, refused: NeverSet) -> FunctionFailed | None:
         """The failure of a function whose law is another one if numbers that were never set are others.
@@ -230,8 +243,9 @@ class Audit:
         return self.audited.rows.kind.arithmetic
 
     @property
-    def _tolerance(self) -> float:
-        return self.audited.rows.kind.tolerance
+    def allowed(self) -> float:
+        """The largest bias that is lossless."""
+        return max(self.tolerance, self.audited.rows.kind.tolerance)
 
     def expected_instance(self, instance: Instance, scheme: DraftScheme) -> Instance:
         """The processed instance in the arithmetic of the law: drafts come from its `q`, the law must be its `p`."""
@@ -262,7 +276,7 @@ class Audit:
 
     def _check(self, law: BlockLaw, expected: Instance, scheme: DraftScheme) -> Check:
         metrics = law.metrics(expected.target)
-        return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self._tolerance)
+        return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self.allowed)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
         requests = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
@@ -271,14 +285,14 @@ class Audit:
         checks = [
             self._check(law, expected, shape) for law, (expected, shape) in zip(batch.rows, requests, strict=True)
         ]
-        worst = max(range(self.batch), key=lambda row: checks[row].max_deviation)
+        worst = max(range(self.batch), key=lambda row: checks[row].total_variation or 0)
         return Finding(
             instance,
             scheme,
             checks[worst],
             batch.rows[worst],
             requests[worst][0].target,
-            self._tolerance,
+            self.allowed,
             worst,
             batch.dependence([expected.target for expected, _ in requests]),
         )

@@ -21,7 +21,7 @@ LIBRARIES = ("python", "numpy", "torch")
 class NumberKind:
     """A kind of number for the rows of an audited function.
 
-    arithmetic: of the law. tolerance: the largest deviation that counts as zero: some thousand roundings of a float64
+    arithmetic: of the law. tolerance: the largest bias that counts as zero: some thousand roundings of a float64
     (1.1e-16) and some hundred of a float32 (6e-8), more than a function does on small trees and far less than the
     effect of a bug. negligible: less probable branches come from rounding (a ratio of 1 computed as 1 - 1e-16)
     and are left out; ten of them stay below the tolerance.

@@ -3,11 +3,10 @@
 `survey`, `check_states`, `judge` and `conclude` fill a `Record`; `decide` gives the verdict from it. A function is
 lossless if and only if on every requested case
 - it is judged to the end and does not fail,
-- the balance equation holds; deviations by the rounding of a lower precision inside, or by guards, are allowed unless
-  `strict`,
-- the requests of a batch are independent,
+- its bias, the exact total variation between the first tokens and the target's, is at most the tolerance; for a batch
+  also the total variation of its requests from independence,
 - no coin with a boundary value gives a token of probability zero,
-- its block efficiency does not exceed that of the best lossless verifier.
+- its block efficiency does not exceed what that bias can add to the best lossless verifier.
 State between calls raises an error instead of a verdict, as does what cannot be followed: see `NOT_JUDGED`. Branches
 that only rounding makes possible are reported with the verdict and do not change it.
 """
@@ -23,7 +22,6 @@ from statistics import median
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.judge import TRIED, Audit, Finding
-from draftproof.simulator.audit.rounding import GUARDED, SINGLE, Rounding, only_rounding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
@@ -53,10 +51,7 @@ class Request:
     """What an audit is asked to do.
 
     spec: the name of the function in errors. boundary: whether coins with boundary values ("corner coins") are run.
-    max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision, or by
-    guards, refute.
-    drawn: how the rows of the cases were sampled, None where that is not known. tolerance: the largest deviation that
-    guards may cause, see `draftproof.simulator.symbolic.guards`.
+    max_runs: calls of the function at most. drawn: how rows of the cases were sampled, None where that is not known.
     Raises `InvalidInput` where `boundary` is not possible.
     """
 
@@ -65,9 +60,7 @@ class Request:
     cases: Sequence[Case]
     boundary: bool = False
     max_runs: int = MOST_CALLS
-    strict: bool = False
     drawn: Samplings | None = None
-    tolerance: float = GUARDED
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
@@ -90,15 +83,14 @@ class Failure:
 class AuditVerdict:
     """The answer of an audit.
 
-    refuted: the finding to report, the first one whose balance fails by more than the rounding of float32, else at all,
-    else one whose requests depend on each other. rounding: of a lower precision inside, where that explains all
-    deviations. alarm: whether a block efficiency exceeds that of the best lossless verifier.
+    refuted: the finding to report, the first one whose law is not the target's, else one whose requests depend on each
+    other. alarm: whether a block efficiency exceeds what any verifier of this tolerance reaches. bias: the largest one.
     """
 
     lossless: bool
     refuted: Finding | None
-    rounding: Rounding | None
     alarm: bool
+    bias: Fraction | float
 
 
 def decide(
@@ -106,8 +98,6 @@ def decide(
     failures: Sequence[Failure] = (),
     corners: Sequence[Corner] = (),
     optima: Sequence[Fraction | None] = (),
-    rounding: Rounding | None = None,
-    strict: bool = False,
     *,
     complete: bool,
 ) -> AuditVerdict:
@@ -115,16 +105,29 @@ def decide(
 
     optima: for each finding the largest block efficiency of a lossless verifier, where it is known. complete: whether
     every case was judged.
+
+    A bias `b` adds at most `L**2 b` tokens a block: a verifier that is made lossless by rejecting more loses at most
+    `(2 d - 1) b` of its probability to accept `d` drafts.
     """
-    failed = [] if rounding is not None and not strict else [finding for finding in findings if not finding.lossless]
-    plain = [item for item in failed if item.check.max_deviation > SINGLE]  # not by the rounding of float32
-    refuted = next((item for item in plain or failed if not item.check.lossless), failed[0] if failed else None)
-    alarm = rounding is None and any(
-        best is not None and finding.check.block_efficiency > best + finding.tolerance
+    failed = [finding for finding in findings if not finding.lossless]
+    refuted = next((item for item in failed if not item.check.lossless), failed[0] if failed else None)
+    alarm = any(
+        best is not None and finding.check.block_efficiency > best + finding.scheme.depth**2 * finding.tolerance
         for finding, best in zip(findings, optima or [None] * len(findings), strict=True)
     )
     lossless = complete and bool(findings) and not (refuted or failures or corners or alarm)
-    return AuditVerdict(lossless, refuted, rounding, alarm)
+    return AuditVerdict(lossless, refuted, alarm, max((finding.bias for finding in findings), default=0))
+
+
+#: The tolerance for a function that computes in 16 bits.
+HALF = "1e-2"
+
+
+def way_out(verdict: AuditVerdict) -> list[str]:
+    """What to do about a bias as small as the rounding of 16 bits, in one line; nothing for a larger one."""
+    if verdict.refuted is None or verdict.bias > float(HALF):
+        return []
+    return [f"a bias of {float(verdict.bias):.2g} may be the rounding of 16 bits: --tolerance {HALF} allows that"]
 
 
 @dataclass
@@ -144,23 +147,13 @@ class Record:
     optima: list[Fraction | None] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     unproved: list[NeverSet] = field(default_factory=list)
-    rounding: Rounding | None = None
     complete: bool = False
     first_runs: dict[int, Runs] = field(default_factory=dict)
 
     @property
     def verdict(self) -> AuditVerdict:
         """The result of `decide`."""
-        request = self.request
-        return decide(
-            self.findings,
-            self.failures,
-            self.corners,
-            self.optima,
-            self.rounding,
-            request.strict,
-            complete=self.complete,
-        )
+        return decide(self.findings, self.failures, self.corners, self.optima, complete=self.complete)
 
 
 @dataclass(frozen=True)
@@ -262,8 +255,8 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
-    """The steps after all cases are judged: boundary values if requested, and whether deviations are rounding.
+def conclude(record: Record) -> AuditVerdict:
+    """The steps after all cases are judged: boundary values if requested, and the refuted case once more.
 
     Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, `NoFunction`
     where the refuted case is lossless when it is judged again, and the refusal of a decision by unset memory where
@@ -277,7 +270,6 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
         for case in zeros or record.judged:
             with named_errors(f"{request.spec} at corner coins ({case.title})"):
                 record.corners += corners(request.audit, case.instance, case.scheme)
-    explain(record, progress)
     _assert_refuted_again(record)
     record.complete = True
     if record.unproved and record.verdict.lossless:
@@ -288,22 +280,12 @@ def conclude(record: Record, progress: Progress | None = None) -> AuditVerdict:
 
 def _assert_refuted_again(record: Record) -> None:
     refuted = record.verdict.refuted
-    if refuted is None or record.rounding is not None:
+    if refuted is None:
         return
     with one_thread(), quiet():
         again = record.request.audit.judge(refuted.instance, refuted.scheme)
     if again.lossless:
         raise NoFunction(f"{record.request.spec}: it is refuted on an instance, and lossless there in a second run")
-
-
-def explain(record: Record, progress: Progress | None = None) -> None:
-    """Set `record.rounding`: whether a lower precision inside, or guards, cause all deviations.
-
-    progress: as in `judge`, for the cases that deviate, which are judged again.
-    """
-    if not all(finding.lossless for finding in record.findings):
-        with quiet(), one_thread():
-            record.rounding = only_rounding(record.request.audit, record.findings, record.request.tolerance, progress)
 
 
 def run_audit(request: Request, optimum: Optimum | None = None) -> Record:

@@ -6,15 +6,14 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic import guards, patches, reach, unfollowed, where
+from draftproof.simulator.symbolic import patches, reach, unfollowed, where
 from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
-from draftproof.simulator.symbolic.patches import widened
 from draftproof.simulator.symbolic.random import numpy_random, python_random
 from draftproof.simulator.symbolic.where import NotFollowed, location
 
@@ -26,7 +25,6 @@ def intercepted(
     boundary: bool = False,
     watch: tuple[Any, ...] = (),
     fresh: str | None = None,
-    wide: str = "",
     boundary_coin: Coin | None = None,
     replay: Session | None = None,
     fill: float | None = None,
@@ -42,9 +40,8 @@ def intercepted(
     their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
     its seed, "fetches" every fetch of a coin that is an argument, "races" a coin that is also a number of a race,
     "second races" a number of a race that was in another one before.
-    wide: "float32" or "all", the lower precisions that are float64 where the code names them; with "guards" before it,
-    or alone, tiny constants are as good as 0, see `symbolic.guards`. fill: see `Session`. boundary_coin: is asked about
-    boundary values in place of the coin. replay: a session that gives real numbers.
+    fill: see `Session`. boundary_coin: is asked about boundary values in place of the coin. replay: a session that
+    gives real numbers.
     Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches that
     error, and for draws from a generator that was not replaced. Everything is restored on leaving.
     """
@@ -57,10 +54,7 @@ def intercepted(
         stack.callback(where.unlisten, session.failed)
         stack.enter_context(noted_warnings(session.region.note))
         stack.enter_context(patches.applied())
-        precisions = wide.replace("guards", "").strip()
-        stack.enter_context(widened(patches.ORIGINALS, precisions == "all") if precisions else nullcontext())
         stack.enter_context(reach.swapped(watch, session.region.note))
-        stack.enter_context(guards.shrunk(watch) if "guards" in wide else nullcontext())
         enter(session)
         stack.callback(leave)
         if torch_mode is not None:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from draftproof.simulator.symbolic import unfollowed
 from draftproof.simulator.symbolic.arrays import numpy_lists
 from draftproof.simulator.symbolic.random import maths, numpy_random, python_random, system
@@ -115,65 +113,3 @@ def _by_module(
         else:
             others.append((holder, name, replacement))
     return list(modules.values()), others
-
-
-_NUMPY = ("float32", "float16", "single", "half")
-_TORCH = ("float32", "float16", "bfloat16", "float", "half")
-_TORCH_KINDS = ("FloatTensor", "HalfTensor", "BFloat16Tensor")
-_METHODS = ("float", "half", "bfloat16")
-
-
-@contextmanager
-def widened(originals: dict[int, Any], halves: bool = True) -> Iterator[None]:
-    """Within it the names of lower precisions in numpy and torch mean float64, and torch's default is float64.
-
-    halves: whether those of 16 bits do, too.
-
-    originals: gets these replacements, for names that the function bound before; see `ORIGINALS`. A precision that is
-    named in a string stays.
-    """
-    undo: list[tuple[Any, str, Any]] = []
-    added: list[int] = []
-    default: Any = None
-    try:
-        for holder, name, wide in (*_replacements(), *_of_kernels(halves)):
-            if not halves and ("16" in name or "half" in name.lower()):
-                continue
-            value = getattr(holder, name)
-            undo.append((holder, name, value))
-            setattr(holder, name, wide)
-            if holder is not None and name != "WIDE" and (not callable(value) or isinstance(value, type)):
-                originals[id(value)] = wide
-                added.append(id(value))
-        if "torch" in sys.modules:
-            default = sys.modules["torch"].get_default_dtype()
-            sys.modules["torch"].set_default_dtype(sys.modules["torch"].float64)
-        yield
-    finally:
-        for key in added:
-            originals.pop(key, None)
-        for holder, name, value in reversed(undo):
-            setattr(holder, name, value)
-        if default is not None:
-            sys.modules["torch"].set_default_dtype(default)
-
-
-def _of_kernels(halves: bool) -> Iterator[tuple[Any, str, Any]]:
-    if "triton.runtime.interpreter" in sys.modules:
-        from draftproof.simulator.symbolic.frameworks import triton_kernels  # noqa: PLC0415 - only where it is loaded
-
-        yield triton_kernels, "WIDE", "all" if halves else "float32"
-
-
-def _replacements() -> Iterator[tuple[Any, str, Any]]:
-    for name in _NUMPY:
-        yield np, name, np.float64
-    if "torch" not in sys.modules:
-        return
-    torch: Any = sys.modules["torch"]
-    for name in _TORCH:
-        yield torch, name, torch.float64
-    for name in _TORCH_KINDS:
-        yield torch, name, torch.DoubleTensor
-    for name in _METHODS:
-        yield torch.Tensor, name, torch.Tensor.double

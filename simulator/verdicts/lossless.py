@@ -44,7 +44,7 @@ class Check:
 
     In rational arithmetic it is a proof for the instance; in float64 `lossless` only says that no
     deviation exceeds the rounding tolerance.
-    tolerance: replaces that of the arithmetic where the verifier computes in another precision.
+    tolerance: the largest total variation that is lossless, in place of the largest deviation of the arithmetic.
     assumed: whether the verdict assumes the structure that a user-defined verifier declares; it then says nothing about
     `verify`, which did not run on every instance.
     rounding_decides: whether the accepted depth depends on how float64 ranks tokens whose `p/q` (nearly) tie.
@@ -61,8 +61,9 @@ class Check:
 
     @property
     def lossless(self) -> bool:
-        allowed = arithmetic_named(self.arithmetic).tolerance if self.tolerance is None else self.tolerance
-        return self.metrics.max_deviation <= allowed  # false for NaN
+        if self.tolerance is not None and self.metrics.total_variation is not None:
+            return self.metrics.total_variation <= self.tolerance  # false for NaN
+        return self.metrics.max_deviation <= arithmetic_named(self.arithmetic).tolerance
 
     @property
     def violation(self) -> Violation | None:

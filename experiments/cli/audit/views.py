@@ -16,6 +16,7 @@ from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, 
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
+from draftproof.simulator.audit.verdict import way_out
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -25,13 +26,11 @@ def rests(report: Report) -> list[str]:
     audited = report.request.audit.audited
     kind = audited.rows.kind
     lines = [audited.adapter, *audited.notes, *audited.log.notes]
-    if report.rounding is not None:
-        lines.append(
-            f"its deviations come from {report.rounding.cause}: without that they are below "
-            f"{kind.tolerance:g}{'' if report.request.strict else ' (--strict calls such a bias refuted)'}"
-        )
+    lines.append(
+        f"the bias is the total variation of the first L + 1 tokens; up to {report.request.audit.allowed:g} is lossless"
+    )
     if not kind.arithmetic.exact:
-        lines.append(f"deviations up to {kind.tolerance:g} count as rounding of the function's own {kind.name} numbers")
+        lines.append(f"up to {kind.tolerance:g} it counts as rounding of the function's own {kind.name} numbers")
     if audited.log.left_out:
         lines.append(
             f"branches of probability up to {audited.log.left_out:.1g}, which only rounding makes possible, "
@@ -58,7 +57,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "calls": round(report.calls),
         "versions": versions(),
         "lossless": verdict.lossless,
-        "tolerance": audited.rows.kind.tolerance,
+        "bias": float(verdict.bias),
+        "tolerance": audit.allowed,
         **number_fields("max_deviation", largest(deviations)),
         **number_fields("total_variation", largest(variations)),
         "exceeds_optimum": verdict.alarm,
@@ -68,13 +68,6 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "first_imbalance": _violation_fields(refuted.first) if refuted else None,
         "hypotheses": [{"name": one.name, "text": one.text, "reason": one.reason} for one in report.hypotheses],
-        "rounding": {
-            "precision": report.rounding.precision,
-            "bias": report.rounding.bias,
-            "guards": list(report.rounding.guards),
-        }
-        if report.rounding
-        else None,
         "failures": [
             {"case": failure.case.name, "scheme": failure.case.scheme.as_dict(), "error": failure.error.what}
             | {"arguments": failure.error.arguments}
@@ -192,7 +185,7 @@ def show(console: Console, report: Report) -> None:
         _show_refutation(console, report, finding)
     for rank, hypothesis in enumerate(report.hypotheses):
         console.print(f"  {'hypothesis' if rank == 0 else 'it also fits'}: {hypothesis}", soft_wrap=True)
-    if finding is not None and not report.hypotheses and report.rounding is None:
+    if finding is not None and not report.hypotheses:
         console.print("  hypothesis: none of the catalogue fits")
     for corner in report.corners:
         console.print(f"  corner coin: {corner}", soft_wrap=True)
@@ -214,10 +207,9 @@ def show(console: Console, report: Report) -> None:
 def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
     failed = len(report.failures)
-    exact = report.request.audit.audited.rows.kind.arithmetic.exact
+    kind = report.request.audit.audited.rows.kind
     verdict = report.verdict
     verdicts = (
-        (verdict.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
         (verdict.refuted or verdict.alarm, "REFUTED"),
         (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
         (report.corners, "REFUTED at a corner coin"),
@@ -227,8 +219,9 @@ def _verdict(report: Report) -> tuple[str, str]:
         return refuted, "bold red"
     if not report.complete:
         return f"INTERRUPTED, no violation on {count}", "bold yellow"
-    rounding = str(report.rounding or "the rounding of the function")
-    return f"LOSSLESS on {count}{'' if exact else f', up to {rounding}'}", "bold green"
+    if verdict.bias > kind.tolerance:
+        return f"LOSSLESS up to a bias of {float(verdict.bias):.2g} on {count}", "bold green"
+    return f"LOSSLESS on {count}{'' if kind.arithmetic.exact else ', up to the rounding of the function'}", "bold green"
 
 
 def _table(report: Report) -> Table:
@@ -276,6 +269,8 @@ def _show_refutation(console: Console, report: Report, finding: Finding) -> None
             console.print(f"  largest imbalance: {_violation_text(finding.check.metrics.worst)}", soft_wrap=True)
     variation = finding.check.total_variation
     console.print(f"  exact total variation of the first L + 1 tokens: {precise(variation)}")
+    for line in way_out(report.verdict):
+        console.print(f"  {line}", soft_wrap=True)
     if finding.dependence is not None:
         console.print(
             f"  requests of the batch together: total variation {precise(finding.dependence)} from independence"

@@ -21,7 +21,7 @@ from draftproof.simulator.audit import (
     diagnose,
     diagnose_corners,
 )
-from draftproof.simulator.audit.verdict import CaseCost, Record, Request, check_states, conclude, explain, judge, survey
+from draftproof.simulator.audit.verdict import CaseCost, Record, Request, check_states, conclude, judge, survey
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -93,16 +93,11 @@ def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) 
             f"{request.audit.name}: draft trees", sum(size.trees for case, size in surveyed if case in cases)
         ) as tick:
             judge(report, cases, partial(_optimum, report), tick)
-        deviating = [case for case, item in zip(report.judged, report.findings, strict=True) if not item.lossless]
-        with bar(
-            f"{request.audit.name}: draft trees again, in float64",
-            sum(size.trees for case, size in surveyed if case in deviating),
-        ) as tick:
-            conclude(report, tick)
+        conclude(report)
     except KeyboardInterrupt:
-        explain(report)  # whether rounding explains the deviations found so far; `conclude` has not run
+        pass  # `conclude` has not run, so that the report is incomplete
     refuted = report.verdict.refuted
-    if refuted is not None and report.rounding is None and report.complete:
+    if refuted is not None and report.complete:
         report.witness = find_witness(report, seconds) if shrink else unshrunk_witness(refuted)
         remark("looking for the cause (Ctrl-C ends the audit)")
         with quiet():

@@ -127,11 +127,7 @@ Decoding", Algorithm 2). Where p = (3/4, 1/4) and q = (1/4, 3/4) after every con
 the first token of the output is 0 with probability 0.535 instead of 0.75.""",
         witness="vllm_ascend_block.txt",
     ),
-    Entry("distill-spec-block", *_DISTILL, "TreeVerifier.bv_verify", distill_spec.block, "paths", None, _EVEN, _ROWS,
-          text="""\
-`bv_verify` adds 1e-10 to a denominator, and keeps it where the probability is exactly 1. The law is off by some
-1e-11: nothing that anybody measures, and no bug of the algorithm. `h / max(h + 1 - w, tiny)` would be exact.""",
-          witness="distill_spec_guard.txt"),
+    Entry("distill-spec-block", *_DISTILL, "TreeVerifier.bv_verify", distill_spec.block, "paths", None, _EVEN, _ROWS),
     Entry(
         "distill-spec-gbv", *_DISTILL, "TreeVerifier.gbv_verify", distill_spec.gbv, "paths", None, _EVEN, _ROWS,
         text="""\

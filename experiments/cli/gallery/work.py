@@ -96,15 +96,15 @@ def _fields(report: Report) -> dict[str, Any]:
     refuted = report.verdict.refuted
     failed: Sequence[Any] = [finding for finding in report.findings if not finding.lossless]
     verdict = "lossless" if report.verdict.lossless else "lossy"
-    if report.rounding is not None:
-        verdict = f"lossless up to {report.rounding.precision} rounding"
+    if report.verdict.lossless and report.verdict.bias > report.request.audit.audited.rows.kind.tolerance:
+        verdict = "lossless up to a bias"
     if report.failures:
         verdict = f"fails: {report.failures[0].error.what}"
     largest = max((float(finding.check.max_deviation) for finding in report.findings), default=0.0)
     return {
         "verdict": verdict,
         "instances": len(report.findings) + len(report.failures),
-        "refuted": len(failed) if report.rounding is None else 0,
+        "refuted": len(failed),
         "deviation": largest,
         "place": "" if refuted is None else f"{refuted.scheme}: {refuted.first}",
         "hypothesis": "".join(each.text for each in report.hypotheses[:1]),

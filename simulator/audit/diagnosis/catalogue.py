@@ -45,13 +45,7 @@ class Hypothesis:
 
 
 def diagnose(evidence: Evidence) -> list[Hypothesis]:
-    """The entries of the catalogue that the evidence supports, the strongest first.
-
-    A function with guards is compared without them, and one that computes in float32 in float64, so that they hide no
-    other bug.
-    """
-    evidence = evidence.without_guards() or evidence
-    evidence = evidence.in_double() or evidence
+    """The entries of the catalogue that the evidence supports, the strongest first."""
     hypotheses: list[Hypothesis] = []
     explained = False
     for entry in CATALOGUE:
@@ -84,7 +78,6 @@ def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
 #: Every bug that an audit can name, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
     Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise, whole=True),
-    Entry("single precision", "the function computes in float32 by itself", signs.single),
     Entry("coin in the race", "a coin that accepts is a number of the race for the next token, too", signs.raced),
     Entry("coin reuse", "one coin decides twice", signs.reused),
     Entry("race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice),
@@ -178,7 +171,6 @@ CATALOGUE: Sequence[Entry] = (
         whole=True,
     ),
     Entry("declared q", "the drafts are not drawn from the q that they are judged with", signs.declared),
-    Entry("half precision", "the function computes in float16 by itself", signs.half),
     Entry("requests depend on each other", "requests of one batch share their randomness", signs.requests),
     Entry(
         "first token exact",

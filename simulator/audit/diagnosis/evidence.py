@@ -46,33 +46,6 @@ class Evidence:
     witness: Finding | None = None
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
-    def without_guards(self) -> "Evidence | None":
-        """The evidence about the function without its guards; None where it has none, or is lossless without them."""
-        if self.audit.audited.wide or not self.audit.audited.guards:
-            return None
-        return self._computed("guards")
-
-    def in_double(self) -> "Evidence | None":
-        """The evidence about the function in float64; None where it computes in that, or is lossless in it."""
-        wide = self.audit.audited.wide
-        if wide not in ("", "guards") or self.audit.audited.rows.kind.name != "float64":
-            return None
-        wide = f"{wide} float32".strip()
-        finding = self._run(wide, self.finding, self.audit.with_(wide=wide).judge)
-        changed = finding is not None and finding.check.max_deviation != self.finding.check.max_deviation
-        return self._computed(wide) if changed else None
-
-    def _computed(self, wide: str) -> "Evidence | None":
-        """The evidence with tiny constants or precisions replaced; None where the function is lossless then."""
-        audit = self.audit.with_(wide=wide)
-        known = {id(item): self._run(wide, item, audit.judge) for item in (*self.findings, self.finding)}
-        finding = known[id(self.finding)]
-        findings = [known[id(item)] for item in self.findings]
-        witness = None if self.witness is None else self._run(wide, self.witness, audit.judge)
-        if finding is None or finding.lossless or None in findings or (witness is None) != (self.witness is None):
-            return None
-        return Evidence(audit, finding, [item for item in findings if item is not None], self.known, witness)
-
     def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier]) -> bool:
         """Whether every number of its law is that of the suspect, on the finding and on all other compared instances.
 
@@ -107,7 +80,7 @@ class Evidence:
         except (DraftproofError, ZeroDivisionError, ValueError):  # the suspect is not defined here
             return False
         pairs = zip(law.correction, finding.law.correction, strict=True)
-        return all(bool((abs(ours - theirs) <= finding.tolerance).all()) for ours, theirs in pairs)
+        return all(bool((abs(ours - theirs).astype(float) <= finding.tolerance).all()) for ours, theirs in pairs)
 
     def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
         """Whether a condition makes it lossless on the finding, on its smallest witness and on a second instance."""
@@ -117,10 +90,6 @@ class Evidence:
     def fresh(self, what: str, finding: Finding) -> Finding | None:
         """A finding with new coins at each use of a seed ("seeds") or coin argument ("fetches"), see `Session`."""
         return self._run(f"fresh {what}", finding, lambda *at: self.audit.with_(fresh=what).judge(*at))
-
-    def in_float64(self, finding: Finding) -> Finding | None:
-        """A finding of the function with float64 wherever it asks for less; None where it cannot be run."""
-        return self._run("wide", finding, self.audit.with_(wide="all").judge)
 
     def grouped(self, finding: Finding) -> Finding | None:
         """A finding with paths of a common prefix side by side; see `Presentation`."""

@@ -14,7 +14,6 @@ from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, law
 from draftproof.simulator.audit.diagnosis.references import TokenWise
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
-from draftproof.simulator.audit.rounding import HALF, SINGLE, largest
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.protocol import Draws, Vector
 from draftproof.simulator.vectors import acceptance, residual
@@ -179,7 +178,7 @@ def declared(evidence: Evidence) -> str | None:
     p, drafted = evidence.finding.target.row(()), _first_token(finding)
     kept = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
     expected = kept + (1 - kept.sum()) * residual(p, q)
-    if not (abs(expected - _first_token(evidence.finding)) <= evidence.finding.tolerance).all():
+    if not (abs(expected - _first_token(evidence.finding)).astype(float) <= evidence.finding.tolerance).all():
         return None
     return (
         f"with p = q nothing is rejected, so that the block is the draft: token {place.token} is then drafted with "
@@ -223,38 +222,6 @@ def requests(evidence: Evidence) -> str | None:
     if evidence.finding.dependence is None or not evidence.finding.check.lossless:
         return None
     return "every request by itself is lossless, their joint law is not the product"
-
-
-def _largest(evidence: Evidence) -> float:
-    """The largest deviation of any instance, or dependence of the requests of a batch."""
-    return max(map(largest, evidence.findings))
-
-
-def single(evidence: Evidence) -> str | None:
-    """Deviations as small as float32 rounding, which vanish in float64; for rows of float64 only."""
-    deviation = _largest(evidence)
-    if (
-        evidence.audit.audited.rows.kind.name != "float64"
-        or not deviation <= SINGLE
-        or not evidence.mended(evidence.in_float64)
-    ):
-        return None
-    return f"no imbalance is larger than {deviation:.1g}, as float32 leaves them; judge it with --arithmetic float32"
-
-
-def half(evidence: Evidence) -> str | None:
-    """Deviations as small as float16 rounding, which vanish in float64."""
-    deviation = _largest(evidence)
-    if (
-        evidence.audit.audited.rows.kind.arithmetic.exact
-        or not SINGLE < deviation <= HALF
-        or not evidence.mended(evidence.in_float64)
-    ):
-        return None
-    return (
-        f"no imbalance is larger than {deviation:.1g}, as float16 may leave them; to be sure, have it compute in "
-        "float32 and judge it with --arithmetic float32"
-    )
 
 
 def first(*tests: Callable[[Evidence], str | None]) -> Test:

@@ -53,15 +53,10 @@ def _interpreter() -> Any:
     return sys.modules["triton.runtime.interpreter"]
 
 
-#: The lower precisions that are float64 in kernels: "", "float32" or "all"; see `symbolic.patches`.
-WIDE = ""
-
-
-_STORED: dict[str, Any] = {}
 _ADDRESS = np.dtype(np.uint64)
 
 
-def _wide_types(original: Any) -> Any:
+def _types(original: Any) -> Any:
     """The type of numpy for a type of Triton."""
     known: dict[str, Any] = {}  # the original makes a table of all types each time
 
@@ -69,39 +64,11 @@ def _wide_types(original: Any) -> Any:
         scalar = kind.scalar
         if scalar.is_ptr():
             return _ADDRESS
-        if WIDE and scalar.is_floating() and _is_wide(scalar):
-            return np.dtype(np.float64)
         if scalar.name not in known:
             known[scalar.name] = original(scalar)
         return known[scalar.name]
 
-    function.original = original  # type: ignore[attr-defined]
     return function
-
-
-def _is_wide(kind: Any) -> bool:
-    bits: int = kind.primitive_bitwidth
-    return bits == 32 or (bits == 16 and WIDE == "all")
-
-
-def _stored(kind: Any) -> Any:
-    """The type of numpy of the memory behind a pointer, whatever is wide."""
-    if kind.name not in _STORED:
-        _STORED[kind.name] = _interpreter()._get_np_dtype.original(kind)
-    return _STORED[kind.name]
-
-
-def _constant(name: str, original: Any) -> Any:
-    """The maker of a constant of a lower precision."""
-
-    def method(self: Any, value: Any) -> Any:
-        module = _interpreter()
-        kind = getattr(module.tl, name)
-        if not (WIDE and _is_wide(kind)):
-            return original(self, value)
-        return module.TensorHandle(np.array([value], dtype=np.float64), kind)
-
-    return method
 
 
 def _load(original: Any) -> Any:
@@ -112,12 +79,11 @@ def _load(original: Any) -> Any:
         if session is None:
             return original(self, ptrs, mask, other, *policies)
         module, kind = _interpreter(), ptrs.get_element_ty()
-        stored = _stored(kind)
+        stored = module._get_np_dtype(kind)
         wanted = _mask(mask, ptrs.data.shape)
         addresses = _addresses(ptrs.data, wanted)
         filler = np.full(wanted.shape, session.fill or 0, stored) if other is None else other.data.astype(stored)
         loaded = module._interpreter.load(addresses, wanted, filler, stored)
-        loaded = loaded.astype(module._get_np_dtype(kind), copy=False)
         if session.tensors.stores:
             at = np.flatnonzero(wanted)
             values = session.tensors.symbols_at(addresses.reshape(-1)[at])
@@ -168,7 +134,7 @@ def _store(original: Any) -> Any:
         session = current()
         if session is None:
             return original(self, ptrs, value, mask, *policies)
-        shape, stored = ptrs.data.shape, _stored(ptrs.get_element_ty())
+        shape, stored = ptrs.data.shape, _interpreter()._get_np_dtype(ptrs.get_element_ty())
         wanted = _mask(mask, shape).copy()
         at, addresses = np.flatnonzero(wanted), _addresses(ptrs.data, wanted)
         if _is_followed(value.data):
@@ -187,7 +153,7 @@ def _store(original: Any) -> Any:
 
 
 def _fits(original: Any) -> Any:
-    return lambda array, dtype: bool(WIDE) or _is_followed(array) or original(array, dtype)
+    return lambda array, dtype: _is_followed(array) or original(array, dtype)
 
 
 def _splat(original: Any) -> Any:
@@ -223,8 +189,6 @@ def _cast(original: Any) -> Any:
             if not seeds and (not to.is_floating() or to.primitive_bitwidth < 32):
                 raise refused_operation(f"a cast to {to}")
             return type(src)(src.data, to)
-        if WIDE and to.is_floating() and src.dtype.scalar.is_floating():
-            return type(src)(src.data.astype(_interpreter()._get_np_dtype(to)), to)
         return original(self, src, kind, *rounding)
 
     return method
@@ -574,8 +538,6 @@ def replacements() -> list[tuple[Any, str, Any]]:
         guard = _atomic if name.startswith("create_atomic") else _guarded
         followed = rule(original) if rule else guard(name.removeprefix("create_"), original)
         replaced.append((builder, name, _of_partial(followed) if name in _LANE_BY_LANE else followed))
-    for maker, kind in (("get_fp32", "float32"), ("get_fp16", "float16"), ("get_bf16", "bfloat16")):
-        replaced.append((builder, maker, _constant(kind, getattr(builder, maker))))
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
         replaced.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
     executor, options = interpreter.GridExecutor, interpreter.interpreter_builder.options
@@ -583,7 +545,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         replaced.append((interpreter.interpreter_builder, "options", replace(options, sanitize_overflow=False)))
     replaced += [
         (interpreter, "_validate_np_data_size", _fits(interpreter._validate_np_data_size)),
-        (interpreter, "_get_np_dtype", _wide_types(interpreter._get_np_dtype)),
+        (interpreter, "_get_np_dtype", _types(interpreter._get_np_dtype)),
         (interpreter, "_implicit_cvt", _argument(interpreter._implicit_cvt)),
         (reductions, "to_tensor", _to_tensor(reductions.to_tensor)),
         (executor, "_restore_args_dev", _restore(executor._restore_args_dev)),

@@ -1,4 +1,4 @@
-"""Token-by-token verification of lists of floats in torch; the wrong ones turn them into numbers of fewer digits."""
+"""Token-by-token verification of lists of floats in torch; in numbers of fewer and fewer digits."""
 
 import random
 
@@ -14,11 +14,11 @@ def verify(tokens, q, p, dtype):
     return len(tokens), torch.multinomial(p[-1], 1).item()
 
 
-def right(tokens, q, p):
+def double(tokens, q, p):
     return verify(tokens, q, p, torch.float64)
 
 
-def wrong(tokens, q, p):
+def single(tokens, q, p):
     return verify(tokens, q, p, torch.float32)
 
 

@@ -18,7 +18,6 @@ WITNESSES = {
     "vllm_ascend_block.txt": r"0\.5\d+ of the texts begin with token 0 instead of 0\.75",
     "gbv_ties.txt": r"the token has law 31/56 9/28 1/8 instead of 1/2 3/8 1/8",
     "traversal_order.txt": r"token 0 comes first in 15/32 instead of 1/2",
-    "distill_spec_guard.txt": r"token 0 comes first with probability 1/4 minus 2\.49\d+e-11",
 }
 
 

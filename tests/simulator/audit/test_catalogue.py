@@ -112,7 +112,7 @@ def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis_and
 
 def test_every_entry_has_a_planted_bug():
     elsewhere = {"zero coin", "coin in the race", "relaxed acceptance", "requests depend on each other"}
-    elsewhere |= {"single precision", "half precision", "without-replacement rule", "processed target", "told q"}
+    elsewhere |= {"without-replacement rule", "processed target", "told q"}
     elsewhere |= {
         "deterministic drafts",
         "softmax of the residual",
@@ -227,33 +227,13 @@ def test_weak_inequality_accepts_a_token_of_probability_zero_at_a_zero_coin(plan
         assert any("= 0" in event and "zero_coin.py:" in event for event in corner.events)
 
 
-@pytest.mark.parametrize(("name", "entry"), by_turns([("wrong", "single precision"), ("half", "half precision")], 2))
-@pytest.mark.heavy
-def test_low_precision_within_the_function_is_named_and_the_way_out_with_it(planted, name, entry):
+@pytest.mark.parametrize(("name", "needed"), [("double", 1e-12), ("single", 1e-6), ("half", 1e-2)])
+def test_low_precision_within_the_function_is_a_bias(planted, name, needed):
     pytest.importorskip("torch")
     audit = make_audit(planted("low_precision", name), "chain")
-    findings = [audit.judge(case.instance, case.scheme) for case in default_cases(audit.audited.interface)]
-    finding = next(each for each in findings if not each.lossless)
-    found = {each.name: each.reason for each in diagnose(Evidence(audit, finding, findings))}
-    assert "--arithmetic float32" in found[entry]
-    assert {"single precision", "half precision"} & found.keys() == {entry}
-    again = make_audit(planted("low_precision", name), "chain", arithmetic="float32")
-    judged = [again.judge(case.instance, case.scheme).lossless for case in default_cases(again.audited.interface)]
-    assert all(judged) is (name == "wrong")  # the way out: its rounding is no imbalance there
-
-
-def test_low_precision_twin_is_lossless(planted):
-    pytest.importorskip("torch")
-    audit = make_audit(planted("low_precision", "right"), "chain")
-    assert all(audit.judge(case.instance, case.scheme).lossless for case in default_cases(audit.audited.interface))
-
-
-def test_a_bug_of_ordinary_size_is_no_rounding(planted):
-    audit = make_audit(planted("correction_from_target", "wrong"), "chain")
-    findings = [audit.judge(case.instance, case.scheme) for case in default_cases(audit.audited.interface)]
-    finding = next(each for each in findings if not each.lossless)
-    names = {each.name for each in diagnose(Evidence(audit, finding, findings))}
-    assert not names & {"single precision", "half precision"}
+    [case] = default_cases(audit.audited.interface, None, ["context"])
+    bias = audit.judge(case.instance, case.scheme).bias
+    assert needed / 1e4 < bias < needed or bias < needed == 1e-12
 
 
 @pytest.mark.heavy
@@ -295,7 +275,7 @@ def test_a_guard_against_division_by_zero_is_no_temperature():
                 return i, random.choices(range(len(rest)), weights=rest if sum(rest) > 0 else p[i])[0]
         return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
 
-    audit = make_audit(guarded, "chain")
+    audit = make_audit(guarded, "chain", tolerance=0)
     findings = [audit.judge(each.instance, each.scheme) for each in default_cases(audit.audited.interface)]
     refuted = [each for each in findings if not each.lossless]
     assert 0 < refuted[0].check.max_deviation < 1e-8

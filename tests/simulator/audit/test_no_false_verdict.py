@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.simulator.audit import assert_lossless, default_cases, make_audit, only_rounding
+from draftproof.simulator.audit import assert_lossless, default_cases, make_audit
 from draftproof.simulator.symbolic import NotFollowed
 
 torch = pytest.importorskip("torch")
@@ -191,7 +191,8 @@ def functions() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         yield f"block-{sampling}", blockwise(sample), {"interface": "chain", "library": "numpy"}
     for kind, narrow in NARROW.items():
         rounded = token_wise("numpy", ACCEPT["ratio"], SAMPLE["numpy"]["argmax"], narrow)
-        yield f"numpy-{kind}", rounded, {"interface": "chain", "library": "numpy"}
+        tolerance = {"tolerance": 1e-2} if kind == "float16" else {}
+        yield f"numpy-{kind}", rounded, {"interface": "chain", "library": "numpy", **tolerance}
     single = token_wise("torch", ACCEPT["ratio"], SAMPLE["torch"]["race"], lambda rows: rows.float())
     yield "torch-float32", single, {"interface": "chain", "library": "torch"}
     for step in (plain, drafted, two_blocks, retried, cached):
@@ -224,8 +225,7 @@ def test_there_are_at_least_sixty_of_them():
 def test_a_lossless_function_is_never_refuted(function, how):
     audit = make_audit(function, **how)
     cases = default_cases(audit.audited.interface, None, ["three_tokens", "zeros"])
-    found = [audit.judge(case.instance, case.scheme) for case in cases]
-    assert all(each.lossless for each in found) or only_rounding(audit, found) is not None
+    assert all(audit.judge(case.instance, case.scheme).lossless for case in cases)
 
 
 @pytest.mark.parametrize("cases", [("deep",), None])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from draftproof.simulator.audit import Rounding, default_cases, make_audit
+from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.verdict import Record, Request, check_states, conclude, decide, judge, run_audit, survey
 from draftproof.simulator.errors import InvalidVerifier, NoFunction
@@ -46,15 +46,19 @@ def test_more_tokens_than_the_optimum_refute_what_is_balanced(finding):
     tokens = Fraction(good.check.block_efficiency)
     assert decide([good], optima=[tokens], complete=True).lossless
     assert decide([good], optima=[None], complete=True).lossless
-    found = decide([good], optima=[tokens - Fraction(1, 10**6)], complete=True)
+    found = decide([good], optima=[tokens - Fraction(1, 10**5)], complete=True)
     assert (found.lossless, found.alarm, found.refuted) == (False, True, None)
 
 
-def test_rounding_is_forgiven_unless_it_is_too_much(finding):
+def test_a_bias_is_lossless_up_to_the_tolerance_and_so_are_the_tokens_that_it_may_bring(finding):
     bad = finding("traps", "accepts_all")
-    rounding = Rounding("float32", 1e-8)
-    assert decide([bad], rounding=rounding, optima=[Fraction(1)], complete=True).lossless
-    assert decide([bad], rounding=rounding, strict=True, complete=True).refuted is bad
+    tokens, depth = Fraction(bad.check.block_efficiency), bad.scheme.depth
+    exactly, less = replace(bad, tolerance=bad.bias), replace(bad, tolerance=bad.bias * 0.999)
+    exactly = replace(exactly, check=replace(bad.check, tolerance=bad.bias))
+    found = decide([exactly], optima=[tokens - depth**2 * Fraction(bad.bias)], complete=True)
+    assert (found.lossless, found.bias) == (True, bad.bias)
+    assert decide([exactly], optima=[tokens - depth**2 * Fraction(bad.bias) - Fraction(1, 1000)], complete=True).alarm
+    assert decide([less], complete=True).refuted is less
 
 
 def record(planted, name, cases=("context", "one_hot")) -> Record:

@@ -159,26 +159,3 @@ def test_unknown_kind_of_freshness():
         intercepted(EnumeratingCoin(RATIONAL), fresh="x"),
     ):
         pass
-
-
-#: Bound before any call, as `from numpy import float32` binds it.
-SINGLE, KIND = np.float32, torch.float32
-
-
-@pytest.mark.parametrize(
-    "narrow", [lambda: SINGLE(0.1).item() == 0.1, lambda: torch.full((), 0.1, dtype=KIND).item() == 0.1]
-)
-def test_names_of_low_precisions_that_were_bound_before_are_wide_too(follow, narrow):
-    assert follow(narrow).law == {False: 1}
-    assert follow(narrow, wide="all").law == {True: 1}
-    assert narrow() is False
-
-
-def test_wide_numbers_end_with_the_call():
-    before = torch.get_default_dtype(), np.float32, torch.float32, torch.Tensor.float
-    with intercepted(EnumeratingCoin(RATIONAL), wide="all"):
-        assert torch.get_default_dtype() == torch.ones(1).float().dtype == torch.float64
-        assert np.float32 is np.float64
-        assert torch.float32 is torch.float16 is torch.float64
-    assert before == (torch.get_default_dtype(), np.float32, torch.float32, torch.Tensor.float)
-    assert torch.ones(1).dtype == torch.ones(1).double().float().dtype == torch.float32 != torch.float64
