@@ -104,6 +104,7 @@ class Log:
     branch that counts as rounding and is left out (see `NumberKind`). raced: places in races of numbers that were coins
     before. raced_twice: lines of two races with one number. replayed: by target row, trees and answers of the
     runs that were repeated at several points of real numbers. events: coins with boundary values in the last run.
+    memory: places where memory is read that nothing was written to.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
@@ -113,6 +114,7 @@ class Log:
     raced_twice: dict[tuple[str, str], None] = field(default_factory=dict)
     replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
+    memory: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Audited:
     batched: bool = False
     boundary: bool = False
     fresh: str | None = None
-    fill: float | None = None
+    fill: int = 0
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -189,11 +191,12 @@ class Audited:
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
+                self.log.memory.update(session.memory.places)
                 self.log.raced.update({item.place: None for item in session.reuse if item.place is not None})
                 self.log.raced_twice.update(dict.fromkeys(session.region.raced_twice))
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
-        if not (self.log.events or self.fresh or self.fill is not None or broken_off):
+        if not (self.log.events or self.fresh or self.fill or broken_off):
             parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)

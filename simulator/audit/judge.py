@@ -20,7 +20,7 @@ from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, NoFunction
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
@@ -34,14 +34,12 @@ from draftproof.simulator.laws.enumeration import (
 )
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verdict, Verifier
-from draftproof.simulator.symbolic.where import NeverSet
+from draftproof.simulator.symbolic.knowledge.memory import FILLS
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()
 #: The largest bias that is lossless, unless another is asked for.
 TOLERANCE = 1e-6
-#: Numbers in place of those that were never set, of which a function must not depend.
-FILLS = (0.0, 1.0, 2.0)
 #: Runs on a draft tree that are counted for an estimate, before others are sampled.
 TRIED = 50
 #: Runs on a draft tree that are compared in search of state; functions have fewer, some loops more. State that shows
@@ -136,8 +134,39 @@ class Audit:
     ) -> Finding:
         """The exact law on an exact instance, and the balance; raises as `enumerate_law` does.
 
-        first: what `check_state` returned; raises `NoFunction` where the runs are others.
+        first: what `check_state` returned; raises `NoFunction` where the runs are others. Raises `FunctionFailed` where
+        the law depends on memory that nothing was written to.
         """
+        results = [self._attempt(instance, scheme, progress, first)]
+        if self.audited.log.memory:
+            results += [self.with_(fill=fill)._attempt(instance, scheme) for fill in FILLS[1:]]
+        result = results[0]
+        if not all(_alike(result, other, self.audited.rows.kind.tolerance) for other in results):
+            places = ", ".join(self.audited.log.memory)
+            what = f"its result depends on numbers that were never set: with others it has another law ({places})"
+            raise FunctionFailed(what, "", "", False)
+        if isinstance(result, FunctionFailed):
+            raise result
+        return result
+
+    def _attempt(
+        self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None, first: Runs | None = None
+    ) -> Finding | FunctionFailed:
+        try:
+            return self._judged(instance, scheme, progress, first)
+        except FunctionFailed as error:
+            return error
+
+    def explained(self, instance: Instance, scheme: DraftScheme, failure: FunctionFailed) -> FunctionFailed:
+        """The failure; where memory that nothing was written to may be its cause, with the places."""
+        if not self.audited.log.memory or not isinstance(failure.__cause__, InvalidVerifier):
+            return failure
+        places = ", ".join(self.audited.log.memory)
+        return FunctionFailed(f"{failure.what}; it depends on numbers that were never set ({places})", "", "", False)
+
+    def _judged(
+        self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None, first: Runs | None = None
+    ) -> Finding:
         if self.batch > 1:
             return self._judge_batch(instance, scheme, progress)
         expected = self.expected_instance(instance, scheme)
@@ -151,32 +180,6 @@ class Audit:
         if first is not None and noted != first:
             raise NoFunction(TWO_LAWS)
         return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self.allowed)
-
-    def of_memory(self, instance: Instance, scheme: DraftScheme, refused: NeverSet) -> FunctionFailed | None:
-        """The failure of a function whose law is another one if numbers that were never set are others.
-
-        refused: the refusal of a decision by such a number. None where the laws with the numbers of `FILLS` are equal,
-        since what is decided may be masked.
-        """
-        if self.batch > 1:
-            return None
-        try:
-            laws = [self._filled(instance, scheme, fill) for fill in FILLS]
-        except DraftproofError:  # not followed with other numbers either
-            return None
-        if all(law == laws[0] for law in laws):
-            return None
-        shown = ", ".join(f"{fill:g}" for fill in FILLS)
-        what = f"its result depends on numbers that were never set: it differs if these are {shown}; {refused}"
-        return FunctionFailed(what, "", "", False)
-
-    def _filled(self, instance: Instance, scheme: DraftScheme, fill: float) -> Any:
-        """The law as plain data, or the type of the error, with this number in place of those that were never set."""
-        try:
-            law = self.with_(fill=fill).judge(instance, scheme).law
-        except FunctionFailed as error:
-            return type(error.__cause__).__name__
-        return [table.tolist() for table in law.correction]
 
     def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
         """Instance and scheme of one request of a batch."""
@@ -296,3 +299,12 @@ class Audit:
             worst,
             batch.dependence([expected.target for expected, _ in requests]),
         )
+
+
+def _alike(result: Finding | FunctionFailed, other: Finding | FunctionFailed, rounding: float) -> bool:
+    """Whether the laws are the same up to the rounding of rows, or both fail alike."""
+    if isinstance(result, FunctionFailed) or isinstance(other, FunctionFailed):
+        return str(result) == str(other) if type(result) is type(other) else False
+    gaps = [abs(one - two).max() for one, two in zip(result.law.correction, other.law.correction, strict=True)]
+    gaps.append(abs((result.dependence or 0) - (other.dependence or 0)))
+    return not max(gaps) > rounding

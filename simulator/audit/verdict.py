@@ -28,7 +28,6 @@ from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.enumeration import EnumerationSize, Runs
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
-from draftproof.simulator.symbolic.where import NeverSet
 
 #: Errors in place of a verdict: the function cannot be followed, it gives another law when it is called again (each of
 #: these laws may be the target's), its arguments are wrong, or it takes too many calls. The command exits with 2, the
@@ -135,9 +134,8 @@ class Record:
     """The state of an audit.
 
     judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
-    corners: tokens of probability zero at boundary values. unproved: refusals of decisions by unset memory on cases
-    whose law does not depend on it. complete: whether the whole request was carried out. first_runs: by `id` of a case
-    of one draft tree, what the search for state found.
+    corners: tokens of probability zero at boundary values. complete: whether the whole request was carried out.
+    first_runs: by `id` of a case of one draft tree, what the search for state found.
     """
 
     request: Request
@@ -146,7 +144,6 @@ class Record:
     failures: list[Failure] = field(default_factory=list)
     optima: list[Fraction | None] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
-    unproved: list[NeverSet] = field(default_factory=list)
     complete: bool = False
     first_runs: dict[int, Runs] = field(default_factory=dict)
 
@@ -227,17 +224,11 @@ def judge(
 
 @contextmanager
 def _failures(record: Record, case: Case) -> Iterator[None]:
-    """Within it an error of the function becomes a failure on this case, and so does what it makes of unset memory."""
+    """Within it an error of the function becomes a failure on this case."""
     try:
         yield
     except FunctionFailed as error:
-        record.failures.append(Failure(case, error))
-    except NeverSet as error:
-        failure = record.request.audit.of_memory(case.instance, case.scheme, error)
-        if failure is None:  # another case may prove it
-            record.unproved.append(NeverSet(f"{_where(record.request, case)}: {error}"))
-        else:
-            record.failures.append(Failure(case, failure))
+        record.failures.append(Failure(case, record.request.audit.explained(case.instance, case.scheme, error)))
 
 
 @contextmanager
@@ -259,8 +250,7 @@ def conclude(record: Record) -> AuditVerdict:
     """The steps after all cases are judged: boundary values if requested, and the refuted case once more.
 
     Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, `NoFunction`
-    where the refuted case is lossless when it is judged again, and the refusal of a decision by unset memory where
-    nothing else speaks against the function.
+    where the refuted case is lossless when it is judged again.
     """
     request = record.request
     if not record.findings:
@@ -272,9 +262,6 @@ def conclude(record: Record) -> AuditVerdict:
                 record.corners += corners(request.audit, case.instance, case.scheme)
     _assert_refuted_again(record)
     record.complete = True
-    if record.unproved and record.verdict.lossless:
-        record.complete = False
-        raise record.unproved[0]
     return record.verdict
 
 
@@ -298,8 +285,6 @@ def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
 
 def assert_called_rightly(record: Record) -> None:
     """Raise `InvalidVerifier` where every failure, on a record without findings, may come from wrong arguments."""
-    if not record.failures and record.unproved:
-        raise record.unproved[0]
     if all(failure.error.called_wrongly for failure in record.failures):
         with named_errors(_where(record.request, record.failures[0].case)):
             raise InvalidVerifier(str(record.failures[0].error))

@@ -27,7 +27,7 @@ def intercepted(
     fresh: str | None = None,
     boundary_coin: Coin | None = None,
     replay: Session | None = None,
-    fill: float | None = None,
+    fill: int = 0,
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random` and torch give symbols; the coin is asked whenever one decides something.
 
@@ -40,13 +40,13 @@ def intercepted(
     their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
     its seed, "fetches" every fetch of a coin that is an argument, "races" a coin that is also a number of a race,
     "second races" a number of a race that was in another one before.
-    fill: see `Session`. boundary_coin: is asked about boundary values in place of the coin. replay: a session that
+    fill: see `Memory`. boundary_coin: is asked about boundary values in place of the coin. replay: a session that
     gives real numbers.
     Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches that
     error, and for draws from a generator that was not replaced. Everything is restored on leaving.
     """
     session = replay or Session(coin, boundary, fresh, boundary_coin)
-    session.fill = fill
+    session.memory.fill = fill
     torch_mode = _torch_mode()
     before = _states()
     with ExitStack() as stack:

@@ -9,9 +9,8 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
-from draftproof.simulator.symbolic.numbers.unset import Nondeterministic, Unset
-from draftproof.simulator.symbolic.where import NeverSet
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
 
@@ -24,8 +23,6 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
     """
     if type(value) in PLAIN or isinstance(value, Nondeterministic):
         return value
-    if isinstance(value, Unset):
-        raise NeverSet(f"it returned a number that was never set, in memory taken at {value.line}")
     if isinstance(value, Symbol):
         raise InvalidVerifier(_LEFT)
     if _is_random_tensor(value):

@@ -86,13 +86,9 @@ class NotFollowed(InvalidVerifier):
     """Something without an exact rule: the audit has no verdict about the function."""
 
 
-class NeverSet(NotFollowed):
-    """Memory that nothing was written to decides something, or is returned."""
-
-
-def refusal(what: str, way_out: str = "", kind: type[NotFollowed] = NotFollowed) -> InvalidVerifier:
+def refusal(what: str, way_out: str = "") -> InvalidVerifier:
     """The error for something without an exact rule, with the running line. way_out: what the user can do instead."""
-    error = kind(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
+    error = NotFollowed(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
     for listener in _listeners:
         listener(error)
     return error

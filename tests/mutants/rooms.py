@@ -41,7 +41,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/frameworks/torch_tensors.py": _symbolic(
         *_TORCH, "test_generators", "test_arguments", "test_leaks"
     ),
-    "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
+    "simulator/symbolic/knowledge/memory.py": (*_symbolic("test_unset"), "tests/simulator/audit/test_unset_memory.py"),
     "simulator/symbolic/random/torch_random.py": _symbolic(*_SOURCES, "test_torch", "test_torch_tensors", "test_races"),
     "simulator/symbolic/arrays/numpy_lists.py": _symbolic("test_not_a_number", "test_floats_of_python", "test_unset"),
     "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),

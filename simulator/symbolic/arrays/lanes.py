@@ -100,58 +100,6 @@ class Lanes:
         return bool(self.dense().all())
 
 
-class Partial(Lanes):
-    """Plain numbers in those lanes that are `defined`; in the others `unset`, a number that was never set."""
-
-    def __init__(self, real: Any, defined: Any, unset: Any) -> None:
-        super().__init__(real, None, self._numbers)
-        self.defined = defined
-        self.unset = unset
-
-    @classmethod
-    def where(cls, defined: Any, real: Any, unset: Any) -> Any:
-        """The block, an array of numbers if all lanes are defined."""
-        return real if defined.all() else cls(real, np.broadcast_to(defined, real.shape), unset)
-
-    def _numbers(self, at: Any) -> Any:
-        result = self.real.reshape(-1)[at].astype(object)
-        result[~self.defined.reshape(-1)[at]] = self.unset
-        return result
-
-    def astype(self, dtype: Any, **options: Any) -> Partial:
-        return Partial(self.real.astype(dtype), self.defined, self.unset)
-
-    def reshape(self, *shape: Any) -> Partial:
-        """The same lanes in another shape."""
-        return Partial(self.real.reshape(*shape), self.defined.reshape(*shape), self.unset)
-
-    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        name, (block, *others) = function.__name__, arguments
-        if block is self and name in ("expand_dims", "broadcast_to", "transpose"):
-            real, defined = (function(part, *others, **options) for part in (self.real, self.defined))
-            return Partial(real, defined, self.unset)
-        if name in _REDUCTIONS and self.real.ndim == 1 and not options.get("keepdims"):
-            return self.unset
-        return function(*map(densified, arguments), **options)
-
-
-def defined_lanes(ufunc: Any, blocks: Sequence[Any]) -> Any:
-    """The lanes in which an operation of numbers has a result, where some of the blocks are partial.
-
-    A choice needs what it chooses; `and` and `or` do not need more than what decides them.
-    """
-    known = [item.defined if isinstance(item, Partial) else np.ones(np.shape(item), dtype=bool) for item in blocks]
-    if ufunc is np.where:
-        condition = blocks[0].real if isinstance(blocks[0], Partial) else blocks[0]
-        return known[0] & np.where(condition, known[1], known[2])
-    result = np.logical_and.reduce(np.broadcast_arrays(*known))
-    if getattr(ufunc, "__name__", "") in _LOGICAL and all(item.dtype == np.bool_ for item in blocks):
-        for item, at in zip(blocks, known, strict=True):
-            real = item.real if isinstance(item, Partial) else item
-            result = result | (at & (~real if ufunc.__name__.endswith("and") else real))
-    return result
-
-
 def densified(value: Any) -> Any:
     """A block as an array of objects, anything else as it is."""
     if isinstance(value, (list, tuple)):

@@ -1,8 +1,7 @@
 """numpy's functions on Python lists of symbols, and uninitialised arrays.
 
 Such a list becomes a symbolic array, as a list of floats would become an array of floats. numpy itself would make an
-array of objects, which compares NaN differently. Floats in `numpy.empty` are `Unset`; whole numbers get a value that is
-no token and no index, since arrays of them must stay usable as indices.
+array of objects, which compares NaN differently. What `numpy.empty` finds in memory is made up, see `Memory`.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ import numpy as np
 from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.arrays.array_functions import applied
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
-from draftproof.simulator.symbolic.knowledge.session import current, followed
+from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
-from draftproof.simulator.symbolic.numbers.unset import Unset
-from draftproof.simulator.symbolic.where import caller
 
 #: Functions that make an array, with the position of the argument that is converted; the next one is the dtype.
 _MAKERS = {
@@ -121,24 +118,18 @@ def replacements() -> list[tuple[Any, str, Any]]:
         elif type(value) is kind and name not in _MAKERS and name != "empty_like":
             replaced.append((np, name, _function(value.__name__, value)))
     replaced.append((np, "isscalar", lambda element, original=np.isscalar: is_random(element) or original(element)))
-    return [*replaced, *((np, name, _unset_filled(getattr(np, name))) for name in ("empty", "empty_like"))]
+    return [*replaced, *((np, name, _made_up(getattr(np, name))) for name in ("empty", "empty_like"))]
 
 
-def _unset_filled(original: Any) -> Any:
+def _made_up(original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
         made = original(*arguments, **options)
-        if not followed() or not is_audited(sys._getframe(1).f_code.co_filename):
+        session = current()
+        if session is None or not is_audited(sys._getframe(1).f_code.co_filename):
             return made
-        fill = current().fill  # type: ignore[union-attr]
-        if fill is not None and made.dtype.kind in "iuf":
-            made.fill(fill)
-            return made
-        if made.dtype.kind in "iu":
-            made.fill(np.iinfo(made.dtype).min if made.dtype.kind == "i" else np.iinfo(made.dtype).max)
-        if made.dtype.kind != "f":
-            return made
-        array = np.empty(made.shape, dtype=object)
-        array.fill(Unset(caller()))
-        return array.view(SymbolicArray)
+        if made.dtype.kind in "biufc":
+            made[...] = session.memory.found(made.shape, made.dtype)
+        may_get_symbols = made.dtype.kind == "f" and not session.real
+        return made.astype(object).view(SymbolicArray) if may_get_symbols else made
 
     return update_wrapper(function, original)

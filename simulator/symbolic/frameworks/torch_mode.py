@@ -141,8 +141,8 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         session.tensors.write(into.resize_(result.shape), session.tensors.values(result))
         return into
     tensors = session.tensors
-    if func._schema.name in _EMPTY and not session.real and is_audited(_maker()):
-        return tensors.unset(func(*args, **options))
+    if func._schema.name in _EMPTY and is_audited(_maker()):
+        return tensors.found(func(*args, **options))
     if not tensors.stores or not _any_random(tensors, args, options):
         return func(*args, **options)
     into = options.get("out")

@@ -13,7 +13,7 @@ from draftproof.simulator.symbolic.frameworks.torch_reductions import RULES as R
 from draftproof.simulator.symbolic.frameworks.torch_reductions import indices
 from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
-from draftproof.simulator.symbolic.where import NeverSet, refusal, refused_operation
+from draftproof.simulator.symbolic.where import refused_operation
 
 #: Operation -> positions of indices and masks, which stay as they are.
 MOVES: dict[str, tuple[int, ...]] = {
@@ -74,7 +74,7 @@ def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> An
             if any(
                 tensors.is_random(index) for index in (argument if isinstance(argument, (list, tuple)) else [argument])
             ):
-                raise refusal(f"an index or mask of torch {name} holds what was never set,", kind=NeverSet)
+                raise refused_operation(f"an index or mask of torch {name}")
             inputs.append(argument)
         elif i in numbers and isinstance(argument, (int, float)):
             inputs.append(catalogue.number(argument))

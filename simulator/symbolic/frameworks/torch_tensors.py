@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.seeds import Seed
-from draftproof.simulator.symbolic.numbers.unset import Unset
-from draftproof.simulator.symbolic.where import caller, refusal, refused_operation
+from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
 class _Store:
@@ -101,7 +101,7 @@ class Tensors:
             else:
                 known[index] = value
         any_random = any(element is not None for element in symbols.flat)
-        if any(element is not None and not isinstance(element, (Unset, Seed)) for element in symbols.flat):
+        if any(element is not None and not isinstance(element, (Nondeterministic, Seed)) for element in symbols.flat):
             self._check_target(tensor)
         store = self.store_of(tensor)
         if store is not None and store.copied:
@@ -113,14 +113,12 @@ class Tensors:
         if store is not None:
             self.view(store, tensor)[...] = symbols
 
-    def unset(self, tensor: Any) -> Any:
-        """The tensor with `Unset` elements: its memory was allocated and not written to."""
-        if self.session.fill is not None and not tensor.is_complex():
-            return tensor.fill_(self.session.fill)
-        if tensor.numel() and tensor.layout == self.torch.strided and not tensor.is_complex():
-            array = np.empty(tuple(tensor.shape), dtype=object)
-            array.fill(Unset(caller()))
-            self.write(tensor, array)
+    def found(self, tensor: Any) -> Any:
+        """The tensor with what is found in its memory, which was allocated and not written to; see `Memory`."""
+        if tensor.layout == self.torch.strided:
+            kind = np.dtype(np.float64 if tensor.is_floating_point() else str(tensor.dtype).removeprefix("torch."))
+            numbers = self.session.memory.found(tensor.shape, kind)
+            tensor.copy_(self.torch.from_numpy(numbers))
         return tensor
 
     def written(self, tensor: Any) -> None:
@@ -139,6 +137,13 @@ class Tensors:
         """Let a kernel read and write the memory of this tensor by its address."""
         storage = tensor.untyped_storage()
         self._lent[storage._cdata] = storage, tensor.element_size()
+
+    def lent(self, addresses: Any) -> bool:
+        """Whether all these addresses are in memory that kernels may use."""
+        left = np.ones(len(addresses), dtype=bool)
+        for storage, size in self._lent.values():
+            left &= ~_places(storage, size, addresses)[0]
+        return not left.any()
 
     def at(self, address: int) -> Any:
         """The symbol at an address of memory that kernels may use, None where the memory itself holds the value."""

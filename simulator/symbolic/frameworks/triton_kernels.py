@@ -22,10 +22,8 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
 from draftproof.simulator.symbolic.arrays.lanes import (
     Lanes,
-    Partial,
     blocked,
     chosen,
-    defined_lanes,
     densified,
     elementwise,
     taken,
@@ -33,8 +31,7 @@ from draftproof.simulator.symbolic.arrays.lanes import (
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.seeds import Seed
-from draftproof.simulator.symbolic.numbers.unset import Unset
-from draftproof.simulator.symbolic.where import caller, refusal, refused_operation
+from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 _OBJECT = np.dtype(object)
 
@@ -81,8 +78,16 @@ def _load(original: Any) -> Any:
         module, kind = _interpreter(), ptrs.get_element_ty()
         stored = module._get_np_dtype(kind)
         wanted = _mask(mask, ptrs.data.shape)
-        addresses = _addresses(ptrs.data, wanted)
-        filler = np.full(wanted.shape, session.fill or 0, stored) if other is None else other.data.astype(stored)
+        addresses = _addresses(ptrs.data)
+        if other is not None:
+            filler = other.data.astype(stored)
+        elif wanted.all():
+            filler = np.zeros(wanted.shape, stored)
+        else:
+            how = "lanes that are masked in a load without `other`"
+            filler = session.memory.found(wanted.shape, np.dtype(stored), how)
+        if session.memory.places and not session.tensors.lent(addresses[wanted]):  # computed from made-up numbers
+            raise IndexError("a kernel reads outside of the tensors that it was given")
         loaded = module._interpreter.load(addresses, wanted, filler, stored)
         if session.tensors.stores:
             at = np.flatnonzero(wanted)
@@ -90,24 +95,9 @@ def _load(original: Any) -> Any:
             if values is not None:
                 random = np.array([value is not None for value in values], dtype=bool)
                 loaded = Lanes.of(values[random], loaded, at[random])
-        if other is None and session.fill is None and not wanted.all():
-            loaded = _with_unset(loaded, wanted, Unset(caller(), "in lanes that are masked in a load without `other`"))
         return module.TensorHandle(loaded, kind)
 
     return method
-
-
-def _with_unset(loaded: Any, wanted: Any, unset: Unset) -> Any:
-    """What was loaded, where it was wanted; made when it is asked for where random numbers are among it."""
-    if not isinstance(loaded, Lanes):
-        return Partial(loaded, wanted, unset)
-
-    def made(at: Any) -> Any:
-        result, there = np.full(len(at), unset, dtype=object), wanted.reshape(-1)[at]
-        result[there] = loaded.make(at[there])
-        return result
-
-    return Lanes(loaded.real, None, made)
 
 
 def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -118,12 +108,8 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
     return data if data.shape == shape else np.ascontiguousarray(np.broadcast_to(data, shape))
 
 
-def _addresses(data: Any, wanted: Any) -> Any:
-    """The addresses of a load or store; raises the refusal of one that was never set, or that is random."""
-    if isinstance(data, Partial):
-        if not data.defined[wanted].all():
-            data.unset.refuse()
-        return np.ascontiguousarray(data.real)
+def _addresses(data: Any) -> Any:
+    """The addresses of a load or store; raises the refusal of one that is random."""
     if _is_followed(data):
         raise refused_operation("an address in a Triton kernel")
     return data
@@ -136,7 +122,7 @@ def _store(original: Any) -> Any:
             return original(self, ptrs, value, mask, *policies)
         shape, stored = ptrs.data.shape, _interpreter()._get_np_dtype(ptrs.get_element_ty())
         wanted = _mask(mask, shape).copy()
-        at, addresses = np.flatnonzero(wanted), _addresses(ptrs.data, wanted)
+        at, addresses = np.flatnonzero(wanted), _addresses(ptrs.data)
         if _is_followed(value.data):
             values = taken(value.data, shape, at)
             random = np.array([is_random(item) for item in values], dtype=bool)
@@ -207,32 +193,6 @@ def _of_blocks(original: Any) -> Any:
         blocks = [handle.data for handle in handles]
         data = chosen(*blocks) if function is np.where else elementwise(function, *blocks)
         return type(handles[0])(data, handles[-1 if len(handles) == 3 else 0].dtype.scalar)
-
-    return method
-
-
-def _of_partial(rule: Any) -> Any:
-    """An operation lane by lane, on blocks of plain numbers too, of which some were never set."""
-    kind = _interpreter().TensorHandle
-
-    def method(self: Any, *arguments: Any) -> Any:
-        for item in arguments:
-            if type(item) is kind and type(item.data) is Partial:
-                break
-        else:
-            return rule(self, *arguments)
-        incomplete = [item.data for item in arguments if type(getattr(item, "data", None)) is Partial]
-        blocks = [item.data for item in arguments if hasattr(item, "data")]
-        if any(_is_followed(item) and not isinstance(item, Partial) for item in blocks):
-            return rule(self, *arguments)
-        numbers = [
-            type(item)(item.data.real, item.dtype) if isinstance(getattr(item, "data", None), Partial) else item
-            for item in arguments
-        ]
-        result = rule(self, *numbers)
-        ufunc = arguments[-1] if callable(arguments[-1]) else None
-        data = Partial.where(defined_lanes(ufunc, blocks), result.data, incomplete[0].unset)
-        return type(result)(data, result.dtype)
 
     return method
 
@@ -484,11 +444,6 @@ _METHODS = {
     "create_fp_to_fp": _cast, "create_fabs": _absolute, "unary_op": _of_blocks, "binary_op": _of_blocks,
     "ternary_op": _of_blocks, "create_fma": _multiplied_and_added,
 }  # fmt: skip
-#: Operations lane by lane.
-_LANE_BY_LANE = (
-    "unary_op", "binary_op", "ternary_op", "cast_impl", "create_fp_to_fp", "create_bitcast", "create_fabs",
-    "create_idiv", "create_ashr", "create_umulhi", "create_fma", "create_rsqrt", "create_erf", "create_addptr",
-)  # fmt: skip
 
 
 def _language() -> list[tuple[Any, str, Any]]:
@@ -537,7 +492,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         rule = _METHODS.get(name)
         guard = _atomic if name.startswith("create_atomic") else _guarded
         followed = rule(original) if rule else guard(name.removeprefix("create_"), original)
-        replaced.append((builder, name, _of_partial(followed) if name in _LANE_BY_LANE else followed))
+        replaced.append((builder, name, followed))
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
         replaced.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
     executor, options = interpreter.GridExecutor, interpreter.interpreter_builder.options

@@ -11,8 +11,8 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
 from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product, Terms
+from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable, identity
-from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import refused_operation
 
 #: Rounding to one of more whole numbers than this is refused.
@@ -22,7 +22,7 @@ MAX_CELLS = 4096
 def compare(region: Any, operation: str, x: Any, y: Any) -> bool:
     """The truth of `x operation y`; at least one is a symbol. Raises `InvalidVerifier` where there is no exact rule."""
     for item in (x, y):
-        if isinstance(item, Unset):
+        if isinstance(item, Nondeterministic):
             item.refuse()
     try:
         if operation == "<":

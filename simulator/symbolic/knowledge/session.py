@@ -13,6 +13,7 @@ from flint import fmpq, fmpz
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic.knowledge.compare import count_below
+from draftproof.simulator.symbolic.knowledge.memory import Memory
 from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Region, Reuse
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
@@ -58,8 +59,8 @@ class Session:
 
     reuse: random numbers that decide twice. boundary_events: coins with boundary values. notes: what the exact law
     assumes. tensors: the symbols in torch's tensors, where torch is loaded.
-    draws: everything drawn, in order; None where a replay on real numbers is not possible. fill: what memory holds that
-    nothing was written to, None for numbers that must not decide anything.
+    draws: everything drawn, in order; None where a replay on real numbers is not possible. memory: what is found in
+    memory that nothing was written to.
     """
 
     real = False  # whether it gives real numbers
@@ -72,7 +73,7 @@ class Session:
         self.coin = coin
         self.region = Region(coin, boundary, boundary_coin)
         self.fresh = fresh
-        self.fill: float | None = None
+        self.memory = Memory()
         self.region.races_apart = fresh == "races"
         self.region.second_races_apart = fresh == "second races"
         self.tensors: Any = None

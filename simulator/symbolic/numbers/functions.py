@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.numbers.unset import Unset
 
 
 def is_random(value: Any) -> bool:
@@ -18,8 +18,8 @@ def is_random(value: Any) -> bool:
 
 
 def _finite(value: Any) -> bool:
-    """Whether a number is a symbol, and so finite; an uninitialised number is refused."""
-    if isinstance(value, Unset):
+    """Whether a number is a symbol, and so finite; one that differs from run to run is refused."""
+    if isinstance(value, Nondeterministic):
         value.refuse()
     return is_random(value)
 

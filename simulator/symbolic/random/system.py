@@ -19,7 +19,7 @@ from typing import Any
 
 from draftproof.simulator.origins import is_under_audit
 from draftproof.simulator.symbolic.knowledge.session import current, followed, suspended
-from draftproof.simulator.symbolic.numbers.unset import Nondeterministic
+from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.random import numpy_random, python_random
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
 

@@ -7,7 +7,6 @@ import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request, run_audit
-from draftproof.simulator.symbolic import NotFollowed
 
 pytest.importorskip("torch")
 
@@ -31,18 +30,14 @@ def test_a_law_that_depends_on_what_was_left_in_memory_is_a_failure(planted, nam
     assert "memory taken at unset_memory.py:" in str(failure)
 
 
-def test_one_case_proves_what_another_one_leaves_open(planted):
-    """Where p and q are disjoint, only tokens of weight 0 meet the noise that was never drawn."""
-    record = record_of(planted, "wrong_part_filled", ["disjoint", "short"])
-    assert [failure.case.name for failure in record.failures] == ["short"]
-    assert len(record.unproved) == 1
-    with pytest.raises(NotFollowed, match=r"disjoint supports.*never set"):
-        record_of(planted, "wrong_part_filled", ["disjoint"])
+@pytest.mark.parametrize("name", ["right_masked", "right_masked_index"])
+def test_a_law_that_does_not_depend_on_it_is_judged(planted, name):
+    assert record_of(planted, name).verdict.lossless
 
 
-def test_a_decision_that_is_masked_away_proves_nothing_and_is_refused(planted):
-    with pytest.raises(NotFollowed, match="never set"):
-        record_of(planted, "right_masked")
+@pytest.mark.parametrize("name", ["wrong_difference", "wrong_comparison", "wrong_index", "wrong_batch_of_types"])
+def test_two_loads_do_not_cancel(planted, name):
+    assert not record_of(planted, name).verdict.lossless
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="kernels need triton: pip install 'draftproof[kernels]'")
@@ -51,5 +46,5 @@ def test_masked_lanes_of_a_load_without_other_are_never_set(planted):
     record = record_of(planted, "wrong", file="masked_loads")
     [failure] = record.failures
     assert not record.verdict.lossless
-    assert "depends on numbers that were never set: it differs if these are 0, 1, 2" in str(failure)
-    assert re.search(r"in lanes that are masked in a load without `other` at masked_loads.py:\d+", str(failure))
+    assert "depends on numbers that were never set" in str(failure)
+    assert re.search(r"lanes that are masked in a load without `other` at masked_loads.py:\d+", str(failure))
