@@ -1,7 +1,7 @@
 """The default instances of an audit: small ones, on which typical bugs show.
 
-Rows are multiples of 1/16, so that floats hold them exactly. All but the context-free ones have rows of their own after
-every context.
+Rows are multiples of 1/997: neither short floats nor a few decimals hold them, so rows that a function rounds show. All
+but the context-free ones have rows of their own after every context.
 """
 
 from collections import deque
@@ -21,10 +21,11 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, tabulate, telling
+from draftproof.simulator.instances.processes import TableProcess, rationalise, tabulate, telling
 from draftproof.simulator.protocol import DraftScheme
 
-DENOMINATOR = 16
+#: Rows are chosen in multiples of `1/UNITS`, and given in the nearest multiples of `1/DENOMINATOR`, a prime.
+UNITS, DENOMINATOR = 16, 997
 #: More paths than this are not shown beside two more tokens: their trees would be too many.
 MOST_WIDE = 5
 #: Tokens of the case for functions that sort.
@@ -155,6 +156,10 @@ _TELLING = {"context": 45, "context_free": 10, "deep": 58}
 
 def _instance(name: str, size: int, scheme: DraftScheme) -> Instance:
     """The rows of a case, always the same ones."""
+    return remade(_in_units(name, size, scheme), lambda tables: [rationalise(table, DENOMINATOR) for table in tables])
+
+
+def _in_units(name: str, size: int, scheme: DraftScheme) -> Instance:
     if name == "three_tokens":
         return _rotating(scheme.depth)
     if name == "masked":
@@ -162,9 +167,9 @@ def _instance(name: str, size: int, scheme: DraftScheme) -> Instance:
     if name == "many_tokens":
         return _graded(size, scheme.depth)
     generator = np.random.default_rng(_TELLING.get(name, (list(TITLES).index(name), size, scheme.depth)))
-    made = FAMILIES[_FAMILY.get(name, "dirichlet")].instance(size, scheme.depth, generator, DENOMINATOR)
+    made = FAMILIES[_FAMILY.get(name, "dirichlet")].instance(size, scheme.depth, generator, UNITS)
     if name == "one_hot":
-        points = FAMILIES["point_masses"].instance(size, scheme.depth, generator, DENOMINATOR)
+        points = FAMILIES["point_masses"].instance(size, scheme.depth, generator, UNITS)
         made = Instance(made.target, points.draft)
     return context_free(made) if name == "context_free" else Instance(made.target, made.draft)
 
@@ -179,8 +184,8 @@ def _rotating(depth: int) -> Instance:
         for n, pair in enumerate(rows):
             for row in pair:
                 row.rotate(n + length)
-        target.append(RATIONAL.vector([list(p) for p, _ in rows]) / DENOMINATOR)
-        draft.append(RATIONAL.vector([list(q) for _, q in rows]) / DENOMINATOR)
+        target.append(RATIONAL.vector([list(p) for p, _ in rows]) / UNITS)
+        draft.append(RATIONAL.vector([list(q) for _, q in rows]) / UNITS)
     return Instance(TableProcess(target, "target"), TableProcess(draft[: max(depth, 1)], "draft"))
 
 
@@ -197,7 +202,7 @@ def _with_masks(size: int, depth: int) -> Instance:
 
     def table(length: int, which: int) -> Any:
         rows = [(*kinds[(n + length) % len(kinds)][which], 0) for n in range(size**length)]
-        return RATIONAL.vector(rows) / DENOMINATOR
+        return RATIONAL.vector(rows) / UNITS
 
     target = [table(length, 0) for length in range(depth + 1)]
     draft = [table(length, 1) for length in range(max(depth, 1))]
@@ -206,7 +211,7 @@ def _with_masks(size: int, depth: int) -> Instance:
 
 def _graded(size: int, depth: int) -> Instance:
     """Positive entries in different orders after every context, no two of a row equal."""
-    total = 4 * DENOMINATOR
+    total = 4 * UNITS
     ranks = [*range(1, size), total - size * (size - 1) // 2]
 
     generator = np.random.default_rng((size, depth))

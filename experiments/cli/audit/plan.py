@@ -16,7 +16,7 @@ from draftproof.experiments.inputs.sources import FamilyProblem, Problem
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
-from draftproof.simulator.audit.instances import also_cases
+from draftproof.simulator.audit.instances import DENOMINATOR, also_cases
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
@@ -133,7 +133,7 @@ def chosen_cases(
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {source_flag} gives others; leave one of them out")
     if instances is not None and given.denominator is None and given.instance is None:
-        given = replace(given, denominator=16)
+        given = replace(given, denominator=DENOMINATOR)
     problem = choose_problem(given, told=True)
     scheme = _scheme(audit, shape, lengths, problem)
     assert scheme is not None

@@ -1,11 +1,15 @@
 """The default instances are what they say, and the scheme of ragged paths draws what it counts."""
 
+import math
+
+import numpy as np
 import pytest
 
 from draftproof import verifiers
 from draftproof.simulator import Delayed, InvalidInput, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import INTERFACES, Ragged, default_cases, interface_named
+from draftproof.simulator.audit.instances import probe
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.laws.enumeration import enumerate_law
 
@@ -17,11 +21,24 @@ def rows(process):
     return [row for table in process.tables for row in table]
 
 
+def to_bits(number, bits):
+    """Rounded to a float with so many bits behind the first one."""
+    mantissa, exponent = math.frexp(number)
+    return math.ldexp(round(mantissa * 2 ** (bits + 1)) / 2 ** (bits + 1), exponent)
+
+
 @pytest.mark.parametrize("interface", INTERFACES)
-def test_rows_are_multiples_of_a_sixteenth_and_floats_hold_them(interface):
-    for case in default_cases(interface_named(interface)):
-        for process in (case.instance.target, case.instance.draft):
-            assert all(16 % int(mass.q) == 0 for row in rows(process) for mass in row)
+def test_rows_that_are_rounded_to_short_floats_or_decimals_are_others(interface):
+    given = interface_named(interface)
+    masked = default_cases(given, None, ["masked"])
+    cases = [*default_cases(given, sorts=True), *masked]
+    added = [probe(case.instance, case.scheme) for case in masked]
+    for instance in [*(case.instance for case in cases), *added]:
+        for row in [*rows(instance.target), *rows(instance.draft)]:
+            exact = [float(mass) for mass in row]
+            rounded = [[to_bits(mass, bits) for mass in exact] for bits in (3, 7, 10)]  # fp8, bfloat16, float16
+            rounded.append([round(mass, 4) for mass in exact])
+            assert max(exact) == 1 or all(abs(np.subtract(short, exact)).max() > 1e-6 for short in rounded)
 
 
 def test_cases_are_what_they_are_called():

@@ -13,14 +13,14 @@ GRAMMAR, SHORTEST = "table=01-/-10", "eos=2,min_new_tokens=2"
 CHAIN, LOOP, LONG = ("chain", Delayed(1, 0, 2)), ("loop", SelfDrafted(2)), ("loop", SelfDrafted(3))
 #: A program with its masks, how it is called, and its largest imbalance.
 PROGRAMS = [
-    ("late", GRAMMAR, CHAIN, "1/6"),
-    ("once", GRAMMAR, CHAIN, "1/6"),
-    ("bonus", GRAMMAR, CHAIN, "1/18"),
-    ("correction", GRAMMAR, CHAIN, "170/649"),
-    ("stale_loop", GRAMMAR, LONG, "7/324"),
-    ("stale_blocks", GRAMMAR, LOOP, "3/128"),
-    ("rejected_blocks", GRAMMAR, LOOP, "3/128"),
-    ("stale_counter", SHORTEST, LOOP, "17/154"),
+    ("late", GRAMMAR, CHAIN, "36271/217668"),
+    ("once", GRAMMAR, CHAIN, "36271/217668"),
+    ("bonus", GRAMMAR, CHAIN, "3010493/54157040"),
+    ("correction", GRAMMAR, CHAIN, "13771391/52564750"),
+    ("stale_loop", GRAMMAR, LONG, "122819082921/5671325228800"),
+    ("stale_blocks", GRAMMAR, LOOP, "739489500/31782442769"),
+    ("rejected_blocks", GRAMMAR, LOOP, "739489500/31782442769"),
+    ("stale_counter", SHORTEST, LOOP, "3675323/33171187"),
     ("right", GRAMMAR, CHAIN, "0"),
     ("right_loop", GRAMMAR, LONG, "0"),
     ("right_blocks", GRAMMAR, LOOP, "0"),
@@ -29,11 +29,17 @@ PROGRAMS = [
 #: For each mistake the sampling of both models, that of the draft, the q that is handed over, the imbalance, and the
 #: words that name the mistake.
 HANDED = [
-    (None, "top_k=2", "draft", "11/112", "drafts come from q at top-k 2, but q without it is handed over"),
-    (None, "", "top_k=2", "11/128", "q at top-k 2 is handed over, but drafts come from q without it"),
-    ("temperature=.5", None, "draft", "71/1470", "drafts come from q at temperature 0.5, but q without it is handed"),
-    (None, "temperature=0", "draft", "9/80", "drafts come from q at temperature 0, but q without it is handed over"),
-    (None, "bits=2", "draft", "7/80", "drafts come from q at bits 2, but q without it is handed over"),
+    (None, "top_k=2", "draft", "85064/870381", "drafts come from q at top-k 2, but q without it"),
+    (None, "", "top_k=2", "85064/994009", "q at top-k 2 is handed over, but drafts"),
+    (
+        "temperature=.5",
+        None,
+        "draft",
+        "1230518375/25425836243",
+        "drafts come from q at temperature 0.5, but q without it",
+    ),
+    (None, "temperature=0", "draft", "11563/103688", "drafts come from q at temperature 0, but q without it"),
+    (None, "bits=3", "draft", "61597/829504", "drafts come from q at bits 3, but q without it"),
 ]
 
 

@@ -99,7 +99,7 @@ def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     assert "FAILED test_theirs.py::decorated_wrong - " in done.stdout
     assert "wrong is not lossless on delayed(K=1, L1=0, L2=2)" in done.stdout
     assert "hypothesis: the correction after a rejection is drawn from p" in done.stdout
-    assert "witness: after (), p = (7/16, 9/16), q = (" in done.stdout
+    assert "witness: after (), p = (436/997, 561/997), q = (" in done.stdout
     assert "defined at test_theirs.py:20" in done.stdout
     assert "test_nothing is marked lossless and returned None" in done.stdout
     assert "another exception occurred" not in done.stdout
