@@ -33,6 +33,10 @@ class FunctionFailed(InvalidVerifier):
         self.called_wrongly = called_wrongly
 
 
+class BrokenResult(InvalidVerifier):
+    """A result that is wrong however the function is to be called."""
+
+
 @contextmanager
 def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
     """Within it errors of the audited code become `FunctionFailed`, and its output goes to stderr.
@@ -45,7 +49,7 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
     except NotFollowed:
         raise
     except InvalidVerifier as error:
-        raise FunctionFailed(str(error), "", _shown(arguments), True) from error
+        raise FunctionFailed(str(error), "", _shown(arguments), not isinstance(error, BrokenResult)) from error
     except DraftproofError:
         raise
     except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.audit.failures import BrokenResult
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
@@ -116,11 +117,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def read_block(result: Any, path: Context, wants: str) -> Verdict:
+def read_block(result: Any, path: Context, wants: str, padded: bool = True) -> Verdict:
     """The block that a function of one path returned.
 
-    result: `(accepted tokens or their number, correction)`, or the whole output as a list or array, cut at the first
-    placeholder. path: the drafted tokens. Raises `InvalidVerifier`.
+    result: `(accepted tokens or their number, correction)`, or the whole output as a list or array. path: the drafted
+    tokens. padded: whether placeholders may follow the last token. Raises `InvalidVerifier`.
     """
     if isinstance(result, tuple) and len(result) == 2:
         accepted, correction = result
@@ -132,11 +133,21 @@ def read_block(result: Any, path: Context, wants: str) -> Verdict:
         raise InvalidVerifier(f"it returned a tuple of {len(result)}; {wants}")
     if result is None or isinstance(result, (str, bytes, dict, int, float)) or not hasattr(result, "__len__"):
         raise InvalidVerifier(f"it returned {shown(result)}; {wants}")
-    output = tokens(result, "the output")
-    output = output[: output.index(PLACEHOLDER)] if PLACEHOLDER in output else output
+    output = whole_tokens(tokens(result, "the output"), padded)
     if not output:
         raise InvalidVerifier(f"it returned no token at all; {wants}")
     return Verdict(output[:-1], output[-1])
+
+
+def whole_tokens(output: Context, padded: bool = False) -> Context:
+    """The output without placeholders at its end, where it is padded; raises `BrokenResult` for any other one."""
+    kept = output
+    while padded and kept and kept[-1] == PLACEHOLDER:
+        kept = kept[:-1]
+    if PLACEHOLDER in kept:
+        where = "between" if padded else "among its"
+        raise BrokenResult(f"it returned {PLACEHOLDER} {where} tokens: {list(output)}")
+    return kept
 
 
 def _prefix(path: Context, count: int) -> Context:

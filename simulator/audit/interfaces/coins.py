@@ -71,11 +71,11 @@ def _call(call: Call) -> list[Verdict]:
     return read_requests(list(requests) if isinstance(requests, tuple) else requests, paths, COINS)  # never a pair
 
 
-def read_requests(result: Any, paths: Paths, interface: Interface) -> list[Verdict]:
-    """The blocks of whole outputs, one for each request; raises `InvalidVerifier`."""
+def read_requests(result: Any, paths: Paths, interface: Interface, padded: bool = True) -> list[Verdict]:
+    """The blocks of whole outputs, one for each request, as `read_block` reads them; raises `InvalidVerifier`."""
     wants = f"the {interface.name} interface wants {interface.returns}"
     return [
-        read_block(list(item) if isinstance(item, tuple) else item, path[-1].context, wants)
+        read_block(list(item) if isinstance(item, tuple) else item, path[-1].context, wants, padded)
         for item, path in zip(by_request(result, len(paths)), paths, strict=True)
     ]
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens
+from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole_tokens
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.lazy import torch_module
@@ -103,7 +103,8 @@ def _read(result: Any, wanted: int) -> Verdict:
     new = text[len(PROMPT) :]
     if len(new) < wanted:
         raise InvalidVerifier(f"it returned {len(new)} new tokens, {list(new)}, and was asked for {wanted}")
-    return Verdict(new[: wanted - 1], new[wanted - 1])
+    new = whole_tokens(new[:wanted])
+    return Verdict(new[:-1], new[-1])
 
 
 LOOP = Interface(

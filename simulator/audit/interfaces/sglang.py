@@ -90,7 +90,7 @@ def _verdicts(call: Call, requests: list[list[DraftNode]], with_draft: bool, int
     call_by_name(call, find, interface.name, ", ".join(arguments))
     buffers = [concrete(arguments[name]) for name in ("predicts", "accept_index", "accept_token_num")]
     outputs = [_output(buffers, request) for request in range(len(requests))]
-    return read_requests(outputs, [first_path(root) for root in call.nodes], interface)
+    return read_requests(outputs, [first_path(root) for root in call.nodes], interface, padded=False)
 
 
 def _output(buffers: list[Any], request: int) -> list[Any]:

@@ -65,7 +65,8 @@ def _call(call: Call) -> list[Verdict]:
     if "draft_token_ids" not in inspect.signature(call.function).parameters:
         return [read_block(result, tuple(drafted), wants)]
     count = integer(result[1], "the number of tokens")
-    return [read_block(list(tokens(result[0][0], "the accepted tokens")[:count]), tuple(drafted), wants)]
+    output = tokens(result[0][0], "the accepted tokens")[:count]
+    return [read_block(list(output), tuple(drafted), wants, padded=False)]
 
 
 TENSORRT_LLM = Interface(

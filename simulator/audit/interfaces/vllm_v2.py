@@ -77,7 +77,8 @@ def _call(call: Call) -> list[Verdict]:
         raise InvalidVerifier(f"it returned {shown(result)}; the {VLLM_V2.name} interface wants {VLLM_V2.returns}")
     sampled, numbers = (by_request(part, len(paths)) for part in result)
     counts = [integer(number, "the number of tokens") for number in numbers]
-    return read_requests([list(row[:count]) for row, count in zip(sampled, counts, strict=True)], paths, VLLM_V2)
+    outputs = [list(row[:count]) for row, count in zip(sampled, counts, strict=True)]
+    return read_requests(outputs, paths, VLLM_V2, padded=False)
 
 
 VLLM_V2 = Interface(

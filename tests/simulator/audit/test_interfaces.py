@@ -18,7 +18,14 @@ from draftproof.simulator import (
     assert_lossless,
 )
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.audit import INTERFACES, SelfDrafted, default_cases, interface_named, make_audit
+from draftproof.simulator.audit import (
+    INTERFACES,
+    FunctionFailed,
+    SelfDrafted,
+    default_cases,
+    interface_named,
+    make_audit,
+)
 from draftproof.simulator.audit.interfaces._call import paths_of
 from draftproof.simulator.audit.interfaces.chain import by_request
 from draftproof.simulator.instances.instance import Instance
@@ -131,6 +138,29 @@ def test_code_that_takes_coins_as_plain_numbers_only_is_refused(planted):
 def test_wrong_results_of_a_chain_are_named(returned, message):
     with pytest.raises(InvalidVerifier, match=message):
         make_audit(lambda *rows: returned, "chain").judge(INSTANCE, Delayed(1, 0, 2))
+
+
+def sampled_twice(target_logits, num_speculative_steps):
+    return [[0, -1, 0]], [2]
+
+
+def one_model(draft_token_ids, draft_probs, target_probs):
+    return [[0, -1, 0]], [2]
+
+
+def in_slots(predicts, accept_index, accept_token_num):
+    predicts[0], accept_token_num[0], accept_index[0][0], accept_index[0][1] = 0, 1, 0, 1
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("vllm-v2", sampled_twice), ("tensorrt-llm", one_model), ("sglang", in_slots), ("sglang-chain", in_slots)],
+)
+def test_a_placeholder_among_the_tokens_that_are_counted_is_a_failure(name, function):
+    pytest.importorskip("torch")
+    with pytest.raises(FunctionFailed, match=r"it returned -1 among its tokens: \[0, -1\]") as failed:
+        make_audit(function, name).judge(INSTANCE, Delayed(1, 0, 2))
+    assert not failed.value.called_wrongly
 
 
 @pytest.mark.parametrize("returned", [[0], (0, 1, 2), None])
