@@ -263,7 +263,7 @@ def choose(
     console = console_for(json_target)
     try:
         wanted = pair.wanted(seed)
-        with work.open_pair(wanted, scored=False) as opened:
+        with work.open_pair(wanted) as opened:
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
             result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)

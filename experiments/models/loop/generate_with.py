@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from draftproof.experiments.api.arguments import as_scheme, as_verifier
 from draftproof.experiments.api.calls import SCHEME
-from draftproof.experiments.models.pair.devices import libraries
-from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
+from draftproof.experiments.models.pair.devices import check_fits, libraries, max_positions
+from draftproof.experiments.models.pair.pair import ROLES, Narrow, Pair, alike
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
 from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
@@ -169,6 +169,19 @@ def prompts_of(input_ids: Any, extra: dict[str, Any]) -> list[list[int]]:
     return [row[kept.bool()].tolist() for row, kept in zip(input_ids, seen, strict=True)]
 
 
+def check_length(pair: Pair, prompts: Sequence[Sequence[int]], most: int, depth: int) -> None:
+    """Raise `InvalidInput` where `most` tokens after one of the prompts, and the last tree, are beyond the models."""
+    longest = max(map(len, prompts))
+    for which in ROLES:
+        limit = max_positions(pair.model(which))
+        left = 0 if limit is None else limit - longest + 1 - depth
+        check_fits(
+            *(pair.model(which), which, longest + most - 1 + depth),
+            f": a prompt of {longest}, {most} new tokens and a tree of depth {depth} do not fit",
+            f"max_new_tokens={left} does" if left > 0 else "give a shorter prompt or a smaller tree",
+        )
+
+
 def ends_of(criteria: Any, input_ids: Any, most: int) -> Ends:
     """Whether these criteria of stopping, asked about one text at a time, say so after its last token.
 
@@ -227,6 +240,7 @@ class Generating:
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
         target = warp if sampling else replace(warp, temperature=0.0)
+        check_length(pair, prompts, most, self.scheme.depth)
         used = Samplings.of_target(
             joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
         ).telling(self.told)

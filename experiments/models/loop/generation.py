@@ -78,7 +78,7 @@ def pieces(
 def _start_state(loop: Loop, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> State:
     """The state before the first block; a prompt that several texts share is read once."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
-    state = State.joined([loop.start(prompt, max_new_tokens) for prompt in places])
+    state = State.joined([loop.start(prompt, max_new_tokens - 1 + loop.scheme.depth) for prompt in places])
     return state if len(places) == len(prompts) else state.only([places[tuple(prompt)] for prompt in prompts])
 
 
@@ -159,7 +159,7 @@ def autoregressive(
 
     Each block is one token at depth 0; the seconds that draw it count as verification.
     """
-    check_prompt(pair, prompt, max_new_tokens)
+    check_prompt(pair, prompt, max_new_tokens - 1)
     model = pair.draft if draft else pair.target
     role, watch = "draft" if draft else "target", Stopwatch(pair.device)
     rows_of, text = RowsOf(warp.of(role), pair.vocab_size, vectors, role), text_so_far(pair, warp, prompt)

@@ -139,15 +139,19 @@ class Loop:
         check_pair(self.pair)
 
     @torch.inference_mode()
-    def start(self, prompt: Sequence[int], more: int = 0) -> State:
+    def start(self, prompt: Sequence[int], more: int | None = None) -> State:
         """Read a prompt with both models, all but its last token.
 
-        more: how many tokens will follow. Raises `InvalidInput` for an empty prompt, for tokens outside the vocabulary,
-        and where the models have no positions for that many.
+        more: how many tokens will be read after it, by default those of one tree. Raises `InvalidInput` for an empty
+        prompt, for tokens outside the vocabulary, and where the models have no positions for that many.
         """
-        check_prompt(self.pair, prompt, more + self.scheme.depth)
+        check_prompt(self.pair, prompt, self.scheme.depth if more is None else more)
         with self.watch.part("prompt"), within_memory("reading the prompt", self.pair.device):
             return self._started(prompt)
+
+    def fits(self, tokens: int) -> bool:
+        """Whether both models are made for a text of so many tokens and a block after it."""
+        return self.pair.positions is None or tokens + self.scheme.depth < self.pair.positions
 
     def _started(self, prompt: Sequence[int]) -> State:
         waiting, device = ((int(prompt[-1]),),), self.pair.device

@@ -1,6 +1,7 @@
 """Whether a model supports tree attention: it must obey given masks and positions, and have plain key-value caches."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,6 +11,7 @@ from draftproof.experiments.models.loop.caches import forward, prompt_cache, win
 from draftproof.experiments.models.pair.devices import check_fits, within_memory
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
+from draftproof.experiments.models.pair.roots import Roots
 from draftproof.simulator.errors import InvalidInput
 
 #: Largest rounding difference of a logit relative to the largest one, between passes of different shapes.
@@ -111,5 +113,13 @@ def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:
         raise InvalidInput(f"the prompt has token {wrong[0]}; tokens are 0..{pair.vocab_size - 1}")
     asked = f": a prompt of {len(prompt)} and {more} more do not fit"
     for which in ROLES:
-        tokens = len(prompt) + more
-        check_fits(pair.model(which), which, tokens, asked, "ask for fewer tokens or give a shorter prompt")
+        check_fits(pair.model(which), which, len(prompt) + more, asked, "give a shorter prompt or a smaller tree")
+
+
+def check_roots(pair: Pair, roots: Roots, depth: int) -> None:
+    """Raise `InvalidInput`, for a command, where a block of this depth does not fit after one of its roots."""
+    for root, name in zip_longest(roots.contexts, roots.names, fillvalue="a root"):
+        asked = f": {name} has {len(root)} and a tree of depth {depth} does not fit after it"
+        for which in ROLES:
+            way_out = "--context N keeps the last N tokens; --L1, --L2 or --scheme name smaller trees"
+            check_fits(pair.model(which), which, len(root) + depth + 1, asked, way_out)

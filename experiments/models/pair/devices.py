@@ -130,13 +130,18 @@ def model_versions() -> dict[str, str]:
     }
 
 
+def configured_positions(model: Any) -> int | None:
+    """The number of tokens that the model is made for, by its configuration; None where it names none."""
+    most = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return int(most) if most else None
+
+
 def max_positions(model: Any) -> int | None:
-    """The most tokens that the model can read; None where positions are unlimited, such as rotary ones."""
+    """The most tokens that the model can read; None where it can read more than it is made for, as with rotary ones."""
     config = model.config.get_text_config(decoder=True)
     if getattr(config, "rope_parameters", None) or getattr(config, "rope_theta", None):
         return None
-    most = getattr(config, "max_position_embeddings", None)
-    return int(most) if most else None
+    return configured_positions(model)
 
 
 def check_fits(

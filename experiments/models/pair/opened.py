@@ -3,15 +3,13 @@
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from draftproof.experiments.inputs.text import EMBEDDED, text_label
-from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corpus, sample
-from draftproof.experiments.models.pair.devices import check_fits, choose_device, libraries
+from draftproof.experiments.models.pair.corpus import Corpus, read_corpus
+from draftproof.experiments.models.pair.devices import choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
@@ -35,8 +33,6 @@ from draftproof.simulator.instances.sampling import Sampling
 
 #: Training steps of the target with `--quick`.
 QUICK_STEPS = 150
-#: Tokens of the sample, characters of its prompt, tokens of a scored window, and scored held-out characters.
-SAMPLE, PROMPT, WINDOW, SCORED = 240, 40, 128, 20_000
 #: Models of fewer parameters run on one thread.
 SMALL = 5_000_000
 
@@ -88,7 +84,7 @@ class PairRequest:
 
 @dataclass(frozen=True)
 class Opened:
-    """A pair with its text. quality: bits per character by model, None where not measured. sample: by role.
+    """A pair with its text. quality: bits per character by model, and sample, by role, of a pair made by `train`.
 
     prompts: roots come from them instead of the text. context: the number of tokens of a root from a text, or the most
     last tokens of a prompt.
@@ -114,7 +110,8 @@ class Opened:
         if self.prompts is not None:
             return self.prompts.roots(self.pair, count, self.context)
         count = otherwise if count is None else count
-        return text_roots(self.pair, self.corpus, count, self.context or CONTEXT_TOKENS)
+        usual = CONTEXT_TOKENS if self.pair.positions is None else min(CONTEXT_TOKENS, self.pair.positions // 2)
+        return text_roots(self.pair, self.corpus, count, self.context or usual)
 
     def many_roots(self, count: int, seed: int, warp: Sampling) -> Roots:
         """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
@@ -134,21 +131,20 @@ class Opened:
 
 
 @contextmanager
-def open_pair(wanted: PairRequest, scored: bool = True) -> Iterator[Opened]:
+def open_pair(wanted: PairRequest) -> Iterator[Opened]:
     """Opens the wanted pair, and trains it if necessary; a pair without a folder is deleted afterwards.
 
-    scored: whether the quality of models that come without a record is measured. In the body small models run on one
-    thread, since several threads are slower for them. Raises `InvalidInput`.
+    In the body small models run on one thread, since several threads are slower for them. Raises `InvalidInput`.
     """
     corpus = read_corpus(wanted.text)
     roots: dict[str, Any] = {"prompts": wanted.read_prompts(), "context": wanted.context}
     if wanted.target is not None and wanted.draft is not None:
         pair = replace(_loaded(wanted, wanted.target, wanted.draft, corpus), text_digest=corpus.digest)
         with _threads(_is_small(pair)):
-            yield replace(opened(pair, corpus) if scored else Opened(_readable(pair), corpus), **roots)
+            yield Opened(_readable(pair), corpus, **roots)
         return
     with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
-        yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair", scored), **roots)
+        yield replace(_trained(wanted, corpus, wanted.folder or f"{folder}/pair"), **roots)
 
 
 def load_wanted(wanted: PairRequest) -> Opened:
@@ -200,20 +196,7 @@ def _threads(one: bool) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def opened(pair: Pair, corpus: Corpus) -> Opened:
-    """A pair with its quality, measured on the end of the text, and a sample text."""
-    _readable(pair)
-    scored, prompt = corpus.held_out[:SCORED], [*pair.begins, *pair.encode(corpus.held_out[:PROMPT])]
-    window = len(pair.begins) + WINDOW
-    check_fits(pair.target, "target", max(window, len(prompt) + SAMPLE))
-    check_fits(pair.draft, "draft", window)
-    training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
-    quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW, pair.begins)
-    written = sample(pair.target, prompt, SAMPLE, 0, Sampling())
-    return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
-
-
-def _trained(wanted: PairRequest, corpus: Corpus, folder: str, scored: bool) -> Opened:
+def _trained(wanted: PairRequest, corpus: Corpus, folder: str) -> Opened:
     """The pair of a folder, or a newly trained one where the folder is new."""
     record = recorded(Path(folder), "name another folder with --pair")
     if record is None:
@@ -228,7 +211,7 @@ def _trained(wanted: PairRequest, corpus: Corpus, folder: str, scored: bool) -> 
         wanted.bos,
     )
     if wanted.draft is not None:
-        return opened(pair, corpus) if scored else Opened(_readable(pair), corpus)
+        return Opened(_readable(pair), corpus)
     return Opened(pair, corpus, record["bits_per_character"], record["sample"])
 
 

@@ -16,7 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.models.pair.devices import check_fits, choose_device, choose_dtype, libraries, within_memory
+from draftproof.experiments.models.pair.devices import (
+    check_fits,
+    choose_device,
+    choose_dtype,
+    configured_positions,
+    libraries,
+    within_memory,
+)
 from draftproof.experiments.models.pair.drafts import HEADS, DraftSpec, parse_draft
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
@@ -81,6 +88,16 @@ class Pair:
     def model(self, which: str) -> Any:
         """The model of a role; "told" is what a verifier is told of the draft."""
         return self.target if which == "target" else self.draft
+
+    @property
+    def positions(self) -> int | None:
+        """The number of tokens that both models are made for; None where neither says."""
+        found = [configured_positions(model) for model in (self.target, self.draft)]
+        return min((each for each in found if each is not None), default=None)
+
+    def room(self, tokens: int, most: int) -> int:
+        """How many of `most` tokens both models have positions for after so many; at least 1."""
+        return most if self.positions is None else max(1, min(most, self.positions - tokens))
 
     @cached_property
     def token_names(self) -> Sequence[str]:

@@ -37,20 +37,23 @@ KINDS = ("text", "prompt", "messages")
 class Roots:
     """Contexts of equal weight. origin: where they come from, as `roots of FILE` or `of 20 prompts of FILE`.
 
-    names, groups: for each context, those of its prompt; empty for contexts of a text.
+    names, groups: for each context, those of its prompt; empty for contexts of a text. lines: those of the file that
+    were taken, where they are not all.
     """
 
     contexts: tuple[Context, ...]
     origin: str
     names: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         counts = Counter(self.groups)
         named = ", ".join(f"{group or NONE} {count}" for group, count in counts.items())
         different = len(set(self.contexts))
         repeated = f", {different} different" if self.names and different < len(self.contexts) else ""
-        return f"{len(self.contexts)} {self.origin}" + (f" ({named})" if len(counts) > 1 else "") + repeated
+        which = f": lines {', '.join(map(str, self.lines))}" if self.lines else ""
+        return f"{len(self.contexts)} {self.origin}" + (f" ({named})" if len(counts) > 1 else "") + repeated + which
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,11 @@ class Prompts:
         origin = f"prompts of {self.path}" if count == total else f"of {total} prompts of {self.path}"
         contexts = tuple(self.context(pair, each, most) for each in taken)
         return Roots(
-            contexts, origin, tuple(f"line {each.line}" for each in taken), tuple(each.group for each in taken)
+            contexts,
+            origin,
+            tuple(f"line {each.line}" for each in taken),
+            tuple(each.group for each in taken),
+            tuple(each.line for each in taken) if count < total else (),
         )
 
     @property

@@ -105,6 +105,7 @@ class PolicyLoop:
         self, loops: Sequence[Loop], chooser: Chooser, times: TimeModel, target: Passes, draft: Passes
     ) -> None:
         self._loops, self._chooser, self._times = loops, chooser, pass_times(times)
+        self._deepest = max(loops, key=lambda loop: loop.scheme.depth)
         self._target, self._draft, self._own = target, draft, Stopwatch(loops[0].pair.device)
 
     @property
@@ -120,12 +121,11 @@ class PolicyLoop:
         return self._own.now()
 
     @torch.inference_mode()
-    def start(self, prompt: Sequence[int], more: int) -> BetweenBlocks:
+    def start(self, prompt: Sequence[int], more: int | None = None) -> BetweenBlocks:
         self._target.forget()
         self._draft.forget()
-        deepest = max(self._loops, key=lambda loop: loop.scheme.depth)
         before_it = self._target.seconds, self._draft.seconds
-        state, several = deepest.start(prompt, more), len(prompt) > 1
+        state, several = self._deepest.start(prompt, more), len(prompt) > 1
         self._target.seconds, self._draft.seconds = before_it  # without the prompt
         before = (
             (self._output_of("target", self._target.at(-1)), self._output_of("draft", self._draft.at(-1)))
@@ -133,6 +133,10 @@ class PolicyLoop:
             else (None, None)
         )
         return BetweenBlocks(state, tuple(map(int, prompt)), *before)
+
+    def fits(self, tokens: int) -> bool:
+        """Whether any of the trees fits after a text of so many tokens."""
+        return self._deepest.fits(tokens)
 
     @torch.inference_mode()
     def step(self, standing: BetweenBlocks, coin: Coin) -> tuple[PolicyBlock, BetweenBlocks]:

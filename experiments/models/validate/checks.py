@@ -59,12 +59,15 @@ def worst(found: Sequence[Difference]) -> Difference:
 def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
     """Target logits of whole trees read in one pass, against a plain pass over the text of each node alone.
 
-    The trees are those of the blocks of a generation, so caches of earlier blocks are used. compared: how many nodes.
+    The trees are those of the blocks of a generation, so caches of earlier blocks are used; where the positions of the
+    models end, another text is begun. compared: how many nodes.
     """
     coin = coin_for(loop.vectors, seed, loop.pair.device)
-    state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
+    state, text = loop.start(prompt), list(prompt)
     largest, scale, compared = 0.0, 0.0, 0
-    for _ in range(blocks):
+    for block_number in range(blocks):
+        if block_number and not loop.fits(len(text)):
+            state, text = loop.start(prompt), list(prompt)
         contexts = [(), *nodes_of(loop.drafted(state, coin).trees[0])]
         together = Reading(loop.pair.target, state.target, [text[-1:]]).read([contexts])[0, :, : loop.pair.vocab_size]
         for depth in range(len(contexts[-1]) + 1):  # the last one is the deepest
@@ -82,15 +85,17 @@ def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) ->
 def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
     """Keys and values of all models after so many blocks, against caches of one pass over the same text.
 
-    compared: how many numbers.
+    There are several texts where the positions of the models do not suffice for one. compared: how many numbers.
     """
-    coin = coin_for(loop.vectors, seed, loop.pair.device)
-    state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
-    for _ in range(blocks):
-        (block,), state = loop.step(state, coin)
-        text += block.tokens
-    fresh = loop.start(text)
-    found = [_cache_difference(kept, anew) for kept, anew in zip(state.caches, fresh.caches, strict=True)]
+    coin, found, left = coin_for(loop.vectors, seed, loop.pair.device), list[tuple[float, float, int]](), blocks
+    while left:
+        state, text = loop.start(prompt), list(prompt)
+        while left and (len(text) == len(prompt) or loop.fits(len(text))):
+            (block,), state = loop.step(state, coin)
+            text += block.tokens
+            left -= 1
+        fresh = loop.start(text, 0)
+        found += [_cache_difference(kept, anew) for kept, anew in zip(state.caches, fresh.caches, strict=True)]
     return Difference(
         max(each[0] for each in found),
         max(each[1] for each in found),

@@ -76,9 +76,11 @@ class PolicyRun:
 
 
 def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[PolicyBlock]:
-    """So many blocks after a root."""
-    standing, found = loop.start(root, 0), []
+    """So many blocks after a root, in several texts where the positions of the models do not suffice for one."""
+    standing, found = loop.start(root), list[PolicyBlock]()
     for _ in range(blocks):
+        if found and not loop.fits(len(standing.context)):
+            standing = loop.start(root)
         decided, standing = loop.step(standing, coin)
         found.append(decided)
     return found

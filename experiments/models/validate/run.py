@@ -22,7 +22,7 @@ from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, device_name, setting, under_test
-from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.loop.supported import check_pair, check_roots
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.validate import checks, views
@@ -138,7 +138,8 @@ def _largest_trees(validation: Validation) -> list[tuple[UnderTest, DraftScheme]
 def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, Any]:
     """Every cell at temperature 0 against `generate(do_sample=False)`."""
     pair = validation.setting.pair
-    text = checks.greedy_text(pair, prompt, validation.greedy)
+    deepest = max(scheme.depth for _, scheme in validation.cells)
+    text = checks.greedy_text(pair, prompt, pair.room(len(prompt) + deepest, validation.greedy))
     differ = []
     with bar("greedy", len(validation.cells)) as tick:
         for verifier, scheme in validation.cells:
@@ -251,6 +252,7 @@ def make_validation(
     """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
     check_pair(opened.pair)
     made = setting(opened.pair, warp, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
+    check_roots(opened.pair, made.root_set, max(scheme.depth for scheme in schemes))
     return Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
 
 

@@ -230,15 +230,19 @@ def groups_table(rows: Sequence[Row]) -> Table:
 
 
 def show_pair(console: Console, report: Row) -> None:
-    """Which pair it is, how good, and what it writes."""
+    """Which pair it is; of one made by `train` also how good, and what it writes."""
     bits = report["bits_per_character"]
     console.print(
-        f"target {report['target']}, draft {report['draft']}: V = {report['V']}, {report['sampling']}", soft_wrap=True
-    )
-    console.print(
-        f"  text {text_label(report['text'])} (sha256 {report['text_hash']}), {report['dtype']} on {report['device']}"
+        f"target {report['target']}, draft {report['draft']}: V = {report['V']}, {report['sampling']}, "
+        f"{report['dtype']} on {report['device']}",
+        soft_wrap=True,
     )
     console.print(f"  {report['after']}", soft_wrap=True)
+    if bits is None and "prompts" in report:
+        return
+    console.print(f"  text {text_label(report['text'])} (sha256 {report['text_hash']})", soft_wrap=True)
+    if bits is None:
+        return
     console.print(
         f"  bits per character on held-out text: target {bits['target']:.3f}, draft {bits['draft']:.3f}; "
         f"n-grams of order 3 {bits['ngram3']:.3f}, of order 1 {bits['ngram1']:.3f}",

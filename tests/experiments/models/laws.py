@@ -69,7 +69,7 @@ def many_texts(
     batch: int = BATCH,
 ) -> Any:
     """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`."""
-    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
+    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1) + loop.scheme.depth)
     texts: list[list[int]] = []
     for first in range(0, runs, batch):
         count = min(batch, runs - first)

@@ -1,4 +1,4 @@
-"""Two models as others have them: Llamas with a token that begins every text, saved by `save_pretrained` alone."""
+"""Two models as others have them, with a token that begins every text, saved by `save_pretrained` alone."""
 
 import random
 from pathlib import Path
@@ -20,14 +20,21 @@ def made_text(sentences: int, seed: int = 0) -> str:
     )
 
 
-def save_models(folder: Path, steps: int = 60, vocab: int | None = None) -> tuple[Path, Path, Path]:
+def save_models(
+    folder: Path,
+    steps: int = 60,
+    vocab: int | None = None,
+    kinds: tuple[str, str] = ("Llama", "Llama"),
+    positions: tuple[int, int] = (2048, 2048),
+) -> tuple[Path, Path, Path]:
     """`target`, `draft` and `text.txt` in this folder.
 
-    vocab: of byte pairs, None for letters. Neither `draftproof train` nor its tokenizers take part.
+    vocab: of byte pairs, None for letters. kinds: Llama or GPT2, of both. Neither `draftproof train` nor its
+    tokenizers take part.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     text = made_text(2_000)
     tokenizer: Any = Tokenizer(models.BPE(unk_token="<unk>"))
@@ -41,21 +48,20 @@ def save_models(folder: Path, steps: int = 60, vocab: int | None = None) -> tupl
     ids = torch.tensor(tokenizer.encode(text, add_special_tokens=False).ids)
     saved = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>")
     with torch.random.fork_rng(devices=[]):
-        for name, hidden, layers, count in (("target", 48, 3, steps), ("draft", 24, 1, steps)):
+        roles = (("target", 48, 3), ("draft", 24, 1))
+        for (name, hidden, layers), kind, most in zip(roles, kinds, positions, strict=True):
             torch.manual_seed(0)
-            config = LlamaConfig(
-                vocab_size=tokenizer.get_vocab_size(),
-                hidden_size=hidden,
-                intermediate_size=2 * hidden,
-                num_hidden_layers=layers,
-                num_attention_heads=2,
-                bos_token_id=0,
-                eos_token_id=None,
-                pad_token_id=None,
-            )
-            model: Any = LlamaForCausalLM(config)
+            shared: dict[str, Any] = {"vocab_size": tokenizer.get_vocab_size(), "bos_token_id": 0}
+            shared |= {"eos_token_id": None, "pad_token_id": None}
+            model: Any
+            if kind == "GPT2":
+                model = GPT2LMHeadModel(GPT2Config(n_embd=hidden, n_layer=layers, n_head=2, n_positions=most, **shared))
+            else:
+                sizes = {"hidden_size": hidden, "intermediate_size": 2 * hidden, "num_hidden_layers": layers}
+                config = LlamaConfig(**sizes, num_attention_heads=2, max_position_embeddings=most, **shared)
+                model = LlamaForCausalLM(config)
             fitted = torch.optim.AdamW(model.parameters(), lr=5e-3)
-            for _ in range(count):
+            for _ in range(steps):
                 starts = torch.randint(len(ids) - 32, (16,))
                 rows = torch.stack([torch.cat([ids.new_zeros(1), ids[at : at + 32]]) for at in starts])
                 model(rows, labels=rows).loss.backward()

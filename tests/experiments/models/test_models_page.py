@@ -21,9 +21,16 @@ COMMANDS = [
 ]
 
 
+#: Kinds of target and draft with their positions.
+PAIRS = [("Llama", 2048, "Llama", 2048), ("GPT2", 512, "Llama", 2048), ("Llama", 1024, "GPT2", 1024)]
+
+
 @pytest.mark.heavy
-def test_the_page_runs_as_it_stands(draftproof: Callable[..., Any], tmp_path: Path) -> None:
-    save_models(tmp_path / "models")
+@pytest.mark.parametrize(("target", "most", "draft", "draft_most"), PAIRS)
+def test_the_page_runs_as_it_stands(
+    draftproof: Callable[..., Any], tmp_path: Path, target: str, most: int, draft: str, draft_most: int
+) -> None:
+    save_models(tmp_path / "models", kinds=(target, draft), positions=(most, draft_most))
     prompts = [json.dumps({"text": sentence}) for sentence in made_text(12, seed=2).split(". ") if sentence]
     (tmp_path / "prompts.jsonl").write_text("\n".join(prompts), encoding="utf-8")
     ran = {}

@@ -101,7 +101,7 @@ def test_fewer_prompts_are_spaced_evenly_within_groups_in_the_order_of_the_file(
     found = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines))).roots(4, 1)
     assert [len(each) - 1 for each in found.contexts] == [1, 2, 11, 12]
     assert found.groups == ("chat", "code", "chat", "code")
-    assert str(found) == "4 of 20 prompts of prompts.jsonl (chat 2, code 2)"
+    assert str(found) == "4 of 20 prompts of prompts.jsonl (chat 2, code 2): lines 1, 2, 11, 12"
     assert len(contexts(pair, *lines)) == PROMPTS
     every = Opened(pair, CORPUS, prompts=read_prompts(file_of(*lines[:3]))).roots(None, 1)
     assert str(every) == "3 prompts of prompts.jsonl (chat 2, code 1)"

@@ -1,0 +1,95 @@
+"""Models with few positions: texts, trees and caches end where they do, and what cannot fit is one line."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from draftproof import generate_with
+from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.setting import setting, under_test
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.validate import checks
+from draftproof.experiments.models.validate.run import Validation, greedy_fields
+from draftproof.simulator import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
+from draftproof.verifiers import make
+from tests.experiments.models.made_pair import made_text, save_models
+
+TREE, PROMPT = Delayed(2, 1, 2), [1, 2, 3, 4]
+
+
+@pytest.fixture(params=["GPT2", "Llama", "a short draft"])
+def short(request: Any, random_pair: Callable[..., Any]) -> Pair:
+    """A pair that is made for 20 tokens."""
+    family = "Llama" if request.param == "Llama" else "GPT2"
+    fields = {"GPT2": {"n_positions": 20}, "Llama": {"max_position_embeddings": 20}}[family]
+    pair: Pair = random_pair(8, torch.float64, family, fields=fields)
+    if request.param == "a short draft":
+        pair = replace(pair, target=random_pair(8, torch.float64, "Llama").target)
+    return pair
+
+
+def test_validate_goes_no_further_than_both_models(short: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, forward = list[int](), short.draft.forward
+
+    def seen(*given: Any, **named: Any) -> Any:
+        read.append(int(named["position_ids"].max()) if named.get("position_ids") is not None else 0)
+        return forward(*given, **named)
+
+    monkeypatch.setattr(short.draft, "forward", seen)
+    loop = Loop(short, make("traversal"), TREE, Sampling())
+    trees, caches = checks.tree_attention(loop, PROMPT, 24, 0), checks.caches(loop, PROMPT, 30, 0)
+    assert trees.passed
+    assert trees.compared > 24 * TREE.nodes
+    assert caches.passed
+    tested = under_test([find_verifier("traversal")], {})
+    greedy = greedy_fields(Validation(setting(short, Sampling(), [PROMPT], 0), tuple(tested), (TREE,)), PROMPT)
+    assert greedy == {"tokens": 20 - 4 - 3, "runs": 1, "differ": [], "passed": True}
+    assert max(read) == 17  # all but a leaf of the last tree and the token after it
+
+
+def test_generate_with_says_how_many_tokens_fit(random_pair: Callable[..., Any]) -> None:
+    pair = random_pair(8, None, "GPT2", fields={"n_positions": 20})
+
+    def written(most: int, length: int = 4) -> Any:
+        asked: dict[str, Any] = {"max_new_tokens": most, "do_sample": False, "assistant_model": pair.draft}
+        return pair.target.generate(torch.ones(1, length, dtype=torch.long), custom_generate=ours, **asked)
+
+    ours = generate_with("traversal", TREE)
+    with pytest.raises(InvalidInput, match="4, 15 new tokens and a tree of depth 3 do not fit; max_new_tokens=14 does"):
+        written(15)
+    assert written(14).shape == (1, 18)
+    with pytest.raises(InvalidInput, match="give a shorter prompt or a smaller tree"):
+        written(1, 18)
+
+
+def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
+    lines = ('{"text": "a fox met"}', f'{{"text": "{made_text(2)[:-2]}"}}')
+    Path("p.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2")
+    for command in ("validate",):
+        ran = draftproof(command, "naive", *few, 16)
+        assert ran.code == 2
+        (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof:")]
+        assert "the target reads 40 tokens at most: line 2 has" in line
+        assert "a tree of depth 16 does not fit after it; --context N keeps the last N tokens" in line
+    ran = draftproof("validate", "naive", *few, 16, "--context", 8, "--blocks", 20)
+    assert ran.code in (0, 1), ran.err
+    assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
+
+
+def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    save_models(tmp_path, steps=2, vocab=60)
+    Path("p.jsonl").write_text('{"text": "a fox met"}\n{"text": "the hen"}\n{"text": "my cat"}\n', encoding="utf-8")
+    few = ("--prompts", "p.jsonl", "--roots", 2, "--K", 1, "--L1", 0, "--L2", 1, "--blocks", 4)
+    ran = draftproof("validate", "naive", "--target", "target", "--draft", "draft", *few)
+    assert "  2 of 3 prompts of p.jsonl: lines 1, 2\n" in ran.out
+    assert "bits per character" not in ran.out
+    assert "Python" not in ran.out
