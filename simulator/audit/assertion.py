@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from draftproof.simulator.audit import child, sent
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
@@ -12,7 +13,7 @@ from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
 from draftproof.simulator.audit.rows import RowForm, kind_named
-from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit, way_out
+from draftproof.simulator.audit.verdict import MOST_CALLS, Record, Request, run_audit, way_out
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -70,7 +71,6 @@ def assert_function_lossless(
     strict: bool = False,
     boundary: bool = False,
     max_runs: int = MOST_CALLS,
-    optimum: Optimum | None = None,
     tolerance: float = TOLERANCE,
     also: Sequence[str] = (),
     **options: Any,
@@ -80,15 +80,41 @@ def assert_function_lossless(
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all.
     tolerance: the largest bias, a total variation, that is lossless; strict: whether it is 0. boundary, max_runs: as in
     `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance with tokens of probability zero.
-    optimum: gives the largest block efficiency of a lossless verifier on a case, or None.
-    Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
+    It is judged in a process of its own, see `child`: what its file and those of its modules say now, and objects as
+    they are here. Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
-    audit = make_audit(function, tolerance=0 if strict else tolerance, **options)
+    inspect.signature(make_audit).bind(function, **options)  # raises the error of a wrong option
+    if child.judging:
+        return
+    asked: dict[str, Any] = {"target": target, "draft": draft, "scheme": scheme, "cases": cases}
+    asked |= {"boundary": boundary, "max_runs": max_runs, "tolerance": 0 if strict else tolerance, "also": also}
+    refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, asked | options))
+    if refuted is not None:
+        raise AssertionError(refuted)
+
+
+def judged(data: bytes) -> str | None:
+    """The message of a refutation; None for a function that is lossless. data: made by `sent.packed`."""
+    function, asked = sent.unpacked(data)
+    return _refutation(function, **asked)
+
+
+def _refutation(
+    function: Callable[..., Any],
+    target: TokenProcess | None,
+    draft: TokenProcess | None,
+    scheme: DraftScheme | None,
+    cases: Sequence[str] | None,
+    boundary: bool,
+    max_runs: int,
+    also: Sequence[str],
+    **options: Any,
+) -> str | None:
+    audit = make_audit(function, **options)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
-    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs), optimum)
-    if not record.verdict.lossless:
-        raise AssertionError(_message(record))
+    record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs))
+    return None if record.verdict.lossless else _message(record)
 
 
 def _cases(

@@ -52,6 +52,8 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
         raise FunctionFailed(str(error), "", _shown(arguments), not isinstance(error, BrokenResult)) from error
     except DraftproofError:
         raise
+    except ModuleNotFoundError as error:
+        raise NotFollowed(f"it imports {error.name}, which is not installed{_place(error)}") from error
     except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
         _refuse_limits(error)
         wrongly = isinstance(error, _PERHAPS_CALLED_WRONGLY)

@@ -12,7 +12,7 @@ from typing import Any
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic import patches, reach, unfollowed, where
+from draftproof.simulator.symbolic import loading, patches, reach, unfollowed, where
 from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
 from draftproof.simulator.symbolic.random import numpy_random, python_random
 from draftproof.simulator.symbolic.where import NotFollowed, location
@@ -53,6 +53,7 @@ def intercepted(
         where.listen(session.failed)
         stack.callback(where.unlisten, session.failed)
         stack.enter_context(noted_warnings(session.region.note))
+        stack.enter_context(loading.imports_followed())
         stack.enter_context(patches.applied())
         stack.enter_context(reach.swapped(watch, session.region.note))
         enter(session)

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import importlib
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import types
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.origins import is_user_code
+from draftproof.simulator.origins import HOME, is_user_code
 from draftproof.simulator.symbolic import patches, unfollowed
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.knowledge.session import current, suspended
 from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.random import numpy_random, python_random
 from draftproof.simulator.symbolic.where import type_refused
 
 _FLOAT, _INT, _TYPE = "_draftproof_float", "_draftproof_int", "_draftproof_type"
@@ -68,66 +70,136 @@ def parsed(file: Path) -> ast.Module:
     for package in ("torch", *unfollowed.LIBRARIES):  # also where only the function imports it
         if _imports(tree, package):
             _try_import(package)
+    if _imports(tree, "triton"):  # kernels run in its interpreter, which must be asked for before it is first imported
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+        _try_import("torch")
+        _try_import("triton")
     return tree
 
 
 def load_module(file: Path) -> types.ModuleType:
     """The whole file, see `load`. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
     tree = parsed(file)
-    folder = str(file.parent.resolve())
     if _imports(tree, "triton"):
-        _interpret_triton(file)
+        _assert_interpreted(file)
     module = module_of(file)
-    sys.path.insert(0, folder)  # as Python does for a script: its neighbours can be imported
+    folder = str(file.parent.resolve())
+    if folder not in _folders:
+        _folders.insert(0, folder)
     try:
-        with patches.applied(), _recorded_imports():
-            exec(compile(recorded(tree), str(file), "exec"), module.__dict__)
-    except ImportError:
+        with imports_followed():
+            _execute(tree, file, module)
+    except (ImportError, InvalidInput):
         del sys.modules[module.__name__]
         raise
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(folder)
     return module
 
 
 class _RecordedLoader(importlib.machinery.SourceFileLoader):
     """Loads a module of user code with the hooks of `recorded`; nothing of it is cached in a file."""
 
-    def get_code(self, fullname: str) -> Any:
-        source = self.get_data(self.path)
-        return compile(recorded(ast.parse(source, self.path)), self.path, "exec", dont_inherit=True)
+    def exec_module(self, module: types.ModuleType) -> None:
+        file = Path(self.path)
+        with patches.lifted():
+            tree = parsed(file)
+        module.__dict__.update(HOOKED)
+        _execute(tree, file, module)
+
+
+def _execute(tree: ast.Module, file: Path, module: types.ModuleType) -> None:
+    code = compile(recorded(tree), str(file), "exec", dont_inherit=True)
+    with patches.applied(keep=True), _apart():
+        exec(code, module.__dict__)
+
+
+class _LibraryLoader:
+    """Loads a module of a library while nothing is replaced."""
+
+    def __init__(self, spec: Any) -> None:
+        self._spec, self._loader = spec, spec.loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: Any) -> Any:
+        with patches.lifted(), _apart():
+            return self._loader.create_module(spec)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        module.__dict__.update(_HOOKED)
-        super().exec_module(module)
+        self._spec.loader = module.__loader__ = self._loader
+        with patches.lifted(), _apart():
+            self._loader.exec_module(module)
 
 
-class _RecordedFinder:
-    """Finds modules of user code, which get a `_RecordedLoader`."""
+#: The files of modules that have names of their own, and the places where a package has its modules.
+FILES: dict[str, tuple[str | None, list[str] | None]] = {}
+#: The folders of audited files: as Python does for a script, their neighbours can be imported.
+_folders: list[str] = []
 
-    @staticmethod
-    def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
-            return None
-        if not is_user_code(spec.origin):
-            return None
-        spec.loader = _RecordedLoader(fullname, spec.origin or "")
+
+class _Finder:
+    """Finds modules of user code, which get a `_RecordedLoader`, and modules of libraries, which get the other one."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        spec = self._spec(fullname, path, target)
+        if type(getattr(spec, "loader", None)) is importlib.machinery.SourceFileLoader and is_theirs(spec.origin):
+            spec.loader = _RecordedLoader(fullname, spec.origin)
+        elif hasattr(spec, "loader") and hasattr(spec.loader, "exec_module") and patches.in_place():
+            spec.loader = _LibraryLoader(spec)
         return spec
+
+    def _spec(self, fullname: str, path: Any, target: Any) -> Any:
+        if fullname in FILES:
+            file, places = FILES[fullname]
+            if file is not None:
+                return importlib.util.spec_from_file_location(fullname, file, submodule_search_locations=places)
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = places or []
+            return spec
+        beside = importlib.machinery.PathFinder.find_spec(fullname, _folders, target) if path is None else None
+        if beside is not None and beside.loader is not None:
+            return beside
+        others: Any = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
+        return next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
+
+
+_FINDER: Any = _Finder()
+
+
+def is_theirs(file: str | None) -> bool:
+    """Whether a module of this file is user code: neither installed nor of draftproof."""
+    return is_user_code(file) and not str(file).startswith(HOME)
 
 
 @contextmanager
-def _recorded_imports() -> Iterator[None]:
-    """Within it modules of user code are loaded as the file is that imports them."""
-    finder: Any = _RecordedFinder()
-    sys.meta_path.insert(0, finder)
+def imports_followed() -> Iterator[None]:
+    """Within it modules of user code are loaded as audited files are, and those of libraries as ever."""
+    if _FINDER in sys.meta_path:
+        yield
+        return
+    sys.meta_path.insert(0, _FINDER)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        sys.meta_path.remove(_FINDER)
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Within it a module that is imported in a call draws for itself."""
+    if current() is None:
+        yield
+        return
+    states = [(put, get()) for get, put in (python_random.STATE, numpy_random.STATE)]
+    try:
+        with suspended():
+            yield
+    finally:
+        for put, state in states:
+            put(state)
 
 
 def recorded(tree: ast.Module) -> ast.Module:
@@ -140,7 +212,7 @@ def module_of(file: Path) -> types.ModuleType:
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
     module.__file__ = str(file)
-    module.__dict__.update(_HOOKED)
+    module.__dict__.update(HOOKED)
     sys.modules[module.__name__] = module  # dataclasses look their module up
     return module
 
@@ -154,11 +226,7 @@ def _imports(tree: ast.AST, package: str) -> bool:
     return False
 
 
-def _interpret_triton(file: Path) -> None:
-    """Have kernels run in Triton's interpreter, which must be asked for before triton is first imported."""
-    os.environ.setdefault("TRITON_INTERPRET", "1")
-    _try_import("torch")
-    _try_import("triton")
+def _assert_interpreted(file: Path) -> None:
     if "triton" not in sys.modules:
         raise InvalidInput(f"{file} has Triton kernels; install it with: pip install 'draftproof[kernels]'")
     if os.environ["TRITON_INTERPRET"] != "1" or type(sys.modules["triton.language"].rand).__name__ == "JITFunction":
@@ -231,4 +299,4 @@ def keep_random(convert: Any, value: Any) -> Any:
 
 
 #: The hooks by the names under which `recorded` calls them.
-_HOOKED = {_FLOAT: keep_random, _TYPE: type_of, _INT: keep_seed}
+HOOKED = {_FLOAT: keep_random, _TYPE: type_of, _INT: keep_seed}

@@ -14,7 +14,7 @@ from typing import Any
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.compiled import decorators_left_out, noted, source_of
-from draftproof.simulator.symbolic.loading import load_module, parsed
+from draftproof.simulator.symbolic.loading import imports_followed, load_module, parsed
 from draftproof.simulator.symbolic.partial_module import PartialModule, signature_without_self
 from draftproof.simulator.symbolic.where import refusal
 
@@ -41,7 +41,7 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
     names = {key.partition(".")[2]: value for key, value in (given or {}).items() if key.startswith("global.")}
     owner, dot, method = name.partition(".")
     parsed(file)  # before its decorators are looked for
-    with decorators_left_out(notes), patches.applied():
+    with decorators_left_out(notes), imports_followed(), patches.applied(keep=True):
         try:
             if names:
                 raise ImportError("names of the file are given")
@@ -104,7 +104,7 @@ class BareSelf:
     """A `self` without `__init__`: it has the given attributes and the methods of its class."""
 
     def __init__(self, owner: str, lookup: Lookup, own: Mapping[str, Any]) -> None:
-        vars(self).update({name: copy.deepcopy(value) for name, value in own.items()})
+        vars(self).update({name: _copied(value) for name, value in own.items()})
         self._draftproof_class = owner, lookup
 
     def __getattr__(self, name: str) -> Any:
@@ -119,6 +119,11 @@ class BareSelf:
         if isinstance(attribute, property) and attribute.fget:
             return attribute.fget(self)
         return types.MethodType(attribute, self) if isinstance(attribute, types.FunctionType) else attribute
+
+
+def _copied(value: Any) -> Any:
+    """The value for one call; a generator has no state there, and is not to be copied."""
+    return value if type(value).__name__ in ("Random", "Generator", "RandomState") else copy.deepcopy(value)
 
 
 def _static(holder: Any, name: str) -> Any:

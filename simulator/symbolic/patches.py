@@ -70,7 +70,9 @@ def table() -> tuple[Patch, ...]:
 
 
 def _loaded() -> tuple[bool, bool, tuple[str, ...]]:
-    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules, unfollowed.loaded()
+    torch = sys.modules.get("torch")
+    ready = torch is not None and not getattr(torch.__spec__, "_initializing", False)
+    return ready, "triton.runtime.interpreter" in sys.modules, unfollowed.loaded()
 
 
 @functools.cache
@@ -79,37 +81,87 @@ def _table(torch: bool, triton: bool, unseen: tuple[str, ...]) -> tuple[Patch, .
     return _always() + frameworks + _unfollowed(unseen)
 
 
+#: Values for the names of modules, and those for classes and other objects one by one.
+Values = tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]
+#: What user code has put in place of a library's function while its files were imported, by the holder and the name.
+_theirs: dict[tuple[int, str], Patch] = {}
+#: What is to be put back, while the recording functions are in place; empty otherwise.
+_originals: list[Values] = []
+
+
 @contextmanager
-def applied() -> Iterator[None]:
-    """Within it the recording functions are in place; afterwards the originals are back, also after an error."""
-    names, others = _by_module(*_loaded())
-    undo: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    undo_others = []
+def applied(keep: bool = False) -> Iterator[None]:
+    """Within it the recording functions are in place; afterwards the originals are back, also after an error.
+
+    keep: what user code puts in place of library functions inside is there whenever this is entered again. It may call
+    the recording functions.
+    """
+    if _originals:
+        yield
+        return
+    values = _by_module(*_loaded())
+    _originals.append(_exchanged(values))
+    before = [(held, dict(held)) for held, _ in values[0]] if keep else []
     try:
-        for held, replacements in names:  # the names of a module at once: a call is repeated for every branch
-            undo.append((held, {name: held[name] for name in replacements}))
-            held.update(replacements)
-        for holder, name, replacement in others:
-            undo_others.append((holder, name, getattr(holder, name)))
-            setattr(holder, name, replacement)
+        yield
+        if keep:
+            _keep_theirs(before, values[1])
+    finally:
+        _exchanged(_originals.pop())
+
+
+def in_place() -> bool:
+    """Whether recording functions are in place."""
+    return bool(_originals)
+
+
+@contextmanager
+def lifted() -> Iterator[None]:
+    """Within it the originals are in place: compiled packages copy what they find when they are imported."""
+    if not _originals:
+        yield
+        return
+    in_place = _exchanged(_originals.pop())
+    try:
         yield
     finally:
-        for holder, name, original in reversed(undo_others):
-            setattr(holder, name, original)
-        for held, originals in reversed(undo):
-            held.update(originals)
+        _originals.append(_exchanged(_by_module(*_loaded())))
+        _exchanged(in_place)
+
+
+def _keep_theirs(before: list[tuple[dict[str, Any], dict[str, Any]]], others: list[Patch]) -> None:
+    """Note what differs from the names of modules before, and from what was put into other objects."""
+    homes = {id(vars(holder)): holder for holder, _, _ in table() if isinstance(holder, ModuleType)}
+    for held, values in before:
+        for name, value in values.items():
+            if held.get(name, value) is not value:
+                _theirs[id(held), name] = homes[id(held)], name, held[name]
+                held[name] = value
+    for holder, name, put in others:
+        if getattr(holder, name) != put:
+            _theirs[id(holder), name] = holder, name, getattr(holder, name)
+    _by_module.cache_clear()
+
+
+def _exchanged(values: Values) -> Values:
+    """Put values into their places; what was there."""
+    names, others = values
+    before = [(held, {name: held[name] for name in replacements}) for held, replacements in names]
+    for held, replacements in names:  # the names of a module at once: a call is repeated for every branch
+        held.update(replacements)
+    before_others = [(holder, name, getattr(holder, name)) for holder, name, _ in others]
+    for holder, name, replacement in others:
+        setattr(holder, name, replacement)
+    return before, before_others
 
 
 @functools.cache
-def _by_module(
-    torch: bool, triton: bool, unseen: tuple[str, ...]
-) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
-    """The replacements as one dictionary for each module, and those in classes and other objects one by one."""
+def _by_module(torch: bool, triton: bool, unseen: tuple[str, ...]) -> Values:
     modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
-    others = []
-    for holder, name, replacement in _table(torch, triton, unseen):
+    others = {}
+    for holder, name, replacement in (*_table(torch, triton, unseen), *_theirs.values()):
         if isinstance(holder, ModuleType) and name in vars(holder):
             modules.setdefault(id(holder), (vars(holder), {}))[1][name] = replacement
         else:
-            others.append((holder, name, replacement))
-    return list(modules.values()), others
+            others[id(holder), name] = holder, name, replacement
+    return list(modules.values()), list(others.values())

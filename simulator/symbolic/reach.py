@@ -114,8 +114,13 @@ SORTING = frozenset([
 
 def sorts(functions: tuple[Any, ...]) -> bool:
     """Whether the functions, or the user code that they name, read a name of `SORTING`."""
+    return not SORTING.isdisjoint(names(functions))
+
+
+def names(functions: tuple[Any, ...]) -> set[str]:
+    """The names that the functions, and the user code that they name, read."""
     codes = [value for value in (read() for read, _, _ in slots(functions, code=True)) if type(value) is types.CodeType]
-    return any(name in SORTING for code in codes for name in _names(code))
+    return {name for code in codes for name in _names(code)}
 
 
 def _parts(owner: Any) -> list[Any]:

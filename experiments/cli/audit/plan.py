@@ -20,7 +20,7 @@ from draftproof.simulator.audit.instances import DENOMINATOR, also_cases
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function
+from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function, patches
 
 
 def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
@@ -78,7 +78,8 @@ def _evaluated(text: str) -> Any:
         names: dict[str, Any] = {name: importlib.import_module(name) for name in _LIBRARIES if name in used}
         if "np" in used:
             names["np"] = importlib.import_module("numpy")
-        return eval(compile(tree, "<argument>", "eval"), names)
+        with patches.applied():  # a generator in it is a recording one
+            return eval(compile(tree, "<argument>", "eval"), names)
     except Exception as error:
         raise InvalidInput(f"the argument {text} cannot be used: {type(error).__name__}: {error}") from error
 

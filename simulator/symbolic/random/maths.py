@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random as _random
 from typing import Any
 
 from draftproof.simulator.symbolic.knowledge.session import current
@@ -57,4 +58,5 @@ def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for the module `math`; floor, ceil and trunc ask the number itself."""
     asks = {"floor", "ceil", "trunc"}
     names = [name for name in dir(math) if not name.startswith("_") and callable(getattr(math, name))]
-    return [(math, name, _recorded(name, getattr(math, name))) for name in names if name not in asks]
+    replaced = [(math, name, _recorded(name, getattr(math, name))) for name in names if name not in asks]
+    return [*replaced, (_random, "_log", _recorded("log", math.log))]  # of a generator with its own `random`

@@ -15,6 +15,7 @@ from draftproof.simulator.symbolic.knowledge.session import Session, Stream, cur
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
 from draftproof.simulator.symbolic.numbers.seeds import Seed, seed_value
+from draftproof.simulator.symbolic.random.python_random import assert_plain, overrides
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -198,10 +199,20 @@ def _apply(table: dict[str, Any], name: str, s: Session, g: Stream, arguments: A
     return table[name](s, g, *arguments, **options)
 
 
+#: The methods that numpy's own code of a method calls.
+_CALLED = {
+    "choice": ("random", "integers", "random_sample", "randint", "rand", "permutation", "shuffle"),
+    "rand": ("random_sample",),
+    "permutation": ("shuffle",),
+}
+
+
 def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
+    called = ("random_sample",) if name == "random" and table is OLD else _CALLED.get(name, ())
+
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         session = current()
-        if session is None:
+        if session is None or overrides(self, RecordingState if table is OLD else RecordingGenerator, called):
             return original(self, *arguments, **options)
         stream = session.global_stream("numpy") if self is GLOBAL_STATE else session.stream_of(self)
         return _apply(table, name, session, stream, arguments, options)
@@ -268,6 +279,19 @@ RecordingState: Any = type(
 )
 
 
+def _recording_bits(original: Any) -> Any:
+    def random_raw(self: Any, *arguments: Any, **options: Any) -> Any:
+        if current() is not None:
+            raise refusal("random_raw of a bit generator cannot be followed", "draw from its generator: rng.random()")
+        return original.random_raw(self, *arguments, **options)
+
+    return type(original.__name__, (original,), {"random_raw": random_raw, "__doc__": original.__doc__})
+
+
+#: The classes of bit generators, by their names in `numpy.random`.
+_BITS = {
+    name: _recording_bits(getattr(np.random, name)) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+}
 #: In place of the generator behind the functions of the module, which other libraries take as an object.
 GLOBAL_STATE: Any = RecordingState(0)
 
@@ -277,7 +301,8 @@ def recorded_default_rng(seed: Any = None) -> Any:
     if isinstance(seed, RecordingGenerator):
         return seed
     if current() is None:
-        return RecordingGenerator(_DEFAULT_RNG(seed).bit_generator)
+        shared = isinstance(seed, (np.random.BitGenerator, _Generator, _RandomState))
+        return RecordingGenerator(_DEFAULT_RNG(seed).bit_generator if shared else _BITS["PCG64"](seed))
     if seed is None:
         source = np.random.PCG64(0)
         current().attach_source(source, None)  # type: ignore[union-attr]
@@ -313,6 +338,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (module, "RandomState", RecordingState),
         (module, "default_rng", recorded_default_rng),
         (module.mtrand, "_rand", GLOBAL_STATE),
+        *((module, name, recording) for name, recording in _BITS.items()),
     ]
     names = [name for name in dir(_RandomState) if not name.startswith("_")] + ["ranf", "sample"]
     for name in dict.fromkeys(names):
@@ -324,10 +350,10 @@ def replacements() -> list[tuple[Any, str, Any]]:
 
 def swapped(value: Any) -> Any:
     """A recording object for a generator made before the call; None for anything else."""
-    if isinstance(value, _Generator) and not isinstance(value, RecordingGenerator):
-        return RecordingGenerator(np.random.PCG64(0))
-    if isinstance(value, _RandomState) and not isinstance(value, RecordingState):
-        return RecordingState(0)
+    for base, recording in ((_Generator, RecordingGenerator), (_RandomState, RecordingState)):
+        if isinstance(value, base) and not isinstance(value, recording):
+            assert_plain(value, base)
+            return recording(np.random.PCG64(0)) if base is _Generator else recording(0)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random as _random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -116,10 +116,26 @@ _Random = _random.Random
 _PUBLIC = [name for name in dir(_Random) if not name.startswith("_") and name not in ("seed", "VERSION")]
 
 
+#: The methods that Python's own code of a method calls.
+_CALLED = {
+    **dict.fromkeys(("choices", "uniform", "expovariate"), ("random",)),
+    **dict.fromkeys(("choice", "shuffle", "sample", "randrange"), ("_randbelow", "getrandbits")),
+    "randint": ("randrange", "_randbelow", "getrandbits"),
+}
+
+
+def overrides(generator: Any, base: Any, names: Iterable[str]) -> bool:
+    """Whether a generator, or its class, has one of these methods of its own, in place of that of a base class."""
+    own = getattr(generator, "__dict__", {})
+    return any(name in own or getattr(type(generator), name, None) is not getattr(base, name, None) for name in names)
+
+
 def _recorded_method(name: str, original: Any) -> Any:
+    called = _CALLED.get(name, ())
+
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         session = current()
-        if session is None:
+        if session is None or overrides(self, RecordingRandom, called):
             return original(self, *arguments, **options)
         return _apply(name, session, session.stream_of(self), arguments, options)
 
@@ -180,9 +196,20 @@ def replacements() -> list[tuple[Any, str, Any]]:
 
 def swapped(value: Any) -> Any:
     """A recording object for a `random.Random` made before the call; None for anything else."""
-    if isinstance(value, _Random) and not isinstance(value, (RecordingRandom, _random.SystemRandom)):
-        return RecordingRandom(0)
-    return None
+    if not isinstance(value, _Random) or isinstance(value, (RecordingRandom, _random.SystemRandom)):
+        return None
+    assert_plain(value, _Random)
+    return RecordingRandom(0)
+
+
+def assert_plain(generator: Any, base: Any) -> None:
+    """Raise the refusal of a generator with methods of its own that was made before the call."""
+    own = [vars(generator) if hasattr(generator, "__dict__") else {}, *map(vars, type(generator).__mro__)]
+    if any(name in attributes for attributes in own[: -len(base.__mro__)] for name in dir(base) if name[0] != "_"):
+        raise refusal(
+            f"a {type(generator).__name__} with methods of its own was made before the call",
+            "make it in the function, or in its file",
+        )
 
 
 def state() -> Any:

@@ -12,15 +12,12 @@ import threading
 import time
 import timeit
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import update_wrapper
 from typing import Any
 
 from draftproof.simulator.origins import is_under_audit
-from draftproof.simulator.symbolic.knowledge.session import current, followed, suspended
+from draftproof.simulator.symbolic.knowledge.session import current, followed
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
-from draftproof.simulator.symbolic.random import numpy_random, python_random
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
 
 
@@ -169,37 +166,6 @@ def _started(original: Any) -> Any:
     return start
 
 
-@contextmanager
-def _kept(get: Callable[[], Any], put: Callable[[Any], Any]) -> Iterator[None]:
-    """Afterwards a global generator is in the state that it was in."""
-    before = get()
-    try:
-        yield
-    finally:
-        put(before)
-
-
-def _absolute(name: str, globals: Any, level: int) -> str:
-    """The name of a module that is imported from a package so many levels up; "" where there is none."""
-    if level == 0:
-        return name
-    parts = str((globals or {}).get("__package__") or "").split(".")
-    return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])]) if level <= len(parts) else ""
-
-
-def _imported_apart(original: Any) -> Any:
-    def function(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        if current() is None or (level == 0 and name in sys.modules and not fromlist):
-            return original(name, globals, locals, fromlist, level)
-        known = sys.modules.get(_absolute(name, globals, level))
-        if known is not None and all(hasattr(known, item) for item in fromlist):
-            return original(name, globals, locals, fromlist, level)
-        with suspended(), _kept(*python_random.STATE), _kept(*numpy_random.STATE):
-            return original(name, globals, locals, fromlist, level)
-
-    return function
-
-
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
 _TEXTS = ("ctime", "asctime", "strftime")
 
@@ -223,7 +189,6 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (os, "urandom", _recorded(os.urandom)),
         (_random, "_urandom", _recorded(os.urandom)),
         (threading.Thread, "start", _started(threading.Thread.start)),
-        (builtins, "__import__", _imported_apart(builtins.__import__)),
     ]
     if hasattr(os, "getrandom"):
         replaced.append((os, "getrandom", _recorded(os.getrandom)))

@@ -100,7 +100,7 @@ REFUSED = {
     rounded_to_bfloat16: "rounding to torch.bfloat16",
     float16: "float16",
     copied_generator: "copy of a numpy generator",
-    raw_bits: "bit generator PCG64",
+    raw_bits: "random_raw of a bit generator",
     unshuffled: "without shuffling",
 }
 

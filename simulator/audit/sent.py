@@ -1,0 +1,292 @@
+"""How a function and its arguments travel to the process that judges them, and what becomes of them there.
+
+What a module of user code defines travels by its name, and that module is imported afresh. Everything else travels by
+value: functions of `__main__` and of notebook cells, functions inside of others, objects, generators. Their code is
+compiled from its source again, with the hooks of `loading`; generators arrive as recording ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import io
+import linecache
+import math
+import pickle
+import random
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.symbolic import loading, patches, reach
+from draftproof.simulator.symbolic.compiled import source_of
+from draftproof.simulator.symbolic.random import numpy_random, python_random
+
+
+def packed(function: Any, arguments: Mapping[str, Any]) -> tuple[bytes, list[str]]:
+    """The function with arguments as bytes, and the modules of libraries that they name.
+
+    Raises `InvalidVerifier` for what cannot travel.
+    """
+    files, told = {}, {}
+    for name, module in list(sys.modules.items()):
+        file, places = _home(module)
+        home = file or (f"{places[0]}/__init__.py" if places else None)
+        if module is not sys.modules["__main__"] and loading.is_theirs(home):
+            files[name], told[name] = (file, places), _held(module)
+    out = io.BytesIO()
+    pickler = _Pickler(out)
+    try:
+        pickler.dump((function, dict(arguments), _replaced()))
+    except Exception as error:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise InvalidVerifier(
+            f"{name} cannot be sent to the process that judges it: {type(error).__name__}: {error}; put it into a file "
+            "of its own, with what it uses"
+        ) from error
+    return pickle.dumps((files, told, out.getvalue())), sorted(pickler.libraries - files.keys() - {"__main__"})
+
+
+def _home(module: types.ModuleType) -> tuple[str | None, list[str] | None]:
+    """The file of a module, and the places of those inside it; torch has modules that make up every attribute."""
+    file, places = vars(module).get("__file__"), vars(module).get("__path__")
+    return file if isinstance(file, str) else None, list(places) if isinstance(places, Iterable) else None
+
+
+def unpacked(data: bytes) -> tuple[Any, dict[str, Any]]:
+    """The function and the arguments; modules of user code that they name are imported, under recording functions.
+
+    Raises `InvalidVerifier` where that fails, or where a global that the function reads has another value there.
+    """
+    files, told, sent = pickle.loads(data)
+    loading.FILES.update(files)
+    vars(builtins).update(loading.HOOKED)
+    try:
+        with loading.imports_followed(), patches.applied(keep=True):
+            function, arguments, replaced = _Unpickler(io.BytesIO(sent)).load()
+            for module, name, value in replaced:
+                setattr(sys.modules[module], name, value)
+    except InvalidInput as error:
+        raise InvalidVerifier(str(error)) from error
+    except (Exception, SystemExit) as error:
+        raise InvalidVerifier(
+            f"the function cannot be imported in a process of its own: {type(error).__name__}: {error}; put it into a "
+            "file that can be imported by itself"
+        ) from error
+    _assert_as_sent(function, told)
+    return function, arguments
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
+    """libraries: the modules of libraries whose functions or classes were named."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file)
+        self.libraries: set[str] = set()
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, types.CodeType):
+            return self.dispatch_table[types.CodeType](_hooked(obj))
+        owner = getattr(obj, "__self__", None)
+        if owner is not None and any(owner is one for one in (_INSTANCE, np.random.mtrand._rand)):
+            return _found, ("random" if owner is _INSTANCE else "numpy.random", obj.__name__)
+        if obj is np.random.mtrand._rand:
+            return _found, ("numpy.random.mtrand", "_rand")
+        made = _generator(obj)
+        if made is not None:
+            return made
+        if isinstance(obj, (types.FunctionType, type)):
+            self.libraries.add(obj.__module__)
+        reduced = super().reducer_override(obj)
+        if isinstance(obj, types.FunctionType) and isinstance(reduced, tuple):
+            return _with_names_of_module(obj, reduced)
+        return reduced
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        return _found(module, name)
+
+
+def _found(module: str, name: str) -> Any:
+    """What a module has under a name; a recording one for what is replaced in calls, whatever is there now."""
+    holder = importlib.import_module(module)
+    known = _recording().get((module, name))
+    if known is not None:
+        return known
+    found = reduce(getattr, name.split("."), holder)
+    return patches.ORIGINALS.get(id(found), found)
+
+
+def _recording() -> dict[tuple[str, str], Any]:
+    table = ((holder, name, value) for holder, name, value in patches.table() if isinstance(holder, types.ModuleType))
+    return {(holder.__name__, name): value for holder, name, value in table}
+
+
+class _Names(NamedTuple):
+    """The globals of a module, where it is imported afresh."""
+
+    module: str
+
+    def __reduce__(self) -> Any:
+        return _names_of, (self.module,)
+
+
+def _names_of(module: str) -> dict[str, Any]:
+    return vars(importlib.import_module(module))
+
+
+def _with_names_of_module(function: types.FunctionType, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A function that travels by value; where it arrives, it reads the globals of its module, if that is imported."""
+    module = sys.modules.get(function.__module__)
+    if module is None or module.__name__ == "__main__" or vars(module) is not function.__globals__:
+        return reduced
+    make, (code, _, *rest), (state, slots), *others = reduced
+    return make, (code, _Names(module.__name__), *rest), (state, slots | {"__globals__": {}}), *others
+
+
+def _generator(value: Any) -> Any:
+    """How a generator travels, with its class and the attributes of its own; None for anything else."""
+    torch: Any = sys.modules.get("torch")
+    made: tuple[Any, tuple[Any, ...]]
+    if isinstance(value, random.Random):
+        made = _bare_random, (_class_of(value, python_random.RecordingRandom, random.Random),)
+    elif isinstance(value, np.random.Generator):
+        kind = _class_of(value, numpy_random.RecordingGenerator, np.random.Generator)
+        made = _bare_numpy, (kind, np.random.Generator, value.bit_generator)
+    elif isinstance(value, np.random.RandomState):
+        kind = _class_of(value, numpy_random.RecordingState, np.random.RandomState)
+        made = _bare_numpy, (kind, np.random.RandomState, value._bit_generator)
+    elif torch is not None and value is torch.default_generator:
+        return _found, ("torch", "default_generator")
+    elif torch is not None and isinstance(value, torch.Generator):
+        made = _bare_torch, (_class_of(value, None, torch.Generator), str(value.device))
+    else:
+        return None
+    own = {name: item for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("_draftproof")}
+    return *made, own, None, None, _with_attributes
+
+
+def _class_of(value: Any, recording: Any, original: Any) -> Any:
+    return original if type(value) is recording else type(value)
+
+
+def _bare_random(kind: Any) -> Any:
+    return kind.__new__(kind)
+
+
+def _bare_numpy(kind: Any, base: Any, source: Any) -> Any:
+    made = kind.__new__(kind)
+    base.__init__(made, source)
+    return made
+
+
+def _bare_torch(kind: Any, device: str) -> Any:
+    made = kind.__new__(kind, device)
+    sys.modules["torch"].Generator.__init__(made, device)
+    return made
+
+
+def _with_attributes(value: Any, own: dict[str, Any]) -> None:
+    vars(value).update(own)
+
+
+def _hooked(code: types.CodeType) -> types.CodeType:
+    """The same code, compiled from its source with hooks; itself where there is no source of it."""
+    if not loading.is_theirs(code.co_filename):
+        return code
+    linecache.checkcache(code.co_filename)
+    compiled = _compiled(code.co_filename, "".join(linecache.getlines(code.co_filename)))
+    return next((hooked for plain, hooked in compiled if plain == code), code)
+
+
+@lru_cache(maxsize=16)
+def _compiled(file: str, source: str) -> list[tuple[types.CodeType, types.CodeType]]:
+    """All code of a file, as Python compiles it and with hooks."""
+    try:
+        plain = compile(source, file, "exec", dont_inherit=True)
+        hooked = compile(loading.recorded(ast.parse(source)), file, "exec", dont_inherit=True)
+    except SyntaxError:
+        return []
+    return list(zip(_codes(plain), _codes(hooked), strict=True))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _replaced() -> list[tuple[str, str, Any]]:
+    """What user code has put in place of functions of these libraries in this process, such as a stub of a test."""
+    modules = [random, math, np, np.random, *filter(None, [sys.modules.get("torch")])]
+    return [
+        (module.__name__, name, value)
+        for module in modules
+        for name, value in list(vars(module).items())
+        if _is_stub(value)
+    ]
+
+
+def _is_stub(value: Any) -> bool:
+    if isinstance(value, types.FunctionType):
+        return loading.is_theirs(
+            getattr(sys.modules.get(value.__module__), "__file__", None) or value.__code__.co_filename
+        )
+    return type(value).__module__ == "unittest.mock"
+
+
+#: The generator behind the functions of `random`.
+_INSTANCE: Any = random._inst
+#: Containers longer than this are not compared.
+_LONGEST = 100
+
+
+def _held(module: types.ModuleType) -> dict[str, str]:
+    """The plain values, functions and classes of a module, and of its classes, in words."""
+    found: dict[str, str | None] = {}
+    for name, value in list(vars(module).items()):
+        found[name] = _told(value)
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            found |= {f"{name}.{key}": _told(item) for key, item in list(vars(value).items())}
+    return {name: text for name, text in found.items() if text is not None and "__" not in name}
+
+
+def _told(value: Any) -> str | None:
+    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else source_of(value) or value
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        return repr(value)
+    if type(value) in (list, tuple, set, frozenset) and len(value) <= _LONGEST:
+        items = [_told(item) for item in value]
+        if None in items:
+            return None
+        return f"{type(value).__name__} of {items if isinstance(value, Sequence) else sorted(map(str, items))}"
+    if type(value) is dict and len(value) <= _LONGEST:
+        items = [_told(item) for item in value.items()]
+        return None if None in items else f"dict of {items}"
+    if not isinstance(value, (types.FunctionType, type)):
+        return None
+    home = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
+    return f"{value.__module__}.{value.__qualname__}" if loading.is_theirs(home) else None
+
+
+def _assert_as_sent(function: Any, told: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise `InvalidVerifier` where a global that the function reads was something else where it was sent."""
+    names = reach.names((function,))
+    for home in told.keys() & sys.modules.keys():
+        here, there = _held(sys.modules[home]), told[home]
+        for name in here.keys() | there.keys():
+            if here.get(name) != there.get(name) and names.issuperset(name.split(".")):
+                raise InvalidVerifier(
+                    f"{name} of {home} is {there.get(name, 'something else')} in this process and "
+                    f"{here.get(name, 'something else')} in its file, which is what an audit judges; set it in the "
+                    "file, or hand it over as an argument of the function"
+                )
