@@ -147,6 +147,7 @@ def _message(record: Record) -> str:
         about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
     about += [f"{audit.name} fails {failure}" for failure in record.failures]
     about += [f"{audit.name} at a boundary value of a random number: {corner}" for corner in record.corners]
+    about += audit.audited.log.constants
     reuse = list(audit.audited.log.reuse)
     about += [f"one random number decides twice: {place}" for place in reuse[:REUSE_SHOWN]]
     about += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []

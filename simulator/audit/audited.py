@@ -100,7 +100,8 @@ class Recorded(NamedTuple):
 class Log:
     """What the runs of a function showed beside their verdicts.
 
-    reuse: places where one coin decides twice. notes: what the law assumes. left_out: the largest probability of a
+    reuse: places where one coin decides twice. constants: generators with a constant seed. notes: what the law assumes.
+    left_out: the largest probability of a
     branch that counts as rounding and is left out (see `NumberKind`). raced: places in races of numbers that were coins
     before. raced_twice: lines of two races with one number. replayed: by target row, trees and answers of the
     runs that were repeated at several points of real numbers. events: coins with boundary values in the last run.
@@ -108,6 +109,7 @@ class Log:
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
+    constants: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     left_out: float = 0.0
     raced: dict[int, None] = field(default_factory=dict)
@@ -192,6 +194,7 @@ class Audited:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.memory.update(session.memory.places)
+                self.log.constants.update(session.constants)
                 self.log.raced.update({item.place: None for item in session.reuse if item.place is not None})
                 self.log.raced_twice.update(dict.fromkeys(session.region.raced_twice))
                 self.log.events = tuple(map(_event, session.boundary_events))

@@ -39,10 +39,6 @@ class RealCoins:
 
     def seed(self, name: str, value: int) -> int:
         """A new seed for the argument of that name."""
-        return self.number(value)
-
-    def number(self, usual: int) -> int:
-        """A new whole number for a seed inside an argument."""
         return int(self._generator.integers(_SEEDS))
 
     @contextmanager

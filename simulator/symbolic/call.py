@@ -58,6 +58,7 @@ def intercepted(
         stack.enter_context(reach.swapped(watch, session.region.note))
         enter(session)
         stack.callback(leave)
+        stack.callback(session.restore_generators)
         if torch_mode is not None:
             stack.enter_context(torch_mode.intercepting(session))
         try:

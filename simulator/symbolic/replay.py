@@ -70,9 +70,12 @@ class Replay(Session):
             raise refusal("it draws with other probabilities when it gets real numbers, which cannot be followed")
         return int(draw.answer)
 
-    def choose_uniform(self, stream: Stream, count: int, what: str) -> int:
-        """Likewise; of a seed its value."""
-        return int(self._next("seed").answer) if count >= SEED_VALUES else super().choose_uniform(stream, count, what)
+    def random_seed(self, name: str, count: int = SEED_VALUES) -> int:
+        """The value of the other run."""
+        return int(self._next("seed").answer)
+
+    def _is_constant(self, constant: bool) -> bool:
+        return bool(self._next("generator").answer)
 
     def given_seed(self, name: str, value: int) -> int:
         """The value itself."""
@@ -120,7 +123,7 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
 
     part, parts: numbers without joint constraints come from this part of their interval, cut into so many.
     """
-    bits = {draw.answer: draw.bits for draw in draws if draw.kind not in ("choice", "seed")}
+    bits = {draw.answer: draw.bits for draw in draws if draw.kind not in ("choice", "seed", "generator")}
     grouped, loose = region.groups_of(bits)
     point: dict[int, float] = {}
     for i in loose:

@@ -79,7 +79,8 @@ def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
 CATALOGUE: Sequence[Entry] = (
     Entry("told q", "the function is handed another q than the drafts are drawn from", told_otherwise, whole=True),
     Entry("coin in the race", "a coin that accepts is a number of the race for the next token, too", signs.raced),
-    Entry("coin reuse", "one coin decides twice", signs.reused),
+    Entry("constant seed", "random numbers are the same in every call", signs.seeded, whole=True),
+    Entry("coin reuse", "one coin decides twice", signs.reused, whole=True),
     Entry("race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice),
     _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
     _behaves("p and q swapped", "a draft is accepted with min(1, q/p) instead of min(1, p/q)", suspects.swapped()),

@@ -132,6 +132,12 @@ def multiplied(evidence: Evidence) -> str | None:
     return None
 
 
+def seeded(evidence: Evidence) -> str | None:
+    """It is lossless with fresh numbers in place of those of constant seeds."""
+    constants = list(evidence.audit.audited.log.constants)
+    return constants[0] if constants and evidence.mended(partial(evidence.fresh, "seeds")) else None
+
+
 def reused(evidence: Evidence) -> str | None:
     """It is lossless with fresh coins."""
     for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):

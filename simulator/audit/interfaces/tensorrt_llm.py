@@ -35,7 +35,7 @@ _SEED = 1234
 
 def _generator(call: Call) -> Any:
     generator = torch_module("this interface").Generator()
-    generator.manual_seed(call.coins.number(_SEED))
+    generator.manual_seed(call.coins.seed("generator", _SEED))
     return generator
 
 

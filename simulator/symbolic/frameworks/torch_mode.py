@@ -133,13 +133,8 @@ _INTERPRETER = os.path.join("triton", "runtime", "interpreter.py")
 
 def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
     rule = _random_rule(func)
-    if rule is not None and options.get("out") is None:
-        return rule(session, func, args, options)
     if rule is not None:
-        into = options["out"]
-        result = rule(session, func, args, options | {"out": None, "dtype": into.dtype})
-        session.tensors.write(into.resize_(result.shape), session.tensors.values(result))
-        return into
+        return _random_numbers(session, rule, func, args, options)
     tensors = session.tensors
     if func._schema.name in _EMPTY and is_audited(_maker()):
         return tensors.found(func(*args, **options))
@@ -151,6 +146,29 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         tensors.written(into)
         return into
     return torch_operations.apply(tensors, func, args, options)
+
+
+def _random_numbers(session: Session, rule: Any, func: Any, args: Any, options: Any) -> Any:
+    into = options.get("out")
+    if session.gives_true_numbers(torch_random.stream(session, options.get("generator"))):
+        return _true_numbers(session.tensors, func, args, options)
+    if into is None:
+        return rule(session, func, args, options)
+    result = rule(session, func, args, options | {"out": None, "dtype": into.dtype})
+    session.tensors.write(into.resize_(result.shape), session.tensors.values(result))
+    return into
+
+
+def _true_numbers(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
+    """What a generator with a constant seed gives."""
+    name = func._schema.name.removeprefix("aten::")
+    into, given = (args[0], args[1:]) if name.endswith("_") else (options.get("out"), args)
+    if _any_random(tensors, given, {**options, "out": None}):
+        raise refused_operation(f"torch {name} of a generator with a constant seed")
+    result = func(*args, **options)
+    if into is not None:
+        tensors.written(into)
+    return result
 
 
 _random_rules: dict[Any, Any] = {}

@@ -30,7 +30,7 @@ from draftproof.simulator.symbolic.arrays.lanes import (
 )
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
-from draftproof.simulator.symbolic.numbers.seeds import Seed
+from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 _OBJECT = np.dtype(object)
@@ -264,7 +264,7 @@ def _number(value: Any) -> Any:
 
 
 def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any) -> Any:
-    """A tensor of the numbers at offsets. number: gives one, of the key of a seed and an offset."""
+    """A tensor of the numbers at offsets. number: gives one, of a seed and an offset."""
     module = _interpreter()
     seeds, offsets = np.broadcast_arrays(_number(seed), _number(offset))
     made: dict[int, Any] = {}
@@ -274,7 +274,7 @@ def _drawn(seed: Any, offset: Any, number: Callable[[Any, int], Any], kind: Any)
         for place, i in enumerate(at.tolist()):
             if i not in made:
                 one: Any = seeds.flat[i]
-                made[i] = number(one.key if isinstance(one, Seed) else int(one), int(offsets.flat[i]))
+                made[i] = number(one if isinstance(one, Seed) else int(one), int(offsets.flat[i]))
             result[place] = made[i]
         return result
 
@@ -294,11 +294,13 @@ def _rand(original: Any, parts: int = 1) -> Any:
             return original(seed, offset, n_rounds, **options)
         streams: dict[Any, Any] = {}
 
-        def number(part: int, key: Any, position: int) -> Any:
-            name = _stream(key, part)
-            if name not in streams:
-                streams[name] = session.stream(name)
-            return session.placed_uniform(streams[name], position, "tl.rand4x" if parts > 1 else "tl.rand", 24)
+        def number(part: int, seed: Any, position: int) -> Any:
+            key = without_seeds(seed), part
+            if key not in streams:
+                streams[key] = session.seeded("triton", seed, key=key)
+            if session.gives_true_numbers(streams[key]):
+                return _uniform(_philox(seed, position, int(n_rounds))[part])
+            return session.placed_uniform(streams[key], position, "tl.rand4x" if parts > 1 else "tl.rand", 24)
 
         return _in_parts(seed, offset, number, _interpreter().tl.float32, parts)
 
@@ -313,17 +315,32 @@ def _randint(original: Any, parts: int = 1) -> Any:
         if session is None:
             return original(seed, offset, n_rounds, **options)
 
-        def number(part: int, key: Any, position: int) -> Any:
+        def number(part: int, seed: Any, position: int) -> Any:
+            stream = session.seeded("triton", seed)
+            if session.gives_true_numbers(stream):
+                return _philox(seed, position, int(n_rounds))[part]
             what = f"part {part} of tl.randint4x" if part else "tl.randint"
-            return session.placed_seed(_stream(key, part), position, what)
+            return session.placed_seed(f"{what} number {position} of {stream.name}")
 
-        return _in_parts(seed, offset, number, _interpreter().tl.int32, parts)
+        return _in_parts(seed, offset, number, _interpreter().tl.uint32, parts)
 
     return function
 
 
-def _stream(key: Any, part: int) -> tuple[Any, ...]:
-    return ("triton", key, part) if part else ("triton", key)
+def _philox(seed: int, offset: int, rounds: int) -> list[int]:
+    """The four whole numbers of 32 bits at an offset."""
+    word = 2**32
+    key, (a, b, c, d) = [seed % word, seed // word % word], (offset % word, offset // word % word, 0, 0)
+    for _ in range(rounds):
+        one, two = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = two // word ^ b ^ key[0], two % word, one // word ^ d ^ key[1], one % word
+        key = [(key[0] + 0x9E3779B9) % word, (key[1] + 0xBB67AE85) % word]
+    return [a, b, c, d]
+
+
+def _uniform(bits: int) -> float:
+    signed = bits - 2**32 if bits >= 2**31 else bits
+    return float(np.float32(-signed - 1 if signed < 0 else signed) * np.float32(4.6566127342e-10))
 
 
 def _in_parts(seed: Any, offset: Any, number: Callable[[int, Any, int], Any], kind: Any, parts: int) -> Any:

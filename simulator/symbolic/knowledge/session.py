@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-import numpy as np
 from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -17,8 +18,7 @@ from draftproof.simulator.symbolic.knowledge.memory import Memory
 from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Region, Reuse
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
-from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, seed_value
-from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, drawn_seed, seed_words, without_seeds
 from draftproof.simulator.symbolic.where import caller, refusal
 
 #: The largest value below 1 of a generator with so many random bits: of numpy and torch.
@@ -29,11 +29,15 @@ MAX_OUTCOMES = 4096
 FRESH = (None, "seeds", "fetches", "races", "second races")
 
 
-class Draw(NamedTuple):
-    """One random number of a run: "uniform", "exponential" or "gumbel", a "choice" or a "seed".
+#: Places of one sequence that are nearer than this may be reached by draws from both.
+NEAR = 2**32
 
-    answer: its variable, the outcome, or the value of the seed. side: of an exponential variable, see `forms`. bits: of
-    the generator. weights: of a choice.
+
+class Draw(NamedTuple):
+    """One random number of a run: "uniform", "exponential" or "gumbel", a "choice", a "seed" or a "generator".
+
+    answer: its variable, the outcome, the value of the seed, or whether the generator has a constant seed. side: of an
+    exponential variable, see `forms`. bits: of the generator. weights: of a choice.
     """
 
     kind: str
@@ -43,15 +47,24 @@ class Draw(NamedTuple):
     weights: tuple[Any, ...] = ()
 
 
+@dataclass
 class Stream:
-    """The numbers of one generator, in order. key: its library and seed, None without a seed."""
+    """The numbers of one generator, in order.
 
-    __slots__ = ("fetch", "key", "position")
+    name: in words. key: of the sequence that its seed determines; None for a sequence of its own, which no other
+    generator has. place: in that sequence. uniform: whether it gave uniform numbers only, one for each place. constant:
+    the line where it got a seed that is the same in every call; then it gives the true numbers.
+    """
 
-    def __init__(self, key: Any, fetch: int) -> None:
-        self.key = key
-        self.fetch = fetch
-        self.position = 0
+    fetch: int
+    name: str = ""
+    key: Any = None
+    place: int = 0
+    uniform: bool = True
+    constant: str | None = None
+
+    def __post_init__(self) -> None:
+        self.start = self.place
 
 
 class Session:
@@ -60,7 +73,7 @@ class Session:
     reuse: random numbers that decide twice. boundary_events: coins with boundary values. notes: what the exact law
     assumes. tensors: the symbols in torch's tensors, where torch is loaded.
     draws: everything drawn, in order; None where a replay on real numbers is not possible. memory: what is found in
-    memory that nothing was written to.
+    memory that nothing was written to. constants: generators with a constant seed that were drawn from, in words.
     """
 
     real = False  # whether it gives real numbers
@@ -79,9 +92,11 @@ class Session:
         self.tensors: Any = None
         self.failure: InvalidVerifier | None = None
         self.draws: list[Draw] | None = []
+        self.constants: dict[str, None] = {}
+        self._reseeded: dict[str, Callable[[], Any]] = {}
         self._named: dict[Any, Any] = {}
-        self._streams: dict[int, tuple[Any, Stream]] = {}
-        self._states: list[tuple[Any, str]] = []
+        self._outer: dict[int, tuple[Any, Stream, Any]] = {}
+        self._windows: dict[Any, list[Stream]] = {}
         self._global: dict[str, Stream] = {}
         self._kinds: dict[Any, Any] = {}
         self._drawn: dict[tuple[str, str], int] = {}
@@ -99,62 +114,97 @@ class Session:
         return self.region.notes
 
     # Generators.
-    def stream(self, key: Any) -> Stream:
-        """A new generator; key: its library and seed, None if it has none."""
-        if key is not None:
-            self.region.note(
-                f"the generator seeded at {caller()} counts as seeded anew at every call; "
-                "with one seed for ever, every call sees the same numbers"
-            )
-        return Stream(None if self.fresh == "seeds" else key, self.region.next_fetch())
+    def seeded(self, library: str, *seeds: Any, key: Any = None, place: int = 0) -> Stream:
+        """The stream of a generator that gets these seeds in this call; None stands for no seed.
 
-    def stream_of(self, owner: Any) -> Stream:
-        """The stream of a generator object: by its seed if the call made it, else one of its own."""
-        own: tuple[Any, Stream] | None = getattr(owner, "_draftproof_stream", None)
-        if own is not None and own[0] is self:
-            return own[1]
-        owner = getattr(owner, "bit_generator", owner)  # several numpy generators may draw from one
-        self.attach_source(owner, None)
-        return self._streams[id(owner)][1]
+        key: of the sequence, that of the seeds if not given. place: in that sequence.
+        """
+        given = [seed for seed in seeds if seed is not None]
+        if not given:
+            return Stream(self.region.next_fetch())
+        plain = without_seeds(given)
+        name = f"the {library} generator with seed {', '.join(map(seed_words, given))}"
+        return self.derived(plain is given, name, (library, repr(plain)) if key is None else (library, key), place)
 
-    def attach(self, owner: Any, key: Any) -> None:
+    def derived(self, constant: bool, name: str, key: Any, place: int = 0) -> Stream:
+        """The stream of a generator with a seed, constant or not."""
+        constant, fetch = self._is_constant(constant), self.region.next_fetch()
+        if self.fresh == "seeds":
+            return Stream(fetch)
+        if constant:
+            return Stream(fetch, name, constant=caller())
+        stream = Stream(fetch, name, key, place)
+        self._windows.setdefault(key, []).append(stream)
+        return stream
+
+    def _is_constant(self, constant: bool) -> bool:
+        if self.draws is not None:
+            self.draws.append(Draw("generator", constant))
+        return constant
+
+    def attach(self, owner: Any, stream: Stream) -> None:
         """A generator object was made, or seeded, in this call."""
-        owner._draftproof_stream = self, self.stream(key)
+        owner._draftproof_stream = self, stream
 
-    def attach_source(self, source: Any, key: Any) -> None:
-        """A generator draws from the bit generator `source`, which others may share."""
-        if id(source) not in self._streams:
-            self._streams[id(source)] = source, self.stream(key)
-            self._states.append((source, _state(source)))
+    def own_stream(self, owner: Any) -> Stream | None:
+        """The stream of a generator object that this call made or seeded; None for any other."""
+        session, stream = getattr(owner, "_draftproof_stream", (None, None))
+        return stream if session is self else None
+
+    def stream_of(self, owner: Any, state: Callable[[], Any] = lambda: None) -> Stream:
+        """The stream of a generator object, of its own where the call did not make it. state: gives its true state."""
+        stream = self.own_stream(owner)
+        if stream is not None:
+            return stream
+        if id(owner) not in self._outer:
+            self._outer[id(owner)] = owner, Stream(self.region.next_fetch()), (state, state())
+        return self._outer[id(owner)][1]
 
     def global_stream(self, library: str) -> Stream:
-        """The generator behind the module functions of "python", "numpy" or "torch"."""
-        if library not in self._global:
-            self._global[library] = self.stream(None)
-        return self._global[library]
+        """The generator behind the module functions of "random", "numpy" or "torch"."""
+        return self._global.setdefault(library, Stream(self.region.next_fetch()))
 
-    def seed_global(self, library: str, key: Any) -> None:
-        """The module functions were seeded in this call."""
-        self._global[library] = self.stream(key)
+    def seed_global(self, library: str, stream: Stream, state: tuple[Callable[[], Any], Callable[[Any], Any]]) -> bool:
+        """The module functions were seeded in this call; whether the true generator must be.
+
+        state: how the state of the true one is taken and put back.
+        """
+        self._global[library] = stream
+        if stream.constant is not None:
+            self._reseeded.setdefault(library, partial(state[1], state[0]()))
+        return stream.constant is not None
+
+    def restore_generators(self) -> None:
+        """Put true global generators that were seeded back into the state that they had before."""
+        for restore in self._reseeded.values():
+            restore()
+
+    def gives_true_numbers(self, stream: Stream) -> bool:
+        """Whether a draw gives the true number, as the seed is constant; this is noted."""
+        if stream.constant is None:
+            return False
+        what = f"the generator is seeded with a constant at {stream.constant}: every call draws the same numbers"
+        self.constants[what] = None
+        self.region.note(what)
+        return True
 
     # Draws.
     def uniform(self, stream: Stream, what: str, bits: int = 53) -> Any:
         """The next uniform number of a generator with so many random bits."""
-        return Linear(
-            0, ((self._drew("uniform", self._draw(stream, "uniform", what, LARGEST[bits]), 0, bits), ONE, 0),)
-        )
+        kind = "uniform" if bits == 53 else f"uniform of {bits} bits"
+        return Linear(0, ((self._drew("uniform", self._draw(stream, kind, what, LARGEST[bits]), 0, bits), ONE, 0),))
 
     def placed_uniform(self, stream: Stream, position: int, what: str, bits: int = 53) -> Any:
         """The uniform number at a position of a counter-based generator."""
         self.draws = None  # kernels of Triton
-        stream.position = position
+        stream.place = position
         return self.uniform(stream, what, bits)
 
-    def placed_seed(self, key: Any, position: int, what: str) -> Any:
-        """The random whole number at a position of a counter-based generator, as a seed."""
+    def placed_seed(self, name: str) -> Any:
+        """The random whole number of this name of a counter-based generator, as a seed."""
         self.draws = None
         self.region.note("seeds that are random numbers of counter-based generators count as all different")
-        return Seed(f"{what} number {position} of {_describe(key)}")
+        return drawn_seed(name)
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
         """The next exponential number of rate 1; inverse: the generator computes `-log(1 - u)` of its next uniform."""
@@ -180,12 +230,10 @@ class Session:
             line = caller()
             self._drawn[what, line] = self._drawn.get((what, line), -1) + 1
             return self.region.variable(f"{what} number {self._drawn[what, line]} drawn at {line}", largest)
-        key = stream.key, kind, stream.position
-        self._check_kind(stream, kind)
-        stream.position += 1
+        key, place = self._taken(stream, kind), stream.place - 1
         known = self._named.get(key)
         if known is None:
-            known = self.region.variable(f"{what} number {key[2]} of {_describe(stream.key)}", largest)
+            known = self.region.variable(f"{what} number {place} of {stream.name}", largest)
             self._named[key] = known
         return self.region.refetch(known, stream.fetch, fresh=False)
 
@@ -203,12 +251,10 @@ class Session:
             raise refusal(f"{what} has {len(weights):,} outcomes, too many to enumerate")
         if stream.key is None:
             return int(self.coin.choose(list(weights)))
-        key = stream.key, "choice", stream.position, tuple(weights)
-        self._check_kind(stream, key[3])
-        stream.position += 1
+        key = self._taken(stream, tuple(weights))
         if key in self._named:
             outcome, line = self._named[key]
-            reuse = Reuse(f"{what} number {key[2]} of {_describe(stream.key)}", line, caller())
+            reuse = Reuse(f"{what} number {stream.place - 1} of {stream.name}", line, caller())
             if reuse not in self.region.reuse:
                 self.region.reuse.append(reuse)
             return int(outcome)
@@ -226,13 +272,20 @@ class Session:
         edges = [item / total for item in accumulate(weights)][:-1]
         return count_below(self.region, self.uniform(stream, what), edges, strict=False)
 
-    def _check_kind(self, stream: Stream, kind: Any) -> None:
-        """Two generators with one seed must draw the same kind of number at each place."""
-        if self._kinds.setdefault((stream.key, stream.position), kind) != kind:
+    def _taken(self, stream: Stream, kind: Any) -> Any:
+        """What identifies the next number of a stream, which goes on; two of one sequence must agree on its kind."""
+        stream.uniform = stream.uniform and kind == "uniform"
+        near = [other for other in self._windows.get(stream.key, ()) if abs(other.place - stream.place) < NEAR]
+        apart = any(other.start != stream.start for other in near)
+        if self._kinds.setdefault((stream.key, stream.place), kind) != kind or (
+            apart and not all(other.uniform for other in near)
+        ):
             raise refusal(
-                f"two generators are {_describe(stream.key)} and draw different things from it, "
+                f"two generators are {stream.name} and draw different things from it, "
                 "whose dependence cannot be followed"
             )
+        stream.place += 1
+        return stream.key, stream.place - 1, kind
 
     def choose_uniform(self, stream: Stream, count: int, what: str) -> Any:
         """One of `count` equally likely indices; a `Seed` where there are enough values for one."""
@@ -248,17 +301,16 @@ class Session:
             self._drawn[what, line] = number = self._drawn.get((what, line), -1) + 1
             name = f"{what} number {number} drawn at {line}"
         else:
-            self._check_kind(stream, ("seed", count))
-            name = f"{what} number {stream.position} of {_describe(stream.key)}"
-            stream.position += 1
+            self._taken(stream, ("seed", count))
+            name = f"{what} number {stream.place - 1} of {stream.name}"
         self.region.note(f"seeds of {count:,} values drawn at {caller()} count as all different")
-        return self.random_seed(name)
+        return self.random_seed(name, count)
 
-    def random_seed(self, name: str) -> Any:
+    def random_seed(self, name: str, count: int = SEED_VALUES) -> Any:
         """A random seed by its name; a real one where the session gives real numbers."""
         if self.draws is not None:
             self.draws.append(Draw("seed", len(self.draws)))
-        return Seed(name)
+        return drawn_seed(name, count)
 
     def given_seed(self, name: str, value: int) -> Any:
         """An argument of the function that is a seed."""
@@ -266,24 +318,12 @@ class Session:
 
     # Watching.
     def moved(self) -> str | None:
-        """The type of a numpy bit generator whose true state changed, which no recorded draw does; None for none."""
-        return next((type(source).__name__ for source, state in self._states if _state(source) != state), None)
+        """The type of a generator whose true state changed, which no recorded draw does; None for none."""
+        return next((type(owner).__name__ for owner, _, (get, before) in self._outer.values() if get() != before), None)
 
     def failed(self, error: InvalidVerifier) -> None:
         """Keep the first refusal, in case the function catches it."""
         self.failure = self.failure or error
-
-
-def _state(source: Any) -> str:
-    """The true state of a bit generator of numpy; nothing for other generators."""
-    return str(source.state) if isinstance(source, np.random.BitGenerator) else ""
-
-
-def _describe(key: Any) -> str:
-    seed = key[1]
-    if isinstance(seed, tuple) and len(seed) == 2 and isinstance(seed[0], str):  # that of a `Seed`: its name, an offset
-        seed = seed[0] if seed[1] == 0 else f"{seed[0]} + {seed[1]}"
-    return f"the {key[0]} generator with seed {seed}"
 
 
 _stack: list[Session | None] = []
@@ -319,19 +359,3 @@ def suspended() -> Iterator[None]:
         yield
     finally:
         _stack.pop()
-
-
-def seed_key(library: str, seed: Any) -> Any:
-    """The key of a generator, its library and seed; None without a seed."""
-    if seed is None:
-        return None
-    _, key = seed_value(seed)
-    if key is not seed:
-        return library, key
-    if isinstance(seed, Symbol):
-        raise refusal("a generator is seeded with a random number, which cannot be followed")
-    if isinstance(seed, (list, tuple, np.ndarray)):
-        seed = tuple(np.ravel(np.asarray(seed)).tolist())
-    if isinstance(seed, np.integer):
-        seed = int(seed)
-    return library, seed

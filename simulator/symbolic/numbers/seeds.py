@@ -6,9 +6,12 @@ computes of a seed by itself has no such law, and is refused instead of being ta
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+import numpy as np
 
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import refusal, text_of
@@ -18,24 +21,20 @@ SEED_VALUES = 2**24
 
 
 class Seed(Symbol):
-    """A seed. name: in words. known: its value, None for a random one. offset: what was added to a random one.
+    """A seed. name: in words. value: of an argument the one given, else one that stands for it: equal seeds have one.
 
-    mixed: whether it was computed from a known seed; then only a generator may be made of it.
+    drawn: whether it is a random number. computed: whether it was computed from an argument; then only a generator may
+    be made of it.
     """
 
-    __slots__ = ("known", "mixed", "name", "offset")
+    __slots__ = ("computed", "drawn", "name", "value")
     rank = 21
 
-    def __init__(self, name: str, known: int | None = None, offset: int = 0, mixed: bool = False) -> None:
+    def __init__(self, name: str, value: int, drawn: bool = False, computed: bool = False) -> None:
         self.name = name
-        self.known = known
-        self.offset = offset
-        self.mixed = mixed
-
-    @property
-    def key(self) -> Any:
-        """Equal for equal seeds."""
-        return (self.name, self.offset) if self.known is None else self.known
+        self.value = value
+        self.drawn = drawn
+        self.computed = computed
 
     def stands_for(self) -> type:
         """Always int."""
@@ -48,26 +47,22 @@ class Seed(Symbol):
         )
 
     def _computed(self, operation: Callable[[int, int], int], other: Any, swapped: bool) -> Any:
-        number = other.known if isinstance(other, Seed) else other
-        if isinstance(number, bool) or not isinstance(number, int):
+        number = other.value if isinstance(other, Seed) and not other.drawn else other
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             self.refuse("arithmetic")
-        if self.known is not None:
-            value = operation(number, self.known) if swapped else operation(self.known, number)
-            return Seed(self.name, value, mixed=True)
-        if operation is operator.add:
-            return Seed(self.name, offset=self.offset + number)
-        if operation is operator.sub and not swapped:
-            return Seed(self.name, offset=self.offset - number)
-        self.refuse("arithmetic")
+        if self.drawn and (operation not in (operator.add, operator.sub) or (swapped and operation is operator.sub)):
+            self.refuse("arithmetic")
+        value = operation(int(number), self.value) if swapped else operation(self.value, int(number))
+        return Seed(self.name, value, self.drawn, computed=True)
 
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, (int, float, Seed)):
             return NotImplemented
-        if isinstance(other, Seed) and operation == "==" and other.key == self.key:
+        if isinstance(other, Seed) and operation == "==" and (other.name, other.value) == (self.name, self.value):
             return True
-        if self.known is None or self.mixed or isinstance(other, Seed):
+        if self.drawn or self.computed or isinstance(other, Seed):
             self.refuse("a comparison")
-        return _COMPARISONS[operation](self.known, other)
+        return _COMPARISONS[operation](self.value, other)
 
     def __bool__(self) -> bool:
         return bool(self._compare("==", 0) is False)
@@ -115,10 +110,27 @@ for _name in (
     setattr(Seed, _name, _refused("arithmetic"))
 
 
-def seed_value(seed: Any) -> Any:
-    """A seed, or a list of them, as a number that any generator takes, and as a hashable key."""
-    if isinstance(seed, Seed):
-        return 0, seed.key
-    if isinstance(seed, (list, tuple)) and any(isinstance(item, Seed) for item in seed):
-        return 0, tuple(item.key if isinstance(item, Seed) else int(item) for item in seed)
-    return seed, seed
+def drawn_seed(name: str, count: int = SEED_VALUES) -> Seed:
+    """A random seed among so many, by its name."""
+    return Seed(name, int.from_bytes(hashlib.sha256(name.encode()).digest(), "big") % count, drawn=True)
+
+
+def without_seeds(value: Any) -> Any:
+    """What a generator is given, with the values of seeds: the number, list or array itself where none is in it."""
+    if isinstance(value, Seed):
+        return value.value
+    if isinstance(value, Symbol):
+        raise refusal("a generator is seeded with a random number, which cannot be followed")
+    if isinstance(value, (list, tuple)):
+        plain = [without_seeds(item) for item in value]
+        return value if all(new is old for new, old in zip(plain, value, strict=True)) else type(value)(plain)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([without_seeds(item) for item in value.ravel().tolist()]).reshape(value.shape)
+    return value
+
+
+def seed_words(value: Any) -> str:
+    """A seed as messages name it."""
+    if isinstance(value, Seed):
+        return value.name if value.drawn else str(value.value)
+    return f"({', '.join(map(seed_words, value))})" if isinstance(value, (list, tuple)) else str(value)

@@ -38,10 +38,6 @@ class ArgumentCoins:
         """A seed for the argument of that name."""
         return self.session.given_seed(name, value)
 
-    def number(self, usual: int) -> int:
-        """A whole number for a seed inside an argument: the usual one."""
-        return usual
-
 
 def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) -> Any:
     """Coins of kind "uniform", "exponential" or "gumbel" as "numpy" array, "torch" tensor or nested "python" lists."""

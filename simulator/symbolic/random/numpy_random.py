@@ -11,10 +11,11 @@ import numpy as np
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key, suspended
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
-from draftproof.simulator.symbolic.numbers.seeds import Seed, seed_value
+from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
+from draftproof.simulator.symbolic.random import bit_generators
 from draftproof.simulator.symbolic.random.python_random import assert_plain, overrides
 from draftproof.simulator.symbolic.where import refusal
 
@@ -214,11 +215,21 @@ def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
         session = current()
         if session is None or overrides(self, RecordingState if table is OLD else RecordingGenerator, called):
             return original(self, *arguments, **options)
-        stream = session.global_stream("numpy") if self is GLOBAL_STATE else session.stream_of(self)
+        stream = _stream_of(session, self)
+        if session.gives_true_numbers(stream):
+            return original(_TRUE_GLOBAL if self is GLOBAL_STATE else self, *arguments, **options)
         return _apply(table, name, session, stream, arguments, options)
 
     method.__name__ = name
     return method
+
+
+def _stream_of(session: Session, generator: Any) -> Stream:
+    """The stream of a generator: its own, or that of the bit generator, which it may share with others."""
+    if generator is GLOBAL_STATE:
+        return session.global_stream("numpy")
+    own = session.own_stream(generator)
+    return own or bit_generators.stream_of(session, generator._bit_generator)
 
 
 def _methods(base: Any, table: dict[str, Any]) -> dict[str, Any]:
@@ -229,47 +240,57 @@ def _methods(base: Any, table: dict[str, Any]) -> dict[str, Any]:
 
 def _uncopied(original: Any) -> Any:
     def method(self: Any) -> Any:
-        if current() is not None:
+        session = current()
+        if session is not None and _stream_of(session, self).constant is None:
             raise refusal("a copy of a numpy generator cannot be followed", "make two generators, or use one")
         return original(self)
 
     return method
 
 
-def _make_generator(self: Any, bit_generator: Any) -> None:
-    _Generator.__init__(self, bit_generator)
-    session = current()
-    if session is not None:
-        sequence = getattr(bit_generator, "seed_seq", None)
-        entropy = (getattr(sequence, "entropy", None), getattr(sequence, "spawn_key", ()))
-        key = None if entropy[0] is None else seed_key(type(bit_generator).__name__, entropy[0])
-        session.attach_source(bit_generator, key and (*key, entropy[1]))
+def _legacy_stream(session: Session, seed: Any) -> Stream:
+    """The stream of a `RandomState` with this seed; its first number tells equal sequences."""
+    plain = without_seeds(seed)
+    return session.seeded("numpy", seed, key=None if plain is seed else _first_number(plain))
+
+
+def _first_number(seed: Any) -> bytes:
+    with suspended():
+        return bytes(_RandomState(seed).bytes(8))
 
 
 def _make_state(self: Any, seed: Any = None) -> None:
     session = current()
     with suspended():  # numpy asks the operating system even where a seed is given
-        _RandomState.__init__(self, 0 if session is not None else seed)
-    if session is not None:
-        session.attach(self, seed_key("numpy", seed))
+        _RandomState.__init__(self, without_seeds(seed))
+    if session is not None and not isinstance(seed, np.random.BitGenerator):
+        session.attach(self, _legacy_stream(session, seed))
 
 
 def _seed_state(self: Any, seed: Any = None) -> None:
     session = current()
     if session is None:
         _RandomState.seed(self, seed)
-    else:
-        session.attach(self, seed_key("numpy", seed))
+        return
+    stream = _legacy_stream(session, seed)
+    session.attach(self, stream)
+    if stream.constant is not None:
+        _RandomState.seed(self, seed)
 
 
 _Generator: Any = np.random.Generator
 _RandomState: Any = np.random.RandomState
-_DEFAULT_RNG = np.random.default_rng
+_TRUE_GLOBAL: Any = np.random.mtrand._rand
+
+
+def _spawned(self: Any, n_children: int) -> list[Any]:
+    return [type(self)(source) for source in self.bit_generator.spawn(n_children)]
+
 
 RecordingGenerator: Any = type(
     "Generator",
     (_Generator,),
-    _methods(_Generator, NEW) | {"__init__": _make_generator, "__doc__": "A numpy generator that an audit can follow."},
+    _methods(_Generator, NEW) | {"spawn": _spawned, "__doc__": "A numpy generator that an audit can follow."},
 )
 RecordingState: Any = type(
     "RandomState",
@@ -279,19 +300,6 @@ RecordingState: Any = type(
 )
 
 
-def _recording_bits(original: Any) -> Any:
-    def random_raw(self: Any, *arguments: Any, **options: Any) -> Any:
-        if current() is not None:
-            raise refusal("random_raw of a bit generator cannot be followed", "draw from its generator: rng.random()")
-        return original.random_raw(self, *arguments, **options)
-
-    return type(original.__name__, (original,), {"random_raw": random_raw, "__doc__": original.__doc__})
-
-
-#: The classes of bit generators, by their names in `numpy.random`.
-_BITS = {
-    name: _recording_bits(getattr(np.random, name)) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
-}
 #: In place of the generator behind the functions of the module, which other libraries take as an object.
 GLOBAL_STATE: Any = RecordingState(0)
 
@@ -300,20 +308,8 @@ def recorded_default_rng(seed: Any = None) -> Any:
     """`numpy.random.default_rng` with a recording generator."""
     if isinstance(seed, RecordingGenerator):
         return seed
-    if current() is None:
-        shared = isinstance(seed, (np.random.BitGenerator, _Generator, _RandomState))
-        return RecordingGenerator(_DEFAULT_RNG(seed).bit_generator if shared else _BITS["PCG64"](seed))
-    if seed is None:
-        source = np.random.PCG64(0)
-        current().attach_source(source, None)  # type: ignore[union-attr]
-        return RecordingGenerator(source)
-    key = seed_key("numpy", seed)
-    plain = seed_value(seed)[0]
-    if plain is not seed:
-        source = np.random.PCG64(plain)
-        current().attach_source(source, ("PCG64", key[1], ()))  # type: ignore[union-attr]
-        return RecordingGenerator(source)
-    return RecordingGenerator(seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed))
+    source = getattr(seed, "_bit_generator", seed)
+    return RecordingGenerator(source if isinstance(source, np.random.BitGenerator) else bit_generators.default(seed))
 
 
 def _recorded_function(name: str, original: Any) -> Any:
@@ -322,9 +318,12 @@ def _recorded_function(name: str, original: Any) -> Any:
         if session is None:
             return original(*arguments, **options)
         if name == "seed":
-            seed = arguments[0] if arguments else options.get("seed")
-            return session.seed_global("numpy", seed_key("numpy", seed))
-        return _apply(OLD, name, session, session.global_stream("numpy"), arguments, options)
+            made = _legacy_stream(session, arguments[0] if arguments else options.get("seed"))
+            return _TRUE_GLOBAL.seed(*arguments, **options) if session.seed_global("numpy", made, STATE) else None
+        stream = session.global_stream("numpy")
+        if session.gives_true_numbers(stream):
+            return original(*arguments, **options)
+        return _apply(OLD, name, session, stream, arguments, options)
 
     function.__name__ = name
     return function
@@ -338,7 +337,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (module, "RandomState", RecordingState),
         (module, "default_rng", recorded_default_rng),
         (module.mtrand, "_rand", GLOBAL_STATE),
-        *((module, name, recording) for name, recording in _BITS.items()),
+        *bit_generators.replacements(),
     ]
     names = [name for name in dir(_RandomState) if not name.startswith("_")] + ["ranf", "sample"]
     for name in dict.fromkeys(names):
@@ -358,13 +357,9 @@ def swapped(value: Any) -> Any:
 
 
 def state() -> Any:
-    """The true state of numpy's global generator."""
+    """The true state of numpy's global generator, to be compared."""
     return numpy_state()
 
 
-# The originals, taken before they are replaced.
-_GET_STATE: Any = getattr(np.random, "get_state")  # noqa: B009
-_SET_STATE: Any = getattr(np.random, "set_state")  # noqa: B009
-
 #: How the true state of the global generator is taken and put back.
-STATE: Any = _GET_STATE, _SET_STATE
+STATE: Any = getattr(np.random, "get_state"), getattr(np.random, "set_state")  # noqa: B009

@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import Any
 
 from draftproof.simulator.arithmetic import real
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
-from draftproof.simulator.symbolic.numbers.seeds import Seed, seed_value
+from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -137,7 +137,10 @@ def _recorded_method(name: str, original: Any) -> Any:
         session = current()
         if session is None or overrides(self, RecordingRandom, called):
             return original(self, *arguments, **options)
-        return _apply(name, session, session.stream_of(self), arguments, options)
+        stream = session.stream_of(self)
+        if session.gives_true_numbers(stream):
+            return original(self, *arguments, **options)
+        return _apply(name, session, stream, arguments, options)
 
     return method
 
@@ -149,18 +152,25 @@ def _apply(name: str, session: Session, stream: Stream, arguments: Any, options:
     return function(session, stream, *arguments, **options)
 
 
+def _stream(session: Session, seed: Any) -> Stream:
+    """The stream of a generator with this seed; its first number tells equal sequences."""
+    plain = without_seeds(seed)
+    return session.seeded("random", seed, key=None if plain is seed else _Random(plain).getrandbits(64))
+
+
 def _seed_method(self: Any, a: Any = None, version: int = 2) -> None:
     session = current()
-    _Random.seed(self, seed_value(a)[0], version)
     if session is not None:
-        session.attach(self, seed_key("random", a))
+        session.attach(self, _stream(session, a))
+    _Random.seed(self, without_seeds(a), version)
 
 
 def _make(self: Any, x: Any = None) -> None:
-    _Random.__init__(self, seed_value(x)[0])
     session = current()
+    with suspended():  # it seeds itself
+        _Random.__init__(self, without_seeds(x))
     if session is not None:
-        session.attach(self, seed_key("random", x))
+        session.attach(self, _stream(session, x))
 
 
 RecordingRandom: Any = type(
@@ -177,8 +187,12 @@ def _recorded_function(name: str, original: Any) -> Any:
         if session is None:
             return original(*arguments, **options)
         if name == "seed":
-            return session.seed_global("python", seed_key("random", arguments[0] if arguments else options.get("a")))
-        return _apply(name, session, session.global_stream("python"), arguments, options)
+            made = _stream(session, arguments[0] if arguments else options.get("a"))
+            return original(*arguments, **options) if session.seed_global("random", made, STATE) else None
+        stream = session.global_stream("random")
+        if session.gives_true_numbers(stream):
+            return original(*arguments, **options)
+        return _apply(name, session, stream, arguments, options)
 
     function.__name__ = name
     return function
@@ -214,10 +228,8 @@ def assert_plain(generator: Any, base: Any) -> None:
 
 def state() -> Any:
     """The true state of the module's generator."""
-    return _GET_STATE()
+    return STATE[0]()
 
-
-_GET_STATE, _SET_STATE = _random.getstate, _random.setstate
 
 #: How the true state of the global generator is taken and put back.
-STATE: Any = _GET_STATE, _SET_STATE
+STATE: Any = _random.getstate, _random.setstate

@@ -10,53 +10,70 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch, torch_module
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
-from draftproof.simulator.symbolic.numbers.seeds import seed_value
-from draftproof.simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.numbers.seeds import without_seeds
+from draftproof.simulator.symbolic.where import caller, refusal
 
 
 def _recording_generator(base: Any) -> Any:
     def make(self: Any, device: Any = "cpu") -> None:
         _recording[self._cdata] = self
         session = current()
-        if session is not None:  # an unseeded one always starts from the same numbers
-            session.attach(self, ("torch", int(base.initial_seed(self))))
+        if session is not None:  # one without a seed always starts from the same numbers
+            session.attach(self, session.seeded("torch", int(base.initial_seed(self))))
 
     def manual_seed(self: Any, seed: Any) -> Any:
         session = current()
-        key = seed_key("torch", seed)
-        base.manual_seed(self, seed_value(seed)[0])
         if session is not None:
-            session.attach(self, key)
+            session.attach(self, session.seeded("torch", seed))
+        base.manual_seed(self, without_seeds(seed))
         return self
 
-    def seed(self: Any) -> int:
+    def seed(self: Any) -> Any:
         session = current()
-        if session is not None:
-            raise refusal("torch.Generator.seed takes a seed from the operating system, which cannot be followed")
-        return int(base.seed(self))
+        if session is None:
+            return int(base.seed(self))
+        session.attach(self, session.seeded("torch"))
+        return _seed_taken(session)
 
     def refused(name: str) -> Any:
         def method(self: Any, *arguments: Any) -> Any:
-            if current() is not None:
+            session = current()
+            if session is not None and not session.gives_true_numbers(session.stream_of(self)):
                 raise refusal(f"torch.Generator.{name} cannot be followed")
             return getattr(base, name)(self, *arguments)
 
         return method
 
-    methods = {name: refused(name) for name in ("get_state", "set_state", "clone_state") if hasattr(base, name)}
+    unseen = [name for name in dir(base) if name.partition("_")[0] in ("get", "set", "clone", "graphsafe", "initial")]
+    methods = {name: refused(name) for name in unseen}
     methods |= {"__init__": make, "manual_seed": manual_seed, "seed": seed}
     return type("Generator", (base,), methods | {"__doc__": "A torch generator that an audit can follow."})
+
+
+def _seed_taken(session: Session) -> Any:
+    """The seed that a generator takes from the operating system."""
+    return session.random_seed(f"the seed taken at {caller()}")
 
 
 def _manual_seed(original: Any) -> Any:
     def function(seed: Any) -> Any:
         session = current()
-        if session is None:
+        if session is None or session.seed_global("torch", session.seeded("torch", seed), STATE):
             return original(seed)
-        session.seed_global("torch", seed_key("torch", seed))
         return torch_module().default_generator
+
+    return function
+
+
+def _seed(original: Any) -> Any:
+    def function() -> Any:
+        session = current()
+        if session is None:
+            return original()
+        session.seed_global("torch", session.seeded("torch"), STATE)
+        return _seed_taken(session)
 
     return function
 
@@ -81,6 +98,7 @@ def recording_class() -> Any:
         _made["class"] = _recording_generator(torch_module().Generator)
         _made["base"] = torch_module().Generator
         _made["get_state"] = torch_module().default_generator.get_state
+        _made["set_state"] = torch_module().default_generator.set_state
     return _made["class"]
 
 
@@ -90,9 +108,9 @@ def replacements() -> list[tuple[Any, str, Any]]:
     replaced: list[tuple[Any, str, Any]] = [(torch, "Generator", recording_class())]
     for holder in (torch, torch.random):
         replaced.append((holder, "manual_seed", _manual_seed(holder.manual_seed)))
-        replaced += [
-            (holder, name, _refused(name, getattr(holder, name))) for name in ("seed", "get_rng_state", "set_rng_state")
-        ]
+        replaced.append((holder, "seed", _seed(holder.seed)))
+        hidden = ("get_rng_state", "set_rng_state")
+        replaced += [(holder, name, _refused(name, getattr(holder, name))) for name in hidden]
     return replaced
 
 
@@ -120,8 +138,20 @@ def stream(session: Session, generator: Any) -> Stream:
 
 def state() -> Any:
     """The true state of torch's global CPU generator."""
+    return bytes(STATE[0]().numpy())
+
+
+def _take() -> Any:
     recording_class()
-    return bytes(_made["get_state"]().numpy())
+    return _made["get_state"]()
+
+
+def _put(state: Any) -> None:
+    _made["set_state"](state)
+
+
+#: How the true state of the global generator is taken and put back.
+STATE = _take, _put
 
 
 def refused(name: str) -> Any:

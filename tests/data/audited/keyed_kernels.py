@@ -120,40 +120,40 @@ def correction_kernel(
     tl.store(out, gumbel_winner(scores, lanes, inside, tl.randint(seed, start + place)))
 
 
-def verified(tokens, q, p, block=False, capped=True, relaxed=0.0, shared=False, lanes=LANES):
+def verified(tokens, q, p, seed, block=False, capped=True, relaxed=0.0, shared=False, lanes=LANES):
     count, size = q.shape
     q, p = q.log().float(), p.log().float()
     accepted, weights = torch.empty(1, dtype=torch.int64), q.new_empty(count)
     correction = torch.empty(1, dtype=torch.int64)
     if block:
         weights_kernel[(1,)](tokens, q, p, weights, count, V=size, B=lanes, capped=capped)
-        longest_kernel[(1,)](q, p, weights, accepted, count, SEED, 0, V=size, B=lanes)
+        longest_kernel[(1,)](q, p, weights, accepted, count, seed, 0, V=size, B=lanes)
     else:
-        accepted_kernel[(1,)](tokens, q, p, accepted, count, SEED, 0, V=size, B=lanes, relaxed=relaxed, shared=shared)
-    correction_kernel[(1,)](q, p, weights, accepted, correction, count, SEED, 0, V=size, B=lanes, weighted=block)
+        accepted_kernel[(1,)](tokens, q, p, accepted, count, seed, 0, V=size, B=lanes, relaxed=relaxed, shared=shared)
+    correction_kernel[(1,)](q, p, weights, accepted, correction, count, seed, 0, V=size, B=lanes, weighted=block)
     return torch.cat([tokens[: accepted.item()], correction])
 
 
-def right_rejection(tokens, q, p):
-    return verified(tokens, q, p)
+def right_rejection(tokens, q, p, seed=SEED):
+    return verified(tokens, q, p, seed)
 
 
-def wrong_rejection_relaxed(tokens, q, p):
+def wrong_rejection_relaxed(tokens, q, p, seed=SEED):
     """Accepts what is up to 2 percent too unlikely."""
-    return verified(tokens, q, p, relaxed=0.02)
+    return verified(tokens, q, p, seed, relaxed=0.02)
 
 
-def wrong_rejection_shared(tokens, q, p):
+def wrong_rejection_shared(tokens, q, p, seed=SEED):
     """The key of the race at a position gives its coin, too, at the offset of token 0."""
-    return verified(tokens, q, p, shared=True)
+    return verified(tokens, q, p, seed, shared=True)
 
 
-def right_block(tokens, q, p):
-    return verified(tokens, q, p, block=True)
+def right_block(tokens, q, p, seed=SEED):
+    return verified(tokens, q, p, seed, block=True)
 
 
-def wrong_block_uncapped(tokens, q, p):
-    return verified(tokens, q, p, block=True, capped=False)
+def wrong_block_uncapped(tokens, q, p, seed=SEED):
+    return verified(tokens, q, p, seed, block=True, capped=False)
 
 
 @triton.jit
@@ -226,7 +226,7 @@ def block_kernel(tokens, q, p, out, count, seed, start, V: tl.constexpr, B: tl.c
     tl.store(out + place, gumbel_winner(tl.log(row), lanes, inside, tl.randint(seed, start + place)))
 
 
-def loop(target, draft, prompt, new_tokens, start):
+def loop(target, draft, prompt, new_tokens, start, seed):
     """Blocks of two drafts until there are enough tokens; start: gives the position that keys of a block begin with."""
     text = list(prompt)
     while len(text) < len(prompt) + new_tokens:
@@ -236,15 +236,15 @@ def loop(target, draft, prompt, new_tokens, start):
         q = torch.tensor([draft([*text, *drafted[:i]]) for i in range(2)], dtype=torch.float64)
         p = torch.tensor([target([*text, *drafted[:i]]) for i in range(3)], dtype=torch.float64)
         out = torch.full((3,), -1, dtype=torch.int64)
-        block_kernel[(1,)](torch.tensor(drafted), q, p, out, 2, SEED, start(text), V=q.shape[1], B=LANES)
+        block_kernel[(1,)](torch.tensor(drafted), q, p, out, 2, seed, start(text), V=q.shape[1], B=LANES)
         text += [token for token in out.tolist() if token >= 0]
     return text
 
 
-def right_loop(target, draft, prompt, new_tokens):
-    return loop(target, draft, prompt, new_tokens, len)
+def right_loop(target, draft, prompt, new_tokens, seed=SEED):
+    return loop(target, draft, prompt, new_tokens, len, seed)
 
 
-def wrong_loop(target, draft, prompt, new_tokens):
+def wrong_loop(target, draft, prompt, new_tokens, seed=SEED):
     """Keys begin anew in every block."""
-    return loop(target, draft, prompt, new_tokens, lambda text: 0)
+    return loop(target, draft, prompt, new_tokens, lambda text: 0, seed)

@@ -1,5 +1,7 @@
 """Rejection kernels in Triton: token by token with `tl.rand`, and block verification with coins in memory."""
 
+import random
+
 import torch
 import triton
 import triton.language as tl
@@ -33,7 +35,7 @@ def token_by_token(tokens, q, p, weak):
     count, size = q.shape
     noise = torch.empty(size, dtype=p.dtype).exponential_()
     out = torch.full((count + 1,), -1, dtype=torch.int64)
-    seed = 7
+    seed = random.getrandbits(31)
     token_kernel[(1,)](tokens, q, p, noise, out, count, seed, V=size, B=triton.next_power_of_2(size), weak=weak)
     return out
 

@@ -7,7 +7,6 @@ HEAD = """import torch
 import triton
 import triton.language as tl
 
-SEED = [1]
 INF = float("inf")
 
 
@@ -24,8 +23,8 @@ TAIL = """
 def run():
     noise = torch.empty({width}, dtype=torch.{dtype}).{noise}_()
     out = torch.full(({slots},), -1, dtype=torch.int64)
-    SEED[0] += 1  # a seed of its own for every call, as the law counts it
-    kernel[(1,)](out, noise, torch.tensor({row}, dtype=torch.{dtype}), SEED[0], {count}, B={width}, INF=INF)
+    seed = int(torch.randint(2**31, ()))
+    kernel[(1,)](out, noise, torch.tensor({row}, dtype=torch.{dtype}), seed, {count}, B={width}, INF=INF)
     return out.tolist()
 """
 #: A vector of vectors `a` and `b`, constants `c` and `d`.

@@ -57,9 +57,9 @@ def test_choice_over_a_shrinking_list(law, q):
         (lambda: np.random.multinomial(2, [0.5, 0.5])[0], {0: fmpq(1, 4), 1: HALF, 2: fmpq(1, 4)}),
         (lambda: np.random.default_rng().integers(1, endpoint=True), {0: HALF, 1: HALF}),
         (lambda: np.random.default_rng().binomial(1, 0.25), {0: fmpq(3, 4), 1: fmpq(1, 4)}),
-        (lambda: np.random.Generator(np.random.PCG64(1)).random() < 0.5, {True: HALF, False: HALF}),
-        (lambda: np.random.RandomState(1).rand() < 0.5, {True: HALF, False: HALF}),
-        (lambda: bound_rng(3).uniform(0, 2) < 1, {True: HALF, False: HALF}),
+        (lambda: np.random.Generator(np.random.PCG64()).random() < 0.5, {True: HALF, False: HALF}),
+        (lambda: np.random.RandomState().rand() < 0.5, {True: HALF, False: HALF}),
+        (lambda: bound_rng().uniform(0, 2) < 1, {True: HALF, False: HALF}),
         (lambda: NUMPY_GENERATOR.random() < 0.5, {True: HALF, False: HALF}),
         (lambda: NUMPY_STATE.uniform() < 0.5, {True: HALF, False: HALF}),
         (lambda: np.random.random() * np.float32(2) < 1, {True: HALF, False: HALF}),
@@ -160,26 +160,31 @@ def test_generators_of_another_module_are_swapped(law, tmp_path, monkeypatch):
         sys.modules.pop("helpers_of_outsider")
 
 
+def seed(session):
+    """Arguments for a function of one seed."""
+    return [session.given_seed("seed", 1)]
+
+
 @pytest.mark.parametrize(
     "second",
     [
-        lambda: Random(1).choices([0, 1], weights=[3, 1])[0],
-        lambda: int(Random(1).uniform(0, 4) >= 3),
-        lambda: int(1 - math.exp(-Random(1).expovariate(1.0)) >= 0.75),
+        lambda s: Random(s).choices([0, 1], weights=[3, 1])[0],
+        lambda s: int(Random(s).uniform(0, 4) >= 3),
+        lambda s: int(1 - math.exp(-Random(s).expovariate(1.0)) >= 0.75),
     ],
 )
 def test_draws_that_are_made_of_one_uniform_share_it(follow, q, second):
-    found = follow(lambda: (Random(1).random() < 0.5, second()))
+    found = follow(lambda s: (Random(s).random() < 0.5, second(s)), seed)
     assert {key: float(mass) for key, mass in found.law.items()} == {(True, 0): 0.5, (False, 0): 0.25, (False, 1): 0.25}
     assert found.reuse
 
 
 @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
 def test_weighted_choice_of_numpy_is_made_of_one_uniform(follow, q, make):
-    def function():
-        return bool(make(1).uniform() < 0.5), int(make(1).choice(2, p=[0.75, 0.25]))
+    def function(s):
+        return bool(make(s).uniform() < 0.5), int(make(s).choice(2, p=[0.75, 0.25]))
 
-    assert follow(function).law == {(True, 0): q(1, 2), (False, 0): q(1, 4), (False, 1): q(1, 4)}
+    assert follow(function, seed).law == {(True, 0): q(1, 2), (False, 0): q(1, 4), (False, 1): q(1, 4)}
 
 
 def test_shared_draws_agree_with_the_real_generators():
@@ -203,7 +208,7 @@ def test_shared_draws_agree_with_the_real_generators():
 
 def test_one_seed_for_different_draws_is_refused(law):
     with pytest.raises(InvalidVerifier, match="seed 1 and draw different things"):
-        law(lambda: (Random(1).random() < 0.5, Random(1).choice([1, 2])))
+        law(lambda s: (Random(s).random() < 0.5, Random(s).choice([1, 2])), seed)
 
 
 def test_probabilities_are_checked_as_numpy_does(law, q):
@@ -215,12 +220,12 @@ def test_probabilities_are_checked_as_numpy_does(law, q):
 
 
 def function_with_seeds(make):
-    return lambda: (make(1).random() < 0.5, make(1).random() < 0.25, make(2).random() < 0.5)
+    return lambda s: (make(s).random() < 0.5, make(s).random() < 0.25, make(s + 1).random() < 0.5)
 
 
 @pytest.mark.parametrize("make", [lambda s: Random(s), lambda s: np.random.default_rng(s)])
 def test_two_generators_with_one_seed_are_one(follow, q, make):
-    found = follow(function_with_seeds(make))
+    found = follow(function_with_seeds(make), seed)
     assert found.law == {
         (True, True, True): q(1, 8),
         (True, True, False): q(1, 8),
@@ -230,7 +235,7 @@ def test_two_generators_with_one_seed_are_one(follow, q, make):
         (False, False, False): q(1, 4),
     }
     assert any("generator with seed 1 decides" in each for each in found.reuse)
-    independent = follow(function_with_seeds(make), fresh="seeds")
+    independent = follow(function_with_seeds(make), seed, fresh="seeds")
     assert independent.law[True, True, True] == q(1, 16)
     assert independent.law[False, True, True] == q(1, 16)
     assert independent.reuse == set()
@@ -242,33 +247,102 @@ def test_the_generator_behind_the_module_as_an_object(law, q):
 
 
 def test_seeding_the_module_starts_again(law):
-    def python():
-        random.seed(1)
+    def python(s):
+        random.seed(s)
         first = random.random() < 0.5
-        random.seed(1)
+        random.seed(s)
         return first, random.random() < 0.5
 
-    def old_numpy():
-        np.random.seed(1)
+    def old_numpy(s):
+        np.random.seed(s)
         first = np.random.rand() < 0.5
-        np.random.seed(1)
+        np.random.seed(s)
         return first, np.random.rand() < 0.5
 
-    assert law(python) == law(old_numpy) == {(True, True): HALF, (False, False): HALF}
+    assert law(python, seed) == law(old_numpy, seed) == {(True, True): HALF, (False, False): HALF}
 
 
 def test_draws_from_one_seed_go_on(law, q):
-    def function():
-        one, two = Random(1), Random(1)
+    def function(s):
+        one, two = Random(s), Random(s)
         return one.random() < 0.5, one.random() < 0.5, two.random() < 0.5
 
-    assert set(law(function)) == {(a, b, a) for a in (True, False) for b in (True, False)}
+    assert set(law(function, seed)) == {(a, b, a) for a in (True, False) for b in (True, False)}
 
 
 def test_choices_of_one_seed_are_one(follow):
-    found = follow(lambda: (Random(1).choice("ab"), Random(1).choice("ab")))
+    found = follow(lambda s: (Random(s).choice("ab"), Random(s).choice("ab")), seed)
     assert found.law == {("a", "a"): HALF, ("b", "b"): HALF}
     assert len(found.reuse) == 1
+
+
+def constants():
+    random.seed(5)
+    np.random.seed(5)
+    source = np.random.Philox(key=3).jumped()
+    return (
+        random.random(), Random(7).gauss(0, 1), Random("text").choice("abc"), random.betavariate(1, 1),
+        np.random.rand(), np.random.mtrand._rand.standard_normal(), np.random.RandomState(2).randint(100),
+        np.random.Generator(source).normal(), source.random_raw(), pcg(5).permutation(5).tolist(),
+        [child.random() for child in np.random.default_rng([1, 2]).spawn(2)],
+        np.random.SeedSequence(4).generate_state(2).tolist(), pcg(np.random.SeedSequence(5)).normal(),
+    )  # fmt: skip
+
+
+def test_a_constant_seed_gives_the_true_numbers(follow):
+    states = random.getstate(), np.random.get_state()[1].tolist()
+    [(found, mass)] = follow(lambda: [repr(each) for each in constants()]).law.items()
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == states
+    assert mass == 1
+    assert list(found) == [repr(each) for each in constants()]
+
+
+#: Two numbers, each below 1/2, as a function of a seed: whether they are one, independent, or refused.
+WINDOWS = [
+    ("one", lambda s: (philox(s, 0).random(5)[4], philox(s, 1).random())),
+    ("apart", lambda s: (philox(s, 0).random(5)[3], philox(s, 1).random())),
+    ("one", lambda s: (philox(0, s).random(5)[4], philox(0, s + 1).random())),
+    ("apart", lambda s: (philox(s, 0).random(), philox(s + 1, 0).random())),
+    ("apart", lambda s: (philox(s, 0).random(), philox(s, s).random())),
+    ("refused", lambda s: (philox(s, 0).exponential(), philox(s, 1).random())),
+    ("refused", lambda s: (philox(s, 0).random(), philox(s, 1).integers(2))),
+    ("one", lambda s: (pcg(s).random(3)[2], np.random.Generator(np.random.PCG64(s).advance(2)).random())),
+    ("apart", lambda s: (pcg(s).random(), np.random.Generator(np.random.PCG64(s).jumped()).random())),
+    ("apart", lambda s: (pcg(s).random(), pcg(s).spawn(1)[0].random())),
+    ("one", lambda s: (pcg(s).spawn(2)[1].random(), pcg(np.random.SeedSequence(s).spawn(2)[1]).random())),
+    ("one", lambda s: (pcg(s).random(), pcg([s, 0]).random())),
+    ("apart", lambda s: (pcg([s, 0]).random(), pcg([s, 1]).random())),
+    ("apart", lambda s: [Random(word).random() for word in np.random.SeedSequence(s).generate_state(2)]),
+    ("refused", lambda s: (philox(s, 0).bit_generator.random_raw(), 1)),
+    ("refused", lambda s: (philox(s, 0).bit_generator.state["buffer_pos"], 1)),
+]
+
+
+def philox(key, counter):
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def pcg(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+@pytest.mark.parametrize(("how", "draw"), WINDOWS)
+def test_places_of_a_keyed_sequence(law, q, how, draw):
+    def function(s):
+        one, two = draw(s)
+        return bool(one < 0.5), bool(two < 0.5)
+
+    if how == "refused":
+        with pytest.raises(InvalidVerifier, match=r"test_generators\.py"):
+            law(function, seed)
+    else:
+        assert law(function, seed).get((True, False), 0) == (0 if how == "one" else q(1, 4))
+
+
+def test_children_of_an_older_generator_are_others_in_every_call(law, q):
+    assert law(lambda: [child.random() < 0.5 for child in NUMPY_GENERATOR.spawn(2)])[True, False] == q(1, 4)
+    with pytest.raises(InvalidVerifier, match="jumped from a PCG64 that was made before"):
+        law(lambda: np.random.Generator(NUMPY_GENERATOR.bit_generator.jumped()).random() < 0.5)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +352,7 @@ def test_choices_of_one_seed_are_one(follow):
         ("random.betavariate", lambda: random.betavariate(1, 1) < 0.5),
         ("random.getstate", lambda: random.getstate()),
         ("numpy.random normal", lambda: np.random.normal() < 0),
-        ("numpy.random standard_normal", lambda: np.random.default_rng(1).standard_normal() < 0),
+        ("numpy.random standard_normal", lambda: np.random.default_rng().standard_normal() < 0),
         ("65,536 outcomes", lambda: random.randrange(2**16)),
         ("arithmetic of random.randrange", lambda: random.randrange(2**32) % 2),
         ("seeded with a random number", lambda: np.random.default_rng(random.random())),

@@ -257,27 +257,59 @@ def test_sorting(law, q):
     assert float(ordered[0, 2]) == pytest.approx(0.5 * 0.75, rel=1e-6)  # log P in float32
 
 
+def seed(session):
+    """Arguments for a function of one seed."""
+    return [session.given_seed("seed", 1)]
+
+
 def test_two_generators_with_one_seed_are_one(follow, q):
-    def function():
-        one, two = torch.Generator().manual_seed(1), torch.Generator().manual_seed(1)
+    def function(s):
+        one, two = torch.Generator().manual_seed(s), torch.Generator().manual_seed(s)
         a = torch.rand(1, generator=one) < 0.5
         b = torch.rand(1, generator=two) < 0.25
         return a.item(), b.item()
 
-    found = follow(function)
+    found = follow(function, seed)
     assert found.law == {(True, True): q(1, 4), (True, False): q(1, 4), (False, False): q(1, 2)}
     assert any("seed 1" in each for each in found.reuse)
-    assert follow(function, fresh="seeds").law[False, True] == q(1, 8)
+    assert follow(function, seed, fresh="seeds").law[False, True] == q(1, 8)
 
 
 def test_seeding_the_global_generator_starts_again(law):
-    def function():
-        torch.manual_seed(1)
+    def function(s):
+        torch.manual_seed(s)
         a = torch.rand(1) < 0.5
-        torch.manual_seed(1)
+        torch.manual_seed(s)
         return a.item(), (torch.rand(1) < 0.5).item()
 
-    assert law(function) == {(True, True): HALF, (False, False): HALF}
+    assert law(function, seed) == {(True, True): HALF, (False, False): HALF}
+
+
+def constants():
+    torch.manual_seed(0)
+    own = torch.Generator().manual_seed(3)
+    into = torch.empty(2).uniform_(generator=own)
+    numbers = [torch.rand(2), torch.randn(2), into, torch.randint(100, (2,)), torch.multinomial(torch.ones(9), 3)]
+    numbers += [torch.rand(1, generator=torch.Generator()), own.get_state()[:4], torch.rand_like(into)]
+    return [number.tolist() for number in numbers]
+
+
+def test_a_constant_seed_gives_the_true_numbers(law):
+    state = torch.get_rng_state()
+    [(found, mass)] = law(lambda: repr(constants())).items()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert mass == 1
+    assert found == repr(constants())
+
+
+def test_a_seed_that_a_generator_takes_from_the_system_is_random(law):
+    def function():
+        one, two = torch.Generator(), torch.Generator()
+        one.seed()
+        two.manual_seed(torch.seed())
+        return [bool(torch.rand((), generator=each) < 0.5) for each in (one, two, None)]
+
+    assert set(law(function).values()) == {HALF**3}
 
 
 @pytest.mark.parametrize(

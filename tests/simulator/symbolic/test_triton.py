@@ -55,15 +55,15 @@ def kernel(out, noise, seed, B: tl.constexpr):
     tl.store(out + offsets, u < 0.25)
     tl.store(noise + offsets, tl.log(1 - u))
 
-def independent():
+def independent(seed):
     out, noise = torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.float64)
-    kernel[(1,)](out, noise, 3, B=2)
+    kernel[(1,)](out, noise, seed, B=2)
     return out.tolist(), bool(noise[0] < noise[1])
 
-def twice():
+def twice(seed):
     out, noise = torch.zeros(2, 2, dtype=torch.int32), torch.zeros(2, dtype=torch.float64)
     for row in out:
-        kernel[(1,)](row, noise, 3, B=2)
+        kernel[(1,)](row, noise, seed, B=2)
     return out.tolist()
 
 @triton.jit
@@ -112,15 +112,27 @@ def written(tmp_path):
     return lambda name: load(file, name)
 
 
+def seed(session):
+    """Arguments for a function of one seed."""
+    return [session.given_seed("seed", 3)]
+
+
+def test_a_constant_seed_gives_the_true_numbers(law, written):
+    run = written("independent")
+    for number in (3, 4, 2**33):
+        below, smaller = run(number)
+        assert law(lambda n=number: run(n)) == {(tuple(below), smaller): 1}
+
+
 def test_stores_keep_random_numbers_and_a_seed_gives_the_same_ones_again(follow, written):
-    found = follow(written("independent"))
+    found = follow(written("independent"), seed)
     law = {key: float(mass) for key, mass in found.law.items()}
     # A smaller number has the larger logarithm of what it leaves of 1; logarithms are followed to 256 bits.
     assert law[(1, 0), False] == pytest.approx(3 / 16, abs=1e-15)
     assert law[(1, 1), True] == pytest.approx(1 / 32, abs=1e-15)
     assert law[(1, 1), False] == pytest.approx(1 / 32, abs=1e-15)
     assert ((1, 0), True) not in law
-    again = follow(written("twice"))
+    again = follow(written("twice"), seed)
     assert {rows[0] == rows[1] for rows in again.law} == {True}
     assert any("tl.rand" in each for each in again.reuse)
 
@@ -163,9 +175,9 @@ def kernel(out, seed, B: tl.constexpr):
     tl.store(out + 4, (tl.rand(tl.randint(seed + 1, 0), 0) < 0.5).to(tl.int32))
     tl.store(out + 5, (tl.rand(keys[1], 0) < 0.5).to(tl.int32))
 
-def run():
+def run(seed):
     out = torch.zeros(6, dtype=torch.int32)
-    kernel[(1,)](out, 3, B=2)
+    kernel[(1,)](out, seed, B=2)
     return out.tolist()
 """
 
@@ -173,7 +185,7 @@ def run():
 def test_four_blocks_of_numbers_are_independent_and_the_first_is_the_one_of_a_single_block(law, tmp_path):
     file = tmp_path / "four.py"
     file.write_text(FOUR)
-    found = law(load(file, "run"))
+    found = law(load(file, "run"), seed)
     assert {key: str(mass) for key, mass in found.items()} == {
         (a, a, b, k, k, other): "1/16" for a in (0, 1) for b in (0, 1) for k in (0, 1) for other in (0, 1)
     }
