@@ -12,6 +12,7 @@ from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding
+from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.audit.rows import RowForm, kind_named
 from draftproof.simulator.audit.verdict import MOST_CALLS, Record, Request, run_audit, way_out
 from draftproof.simulator.drafts import Delayed
@@ -73,6 +74,7 @@ def assert_function_lossless(
     max_runs: int = MOST_CALLS,
     tolerance: float = TOLERANCE,
     also: Sequence[str] = (),
+    lengths: Sequence[int] = (),
     **options: Any,
 ) -> None:
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
@@ -80,6 +82,7 @@ def assert_function_lossless(
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all.
     tolerance: the largest bias, a total variation, that is lossless; strict: whether it is 0. boundary, max_runs: as in
     `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance with tokens of probability zero.
+    lengths: of independent paths, in a batch of the path of each request.
     It is judged in a process of its own, see `child`: what its file and those of its modules say now, and objects as
     they are here. Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
@@ -88,7 +91,8 @@ def assert_function_lossless(
         return
     asked: dict[str, Any] = {"target": target, "draft": draft, "scheme": scheme, "cases": cases}
     asked |= {"boundary": boundary, "max_runs": max_runs, "tolerance": 0 if strict else tolerance, "also": also}
-    refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, asked | options))
+    asked |= {"lengths": lengths, **options}
+    refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, asked))
     if refuted is not None:
         raise AssertionError(refuted)
 
@@ -108,9 +112,12 @@ def _refutation(
     boundary: bool,
     max_runs: int,
     also: Sequence[str],
+    lengths: Sequence[int],
     **options: Any,
 ) -> str | None:
     audit = make_audit(function, **options)
+    if lengths:
+        scheme = of_lengths(lengths, audit.audited.interface.multi_path, audit.batch)
     chosen = _cases(audit, target, draft, scheme, cases)
     chosen += also_cases(audit.audited.interface, scheme, also, chosen, audit.batch > 1)
     record = run_audit(Request(audit.name, audit, chosen, boundary, max_runs))

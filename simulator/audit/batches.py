@@ -1,7 +1,7 @@
 """Several requests in one call: each must be lossless by itself, and their blocks must be independent.
 
 The requests are made from one instance, so that a witness for a batch is one instance: every second request has its
-tokens renamed in reverse order and paths shorter by one token.
+tokens renamed in reverse order, and paths shorter by one token unless the scheme gives the lengths by request.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, as_python
 from draftproof.simulator.audit.instances import remade
+from draftproof.simulator.audit.ragged import ByRequest
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
@@ -37,7 +38,9 @@ def requests_of(instance: Instance, scheme: DraftScheme, count: int) -> list[tup
     shorter = scheme
     if isinstance(scheme, Delayed) and scheme.depth > 1:
         shorter = replace(scheme, L2=scheme.L2 - 1) if scheme.L2 > 1 or scheme.K == 1 else scheme
-    return [(mirrored(instance), shorter) if number % 2 else (instance, scheme) for number in range(count)]
+    rows = instance, mirrored(instance)
+    own = [scheme.of(n) if isinstance(scheme, ByRequest) else (scheme, shorter)[n % 2] for n in range(count)]
+    return [(rows[number % 2], shape) for number, shape in enumerate(own)]
 
 
 @dataclass(frozen=True)

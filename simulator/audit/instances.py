@@ -14,7 +14,7 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit.interfaces import Interface, SelfDrafted
-from draftproof.simulator.audit.ragged import Ragged
+from draftproof.simulator.audit.ragged import ByRequest, Ragged
 from draftproof.simulator.drafts import Adaptive, Delayed
 from draftproof.simulator.drafts._branching import Branching
 from draftproof.simulator.errors import InvalidInput
@@ -71,6 +71,7 @@ def default_cases(
     shapes["three_tokens"] = (3, main if scheme is not None or flat is None else flat)
     if not interface.drafts:
         shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
+        shapes |= _without_drafts(main, interface.without_drafts, batch)
     elif interface.name == "loop":
         shapes["longer"] = (2, SelfDrafted(main.depth + 1))
     if "masked" in (chosen or ()):
@@ -128,6 +129,15 @@ def _more_shapes(main: DraftScheme, multi_path: bool, batch: bool) -> dict[str, 
     return {name: (size, scheme) for name, (size, scheme) in wanted.items() if scheme is not None}
 
 
+def _without_drafts(main: DraftScheme, alone: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:
+    """Cases with a request that has no draft: beside another one in a batch, in both orders, or by itself."""
+    if not isinstance(main, (Delayed, Adaptive)):
+        return {}
+    if batch:
+        return {"no_drafts": (2, ByRequest((main.depth, 0))), "no_drafts_first": (2, ByRequest((0, main.depth)))}
+    return {"no_drafts": (3, Delayed(1, 0, 0))} if alone else {}
+
+
 def _shaped(main: DraftScheme, K: int, L2: int, L1: int = 0) -> DraftScheme | None:
     """A scheme of the same kind with another shape; None where the kind has none."""
     if isinstance(main, Branching):
@@ -146,6 +156,8 @@ TITLES.update(
 TITLES.update(masked="tokens of probability zero (as logits -inf) in p, in q and in both")
 
 TITLES.update(many_tokens="seven tokens with positive entries, since the function sorts rows or cuts them")
+
+TITLES.update(no_drafts="a request has no draft", no_drafts_first="the first request of a batch has no draft")
 
 _FAMILY = {"zeros": "zeros", "equal": "equal", "disjoint": "disjoint"}
 

@@ -1,5 +1,6 @@
-"""A draft scheme of independent paths of different lengths, as in a batch where some drafts stop early."""
+"""Drafts of different lengths: of the paths of one request, or of the requests of a batch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -66,3 +67,67 @@ class Ragged:
 
     def __str__(self) -> str:
         return f"{self.name}({','.join(map(str, self.lengths))})"
+
+
+@dataclass(frozen=True)
+class ByRequest:
+    """In a batch, one path from `q` for each request, of these lengths in turn; 0 where it has no draft.
+
+    Raises `InvalidInput` for a negative length, or where all are 0.
+    """
+
+    lengths: tuple[int, ...] = (1, 0)
+
+    name: ClassVar[str] = "by_request"
+
+    def __post_init__(self) -> None:
+        if not self.lengths or min(self.lengths) < 0 or max(self.lengths) == 0:
+            raise InvalidInput(f"lengths {self.lengths} must be at least 0, and not all 0")
+
+    def of(self, request: int) -> Delayed:
+        """The scheme of a request, by its number."""
+        return Delayed(1, 0, self.lengths[request % len(self.lengths)])
+
+    @property
+    def depth(self) -> int:
+        """The largest length."""
+        return max(self.lengths)
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens."""
+        return sum(self.lengths)
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """The path of the request with the longest one."""
+        return Delayed(1, 0, self.depth).draw(draft, coin)
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of such paths with positive probability."""
+        return Delayed(1, 0, self.depth).count(draft)
+
+    def reductions(self) -> list[DraftScheme]:
+        """No request's path longer, and one at least that is drafted."""
+        shapes = [shape for shape in product(*(range(length + 1) for length in self.lengths)) if any(shape)]
+        return [ByRequest(shape) for shape in sorted(shapes, key=lambda shape: (max(shape), sum(shape), shape))]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"name": self.name, "lengths": list(self.lengths)}
+
+    def __str__(self) -> str:
+        return f"{self.name}({','.join(map(str, self.lengths))})"
+
+
+def of_lengths(lengths: Sequence[int], several: bool, batch: int) -> DraftScheme:
+    """The scheme of paths of these lengths, in a batch one for each request.
+
+    several: whether a function takes several paths. Raises `InvalidInput` where it cannot have these.
+    """
+    if batch > 1:
+        if len(lengths) != batch:
+            raise InvalidInput(f"lengths {','.join(map(str, lengths))}: give one for each of {batch} requests")
+        return ByRequest(tuple(lengths))
+    if not several:
+        raise InvalidInput("a function that takes one path has lengths only in a batch; leave them out")
+    return Ragged(tuple(lengths))

@@ -4,6 +4,7 @@
 rows nothing is rounded.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log
 from typing import Any
@@ -84,6 +85,11 @@ class RowForm:
             return np.array(plain, dtype=object if self.kind.arithmetic.exact else self.kind.name)
         torch = torch_module("this interface")
         return torch.tensor(plain, dtype=getattr(torch, self.kind.name))
+
+    def rows(self, values: Sequence[Any], size: int) -> Any:
+        """Rows of this length as one array, of shape `(0, V)` where there are none."""
+        made = self.array(values)
+        return made if values or self.library == "python" else made.reshape(0, size)
 
     def integers(self, values: Any) -> Any:
         """Integers, such as tokens, in the same library."""

@@ -52,7 +52,10 @@ Processing = Annotated[
 Instances = Annotated[
     int | None, typer.Option(min=1, help="Audit N random instances of the family.", rich_help_panel="Instance")
 ]
-Lengths = Annotated[str | None, typer.Option(help="Independent paths of these lengths: 2,1.", rich_help_panel="Drafts")]
+Lengths = Annotated[
+    str | None,
+    typer.Option(help="Paths of these lengths: 2,1; in a batch one for each request.", rich_help_panel="Drafts"),
+]
 Boundary = Annotated[
     bool,
     typer.Option(

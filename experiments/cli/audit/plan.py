@@ -15,8 +15,9 @@ from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.sources import FamilyProblem, Problem
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
+from draftproof.simulator.audit import Audit, SelfDrafted, default_cases, make_audit
 from draftproof.simulator.audit.instances import DENOMINATOR, also_cases
+from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
@@ -167,15 +168,12 @@ def _sampled(given: Given, cases: Sequence[Case]) -> list[Case]:
 
 
 def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
-    """Independent paths of different lengths, which only audits have."""
-    if not audit.audited.interface.multi_path:
-        raise InvalidInput(f"the interface {audit.audited.interface.name} takes one path; leave out --lengths")
+    """Paths of different lengths, or requests of a batch, which only audits have."""
     if shape != opt.Shape():
         raise InvalidInput("--lengths determines the drafts; leave out every other option of the shape")
-    try:
-        return Ragged(tuple(int(length) for length in lengths.split(",")))
-    except ValueError:
-        raise InvalidInput(f"--lengths {lengths}: write whole numbers, the longest first: 2,1") from None
+    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", lengths):
+        raise InvalidInput(f"--lengths {lengths}: write whole numbers, the longest first: 2,1")
+    return of_lengths([int(length) for length in lengths.split(",")], audit.audited.interface.multi_path, audit.batch)
 
 
 def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: Problem | None) -> DraftScheme | None:

@@ -177,7 +177,9 @@ def _known_bugs() -> list[Suspect]:
 
 def unshrunk_witness(finding: Finding) -> Witness | None:
     """The refuted instance as it is; None where only the requests of a batch depend on each other."""
-    return None if finding.check.lossless else Witness.of(finding.instance, finding.check, shrunk=False)
+    if finding.check.lossless:
+        return None
+    return Witness.of(finding.instance, replace(finding.check, scheme=finding.scheme), shrunk=False)
 
 
 class _TimeIsUp(KeyboardInterrupt):
@@ -190,9 +192,10 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
     seconds: after them, or at Ctrl-C, the smallest one so far is taken.
     """
     finding = report.verdict.refuted
-    if finding is None or finding.check.lossless:
+    unshrunk = None if finding is None else unshrunk_witness(finding)
+    if finding is None or unshrunk is None:
         return None
-    unshrunk, audit = Witness.of(finding.instance, finding.check, shrunk=False), report.request.audit
+    audit = report.request.audit
     drawn = None if finding.instance.draft.told is None else report.request.drawn
     given = len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json"
     if given or (drawn is None and finding.instance.draft.told is not None):
@@ -206,7 +209,7 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
             raise _TimeIsUp
         if audit.processing.masked and instance.vocab_size < finding.instance.vocab_size:
             raise InvalidInput("masks are for one vocabulary: with fewer tokens they differ")
-        check = audit.judge(instance, scheme).check
+        check = replace(audit.judge(instance, scheme).check, scheme=scheme)  # of a batch, not of one request
         if not check.lossless:  # what is tried after a violation is smaller
             best[0] = Witness.of(instance, check, shrunk=True)
         return check

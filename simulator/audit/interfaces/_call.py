@@ -74,8 +74,8 @@ class Interface:
     """How a kind of function is called and read.
 
     takes, returns: in words, for people. multi_path: whether it sees more than the first path. batches: whether it can
-    take several requests at once. drafts: whether it drafts by itself. library: of the rows where nothing else is asked
-    for, one of libraries.
+    take several requests at once. drafts: whether it drafts by itself. without_drafts: whether it may be called for
+    requests of which none has a draft. library: of the rows where nothing else is asked for, one of libraries.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Interface:
     multi_path: bool = False
     batches: bool = False
     drafts: bool = False
+    without_drafts: bool = False
     library: str = "python"
     libraries: tuple[str, ...] = ("python", "numpy", "torch")
 

@@ -27,7 +27,7 @@ def _call(call: Call) -> list[Verdict]:
         [nodes] = paths
         result = call(
             call.rows.integers(list(nodes[-1].context)),
-            call.rows.array([node.draft for node in nodes[:-1]]),
+            call.rows.rows([node.draft for node in nodes[:-1]], len(nodes[0].target)),
             call.rows.array([node.target for node in nodes]),
             **_noise(call, 3, (), len(nodes) - 1, len(nodes[0].target)),
         )
@@ -79,5 +79,6 @@ CHAIN = Interface(
     "then random numbers by parameter name (uniforms, final_uniform, exponential, gumbel, and their likes)",
     returns="(accepted tokens or their number, correction token), or the whole output as a list or array",
     call=_call,
+    without_drafts=True,
     batches=True,
 )

@@ -36,7 +36,7 @@ def _uniforms(call: Call, *shape: int) -> Any:
 def _targets(call: Call, paths: Paths) -> Any:
     bonus_apart = any(name.startswith("bonus") for name in inspect.signature(call.function).parameters)
     nodes = [node for path in paths for node in (path[:-1] if bonus_apart else path)]
-    return call.rows.array([node.target for node in nodes])
+    return call.rows.rows([node.target for node in nodes], len(paths[0][0].target))
 
 
 def _count(paths: Paths) -> int:
@@ -49,7 +49,9 @@ ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
     "cu_num_draft_tokens": lambda call, paths: call.rows.integers(list(accumulate(len(path) - 1 for path in paths))),
     "num_draft_tokens": lambda call, paths: call.rows.integers([len(path) - 1 for path in paths]),
     "max_spec_len": lambda call, paths: max(len(path) - 1 for path in paths),
-    "draft_probs": lambda call, paths: call.rows.array([node.draft for path in paths for node in path[:-1]]),
+    "draft_probs": lambda call, paths: call.rows.rows(
+        [node.draft for path in paths for node in path[:-1]], len(paths[0][0].target)
+    ),
     "target_probs": _targets,
     "bonus_probs": lambda call, paths: call.rows.array([path[-1].target for path in paths]),
     "bonus_token_ids": lambda call, paths: call.rows.integers([call.coin.choose(path[-1].target) for path in paths]),
@@ -85,6 +87,7 @@ COINS = Interface(
     takes=f"by parameter name: {', '.join(ARGUMENTS)}",
     returns="the output tokens of each request, shape (B, longest + 1), -1 where there is none",
     call=_call,
+    without_drafts=True,
     batches=True,
     library="numpy",
 )

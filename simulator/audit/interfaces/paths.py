@@ -24,5 +24,6 @@ PATHS = Interface(
     takes="(paths, p, q): list of token tuples, dictionaries from prefix tuple to row",
     returns="(accepted tokens, correction token), or the whole output as a list",
     call=_call,
+    without_drafts=True,
     multi_path=True,
 )

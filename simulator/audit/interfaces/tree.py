@@ -32,5 +32,6 @@ TREE = Interface(
     takes="(root): the root node with context, target, draft, children, laws, child(token)",
     returns="(accepted tokens, correction token) or a Verdict",
     call=_call,
+    without_drafts=True,
     multi_path=True,
 )

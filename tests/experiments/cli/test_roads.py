@@ -67,7 +67,7 @@ def flags(program: Mapping[str, Any]) -> Iterator[str]:
             for name, given in value.items():
                 yield from ("--argument", f"{name}={given}")
         else:
-            yield from (f"--{key}", ",".join(value) if isinstance(value, list) else str(value))
+            yield from (f"--{key}", ",".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 @pytest.mark.parametrize("program", list(programs()))
