@@ -3,22 +3,24 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from draftproof.experiments.cli.check.standard import QUICK, exact_checks
 from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.groups import FEWEST, few_text
 from draftproof.experiments.grid.store import check_store
 from draftproof.experiments.inputs.options import JsonTarget, Resume, grouped
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
-from draftproof.experiments.inputs.verifiers import chosen_verifiers
+from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.output import check_files, csv_cell, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
-from draftproof.simulator.drafts import Delayed, Stratified, scheme_from_dict
+from draftproof.simulator.drafts import Delayed, Stratified, lossless_for, scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
@@ -27,7 +29,7 @@ SHOWN = 12
 
 
 def show(console: Console, result: Mapping[str, Any]) -> None:
-    """Print the notes, the table, the candidates left out, and the recommendation."""
+    """Print the notes, the table and the recommendation."""
     about = f"V = {result['V']}, {result['sampling']}, {result['device']}, {result['clock']} clock"
     where = f"after {result['after']}"
     table = Table(title=f"target {result['target']}, draft {result['draft']}, {about}\n{where}", title_justify="left")
@@ -35,37 +37,32 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         "verifier",
         _tree_heading(result["rows"]),
         "tokens/s",
-        "tokens a block\nexpected",
-        "\nmeasured",
-        "\nboth",
+        "tokens\na block",
+        "\nexact",
         "times generate\n95 %",
         "times the first\n95 %",
-        "verification\nof a block",
+        "texts",
     ):
-        table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
+        left, wraps = heading == "verifier", heading == "scheme"
+        table.add_column(heading, justify="left" if left else "right", no_wrap=not wraps)
     for row in result["rows"][:SHOWN]:
+        expected = row["expected_block_efficiency"]
         table.add_row(
             row["verifier"],
             _shape(row),
             f"{row['tokens_per_second']:.0f}",
-            f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}{'' if exact(row) else ' ~'}",
             f"{row['measured_block_efficiency']:.2f}",
-            f"{row['block_efficiency']:.2f}±{row['block_efficiency_error']:.2f}",
+            "-" if expected is None else f"{expected:.2f}",
             _interval(row, "speedup"),
             "" if row is result["rows"][0] else _interval(row, "of_first") + ("" if row["distinguishable"] else " ?"),
-            f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
+            str(row["texts"]),
         )
     for line in result["notes"]:
         console.print(line, soft_wrap=True)
     console.print(f"baseline: {result['baseline']}", soft_wrap=True)
     console.print(table)
-    sampled = {row["expected_from"] for row in result["rows"][:SHOWN] if not exact(row)}
-    which = f"; exact, but ~ from {', '.join(sampled)}" if sampled else ", exact"
     console.print(
-        f"expected: after {result['contexts']} contexts{which}; ±: standard error for all contexts", soft_wrap=True
-    )
-    console.print(
-        "tokens/s: tokens a block (both) by seconds a block, in turn with generate; ?: may be as fast as the first",
+        "texts: each beside one of generate; ?: may be as fast as the first; exact: at a context within each text",
         soft_wrap=True,
     )
     console.print(passes_line(result), soft_wrap=True)
@@ -74,18 +71,13 @@ def show(console: Console, result: Mapping[str, Any]) -> None:
         console.print(f"{more} more were measured; --json and --csv have them")
     if result["roots"] < FEWEST:
         console.print(few_text("roots"))
-    for plain in result["plain"]:
-        beside = "the baseline"
-        if plain["way"] != "generate":
-            first = f"the first is {_interval(plain, 'first')} times as fast"
-            beside = f"{_interval(plain, 'speedup')} times generate; {first}"
-        console.print(f"{plain['way']}: {plain['tokens_per_second']:.0f} tokens/s, {beside}", soft_wrap=True)
-    if result["left_out"]:
-        console.print(left_out_line(result["left_out"]), soft_wrap=True)
-    console.print(f"{result['seconds']:.0f} s (announced: {result['estimated_seconds']:.0f} s)", soft_wrap=True)
+    assisted = result["assisted"]
+    also = f"; assisted generation: {_interval(assisted, 'speedup')} times as many" if assisted else ""
+    console.print(f"generate: {result['generate_tokens_per_second']:.0f} tokens/s{also}", soft_wrap=True)
+    console.print(f"{result['seconds']:.0f} s", soft_wrap=True)
     console.print(
-        f"the speed-up below has its times from {result['confirmed']['rounds']} further rounds of the best and "
-        "generate alone: above, the best of several estimates reads high",
+        f"the speed-up below is from {result['confirmed']['texts']} further texts of the best: above, the best of "
+        "several estimates reads high",
         soft_wrap=True,
     )
     console.print(f"use {result['recommendation']}", soft_wrap=True)
@@ -108,35 +100,15 @@ def with_stratified(schemes: Sequence[DraftScheme]) -> tuple[DraftScheme, ...]:
     return *schemes, *(Stratified(scheme.K, scheme.L1, scheme.L2) for scheme in branching)
 
 
-def exact(row: Mapping[str, Any]) -> bool:
-    """Whether the expected block efficiency is exact, not a mean over sampled trees."""
-    return str(row["expected_from"]).startswith("exact")
-
-
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """All measured rows, the fastest first; schemes as on the command line."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(rows[0])
     for row in rows:
-        cells = {
-            **row,
-            "scheme": scheme_spec(scheme_from_dict(row["scheme"])),
-            "same_law_as": "; ".join(row["same_law_as"]),
-        }
+        cells = {**row, "scheme": scheme_spec(scheme_from_dict(row["scheme"]))}
         writer.writerow([csv_cell(value) for value in cells.values()])
     return buffer.getvalue()
-
-
-def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
-    """The number of candidates left out, and a bound on their speed."""
-    best = max(candidate["most_tokens_per_second"] for candidate in left_out)
-    unknown = sum(candidate["expected_block_efficiency"] is None for candidate in left_out)
-    also = f"; the block efficiency of {unknown} of them is an upper bound" if unknown else ""
-    return (
-        f"left out: {len(left_out)} candidates, which would have at most {best:.0f} tokens/s if all blocks were as "
-        f"fast as the fastest quarter of them{also}"
-    )
 
 
 def _tree_heading(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -152,31 +124,25 @@ def _interval(row: Mapping[str, Any], name: str) -> str:
 
 
 def figure(result: Mapping[str, Any]) -> bytes:
-    """Tokens a second, fastest on top: bars measured, marks predicted, a line for `generate`."""
+    """Tokens a second, fastest on top, and a line for `generate`."""
     rows = result["rows"][:SHOWN][::-1]
     picture, axes = matplotlib_pyplot().subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
     for height, row in enumerate(rows):
-        final = row["all_rounds"]
+        final = row["last_stage"]
         axes.barh(height, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
-        plain = result["plain_tokens_per_second"]
+        plain = result["generate_tokens_per_second"]
         low, high = row["speedup_low"] * plain, row["speedup_high"] * plain
         axes.plot([low, high], [height, height], color="black", linewidth=1.4, solid_capstyle="butt")
-    axes.plot(
-        [row["predicted_tokens_per_second"] for row in rows],
-        range(len(rows)),
-        linestyle="none",
-        marker="D",
-        markersize=5,
-        markerfacecolor="white",
-        markeredgecolor="#D55E00",
-        label="predicted",
-    )
     axes.axvline(
-        result["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="generate of transformers"
+        result["generate_tokens_per_second"],
+        color="0.35",
+        linestyle="--",
+        linewidth=1,
+        label="generate of transformers",
     )
     names = [f"{row['verifier']}  {_shape(row)}" for row in rows]
     axes.set_yticks(range(len(rows)), names, fontsize=8)
-    axes.set_xlabel("tokens a second (line: 95 %; dark: in all rounds)", fontsize=8)
+    axes.set_xlabel("tokens a second (line: 95 %; dark: until the last stage)", fontsize=8)
     style_axes(axes)
     axes.grid(axis="y", visible=False)
     axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
@@ -187,6 +153,8 @@ def figure(result: Mapping[str, Any]) -> bytes:
 _HOW: Any = {"rich_help_panel": "How much"}
 _OUT: Any = {"rich_help_panel": "Output"}
 
+#: The share of --seconds in which verifiers of files are checked.
+OWN_SHARE = 0.1
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport", "layer_transport")
 #: Single paths, branches from the root and delayed branches, up to twelve drafted tokens.
 SHAPES = tuple(
@@ -197,6 +165,23 @@ SHAPES = tuple(
     if L1 + K * L2 <= 12
 )
 
+
+def check_own(
+    console: Console, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], seconds: float | None
+) -> None:
+    """Check the verifiers of files exactly on small instances; raises `InvalidInput` unless they are lossless there.
+
+    A verifier that cannot be checked counts as what its card declares.
+    """
+    own = {each.label: each for each in named if each.from_file}
+    most = QUICK if seconds is None else min(QUICK, OWN_SHARE * seconds)
+    for row in exact_checks(console, own, schemes, most):
+        declared = row["lossless"] is None and lossless_for(own[row["verifier"]].verifier.card)
+        if not (row["lossless"] or declared):
+            why = f"not checked exactly: {row['reason']}" if row["lossless"] is None else "not lossless"
+            raise InvalidInput(f"{row['verifier']}: {why}; choose among verifiers that keep the target's distribution")
+
+
 Roots = Annotated[
     int | None,
     typer.Option(
@@ -205,14 +190,9 @@ Roots = Annotated[
         **_HOW,
     ),
 ]
-Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
-Rounds = Annotated[
-    int, typer.Option(min=2, max=10, help="Rounds of measurement in which the best candidates alternate.", **_HOW)
-]
-Seconds = Annotated[
-    float | None,
-    typer.Option(min=1, help="Time limit: fewer candidates and rounds are measured, and a note says so.", **_HOW),
-]
+Tokens = Annotated[int, typer.Option(min=4, help="Tokens of a text, as far as the models have positions.", **_HOW)]
+Rounds = Annotated[int, typer.Option(min=2, max=10, help="Texts of the last candidates after each root.", **_HOW)]
+Seconds = Annotated[float | None, typer.Option(min=1, help="Time limit, by which there are fewer texts.", **_HOW)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV of all measured candidates.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
@@ -240,10 +220,11 @@ def choose(
 
     The baseline is `generate` of transformers, timed from call to return.
 
-    Candidates are delayed trees and stratified branches of the same shapes, or those of --scheme. Those that cannot be
-    the fastest, even with quick blocks, are left out and counted. A verifier runs on the schemes that its card
-    declares; a tree that is planned, as Sequoia's, is planned on the roots.
+    Candidates are delayed trees and stratified branches of the same shapes, or those of --scheme. The slower half of
+    them is dropped again and again. A verifier runs on the schemes that its card declares; a tree that is planned, as
+    Sequoia's, is planned on the roots. A verifier of a file is checked exactly on small instances first.
     """
+    started = perf_counter()
     check_files(pair.inputs, {"--json": json_target, "--plot": plot, "--csv": csv_file, "--resume": resume})
     if resume is not None:
         check_store(resume)
@@ -261,14 +242,15 @@ def choose(
         raise InvalidInput("--told makes verifiers lossy, so that there is none to choose; validate and check take it")
     sampling_of(warp)  # refuses what the baseline cannot do before models are read
     console = console_for(json_target)
+    check_own(console, named, schemes, seconds)
     try:
         wanted = pair.wanted(seed)
         with work.open_pair(wanted) as opened:
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
-            result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume)
+            result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume, started)
     except KeyboardInterrupt:
-        kept = f"; the measurements are in {resume}" if resume else "; with --resume FILE the measurements are saved"
+        kept = f"; the texts are in {resume}" if resume else "; with --resume FILE the texts are saved"
         remark(f"interrupted{kept}; no other file was written")
         return INTERRUPTED
     show(console, result)

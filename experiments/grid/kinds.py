@@ -133,7 +133,6 @@ _LAW = {
 }  # fmt: skip
 _ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
 _BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
-_EXPECTED = fields({**dict.fromkeys(("mean", "error", "spread", "high"), number), "by_context": many(number, 1)})
 _BY_ROOT = fields(dict.fromkeys(("predicted", "measured"), many(number, 1)))
 _CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
 
@@ -149,12 +148,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     },
     "step": {"step": text, "result": fields({})},
     "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count, "by_root": _BY_ROOT},
-    "pilots": {
-        "schemes": many(count, 1), "candidates": many(many(number, 7), 1), "plain": number,
-        "plain_seconds": names(number), "target_passes": many(many(number, 2), 1), "notes": many(text),
-    },
-    "expected": {"expected": many(optional(_EXPECTED), 1), "worth": many(count, 1), "notes": many(text)},
-    "round": {"texts": many(many(many(number, 4), 1), 1)},
+    "text": dict.fromkeys(("own", "plain"), many(number, 4)),
 }  # fmt: skip
 #: Optional fields.
 _OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}

@@ -19,15 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import zip_longest
-from math import inf, sqrt
-from time import perf_counter
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.grid.cost import expected_cost
 from draftproof.experiments.inputs.schemes import planned_on
-from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier, Planned, Settings
+from draftproof.experiments.inputs.verifiers import Planned
 from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
 from draftproof.experiments.models.expect.mean_interval import mean_interval
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
@@ -37,14 +35,13 @@ from draftproof.experiments.models.expect.truncated import Truncated, truncated_
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.runtime import limited
-from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from draftproof.simulator.drafts import Delayed, Sequoia, Stratified, lossless_for
-from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
+from draftproof.simulator.drafts import Delayed, Sequoia
+from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess, table_entries
+from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import enumerate_law, estimate_size
 from draftproof.simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
@@ -57,8 +54,6 @@ from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 MOST_RUNS = 300_000
 #: Trees whose rows are computed in the same passes.
 BATCH = 64
-#: Means that differ by no more than this are equal up to rounding.
-SAME = 1e-9
 #: What reports say of a mean that is computed by exact sums.
 SUMS = "exact sums"
 #: Most seconds for the sums of one context: some verifiers solve a program for every row.
@@ -71,17 +66,14 @@ class Budget:
 
     entries: the law is exact where the tables of one context have at most this many numbers. sums: the mean is an exact
     sum where the rows of one model at one depth have at most this many numbers. trees: sampled trees for each context
-    where neither is possible. seconds: the longest time of exact laws or sums of one verifier over all contexts.
-    row_seconds: the longest time of computing the rows for all sums. top_down: whether only verifiers that go from the
-    top down get exact laws, which takes milliseconds.
+    where neither is possible. top_down: whether only verifiers that go from the top down get exact laws, which takes
+    milliseconds.
     """
 
     entries: int
     trees: int
-    seconds: float = inf
     top_down: bool = False
     sums: int = 300_000
-    row_seconds: float = 20.0
 
     def tables(self, vocab_size: int, depth: int) -> bool:
         """Whether tables for trees of this depth are small enough."""
@@ -94,8 +86,8 @@ class Budget:
 
 #: The budget of a cell of `validate`; `trees` counts those of all roots together.
 VALIDATE_BUDGET = Budget(1_000_000, 2048, sums=5_000_000)
-#: The budget of a candidate of `choose`.
-CHOOSE_BUDGET = Budget(10_000, 4, seconds=3.0)
+#: What `choose` computes exactly; it samples nothing.
+CHOOSE_BUDGET = Budget(10_000, 0)
 #: The budgets of a label of a selector, and of a block of a policy.
 LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
 
@@ -347,226 +339,6 @@ class TreeMean:
         return tree_moments(self._verifier, root, self._generator)[0]
 
 
-@dataclass(frozen=True)
-class AlongText:
-    """Expected tokens a block along a text.
-
-    error: standard error for these contexts, 0 where the mean is exact. spread: standard error for all contexts of such
-    texts. high: the mean over these contexts exceeds it with probability 2.5 % at most. by_context: the mean after each
-    context. how: in words, whether it is exact (by laws or sums) or from how many sampled trees.
-    """
-
-    mean: float
-    error: float
-    spread: float
-    high: float
-    by_context: tuple[float, ...] = ()
-    how: str = ""
-
-    @classmethod
-    def of(cls, means: Any, most: float, how: str = "") -> AlongText:
-        """From the means on each tree, shape `(contexts, trees)`; one column where the means are exact.
-
-        most: no mean exceeds it. The trees of different contexts are independent but have different means. The interval
-        of `mean_interval` is still valid for the average of these means: its test has a mean of at most 1,
-        since the product of the means of its factors is at most the power of their average.
-        """
-        contexts, trees = means.shape
-        error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
-        spread = float(means.mean(axis=1).std(ddof=1)) / sqrt(contexts) if contexts > 1 else error
-        high = mean_interval(means.ravel(), 1.0, most)[1] if trees > 1 else float(means.mean())
-        each = means.mean(axis=1)
-        return cls(along(each, error * sqrt(contexts)), error, max(error, spread), high, tuple(map(float, each)), how)
-
-    def coincides(self, other: AlongText) -> bool:
-        """Whether both have the same mean after every context, up to rounding."""
-        return bool(self.by_context) and bool(np.allclose(self.by_context, other.by_context, rtol=0, atol=SAME))
-
-    def without(self, group: int, groups: int) -> float:
-        """`mean` with one group of contexts left out; the contexts are `groups` consecutive groups of equal size."""
-        means = np.array(self.by_context).reshape(groups, -1)
-        return along(np.delete(means, group, axis=0).ravel(), self.error * sqrt(len(self.by_context)))
-
-
-def along(means: Any, error: float) -> float:
-    """Tokens a block along a text, from the means at some positions of it, each known up to a standard error.
-
-    More blocks begin where blocks are short: `n / m` of them in `n` tokens with mean `m`. So the answer is the harmonic
-    mean. Before, the means are shrunk towards their average, to remove the variance that comes from their errors. This
-    is right where means change slowly along the text; if they were independent from block to block, the answer would be
-    the ordinary average.
-    """
-    centre, variance = float(means.mean()), float(means.var())
-    shrinkage = sqrt(max(1 - error**2 / variance, 0.0)) if variance > 0 else 0.0
-    return 1 / float((1 / (centre + shrinkage * (means - centre))).mean())
-
-
-class SharedTrees:
-    """Expected tokens a block of many verifiers on many schemes after the same contexts, of equal weight.
-
-    All verifiers and schemes get the same rows and the same trees after a context, so that differences between them
-    have smaller errors than the means themselves. Tables are computed once.
-    """
-
-    def __init__(
-        self,
-        setting: Setting,
-        contexts: Sequence[Context],
-        schemes: Sequence[DraftScheme],
-        budget: Budget = CHOOSE_BUDGET,
-    ) -> None:
-        self.contexts, self.budget = contexts, budget
-        self._setting = setting
-        self._schemes = list(dict.fromkeys([*schemes, *(part for each in schemes for part in upper_parts(each))]))
-        depths = [max(scheme.depth, 1) for scheme in schemes]
-        self._deepest = max((depth for depth in depths if budget.tables(setting.pair.vocab_size, depth)), default=0)
-        self._cases = [root_case(setting.pair, setting.warp, context, self._deepest) for context in contexts]
-        self._rows = [RootRows.of(setting.pair, setting.warp, context, budget.sums) for context in contexts]
-        self._costs: dict[str, dict[Any, float]] = {}
-        self._summing: dict[tuple[str, DraftScheme], float | None] = {}
-        self._reading: dict[int, float] = {}
-
-    def most(self, scheme: DraftScheme) -> float:
-        return most_tokens(scheme, self._cases)
-
-    def seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
-        """Estimated seconds of the exact answer; None where the answer is sampled."""
-        law = self._law_seconds(named, scheme)
-        return self._sum_seconds(named, scheme) if law is None else law
-
-    def _law_seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
-        if not self.budget.exact(named.verifier, self._setting.pair.vocab_size, scheme.depth):
-            return None
-        with suppress(TooLarge):
-            settings, sample = Settings("float64", "auto"), [(self._cases[0].target, self._cases[0].draft)]
-            seconds = expected_cost(named, scheme, settings, sample, self._costs).seconds * len(self.contexts)
-            return seconds if seconds <= self.budget.seconds else None
-        return None
-
-    def _sum_seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
-        """Seconds of sums, without computing the rows, which verifiers share; measured on the first context."""
-        key = named.spec, scheme
-        if key not in self._summing:
-            self._summing[key] = None
-            with suppress(TooLarge, UnsupportedTree), limited(min(self.budget.seconds, SUM_SECONDS), "too long"):
-                if summable(named.verifier, scheme) and self._read(scheme.depth - 1):
-                    began = perf_counter()
-                    summed(named.verifier, scheme, self._rows[:1])
-                    self._summing[key] = (perf_counter() - began) * len(self.contexts)
-        seconds = self._summing[key]
-        return None if seconds is None or seconds > self.budget.seconds else seconds
-
-    def _read(self, depth: int) -> bool:
-        """Whether the budget allows the rows of this depth after all contexts; computes those after the first."""
-        if depth not in self._reading:
-            self._reading[depth], began = inf, perf_counter()
-            self._rows[0].level(depth)
-            self._reading[depth] = (perf_counter() - began) * len(self.contexts)
-        return self._reading[depth] <= self.budget.row_seconds
-
-    @property
-    def row_seconds(self) -> float:
-        """Estimated seconds of missing rows for sums, for the schemes that `seconds` was called with."""
-        return sum(seconds for seconds in self._reading.values() if seconds <= self.budget.row_seconds)
-
-    def read(self, progress: Tick) -> None:
-        """Compute these rows now; progress: called with 1 after each context."""
-        deepest = max(
-            (depth for depth, seconds in self._reading.items() if seconds <= self.budget.row_seconds), default=-1
-        )
-        for rows in self._rows:
-            if deepest >= 0:
-                rows.level(deepest)
-            progress(1)
-        self._reading |= {depth: 0.0 for depth in self._reading if depth <= deepest}
-
-    def trial(self) -> None:
-        """Draw one tree of every scheme after the first context, for timing."""
-        trees = RootTrees(self._setting.pair, self._setting.warp, self.contexts[0])
-        trees.one_of_each(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
-
-    def of(self, combinations: Sequence[Combination], progress: Tick | None = None) -> list[AlongText]:
-        """Expected tokens of each verifier on its scheme; progress: called with numbers of finished contexts.
-
-        Raises `InvalidInput` for a verifier whose exact law is not lossless, and, where the law is too large to
-        compute, for one whose card does not declare the scheme; and what verifiers raise.
-        """
-        results: dict[int, AlongText] = {}
-        for place, (named, scheme) in enumerate(combinations):
-            with named_errors(named.label), suppress(TooLarge):
-                if self._law_seconds(named, scheme) is not None:
-                    results[place] = self._exact(named, scheme)
-            if place not in results and scheme.name not in lossless_for(named.verifier.card):
-                raise InvalidInput(
-                    f"{named.label}: its card does not say that it is lossless on {scheme}, "
-                    "and this is too large to show it"
-                )
-            if place not in results and self._sum_seconds(named, scheme) is not None:
-                with named_errors(named.label), suppress(TooLarge):
-                    found = summed(named.verifier, scheme, self._rows)
-                    results[place] = AlongText.of(found.means, 1.0 + scheme.depth, found.how)
-            if progress and place in results:
-                progress(len(self.contexts))
-        rest = [place for place in range(len(combinations)) if place not in results]
-        results |= dict(zip(rest, self._sampled([combinations[place] for place in rest], progress), strict=True))
-        return [results[place] for place in range(len(combinations))]
-
-    def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> AlongText:
-        prediction = predict(named.verifier, self._cases, scheme)
-        wrong = [each for each in max_deviation(prediction, self._cases) if not each <= FLOAT64.tolerance]
-        if wrong:
-            raise InvalidInput(
-                f"not lossless on {scheme}: it deviates by {wrong[0]:.3g} after a context of the text; "
-                "choose among verifiers that keep the target's distribution"
-            )
-        return AlongText.of(prediction.means, 1.0 + scheme.depth, prediction.how)
-
-    def _known(self, named: NamedVerifier, scheme: DraftScheme) -> tuple[Delayed, Any] | None:
-        """The deepest upper part of the scheme whose means are sums, with these means; None if there is none."""
-        if evaluates_by_depth(named.verifier, scheme) or named.verifier.card.single_path:
-            for part in upper_parts(scheme):
-                with suppress(TooLarge):
-                    if self._sum_seconds(named, part) is not None:
-                        return part, summed(named.verifier, part, self._rows).means[:, 0]
-        return None
-
-    def _sampled(self, combinations: Sequence[Combination], progress: Tick | None) -> list[AlongText]:
-        means = np.zeros((len(combinations), len(self.contexts), self.budget.trees))
-        known = [self._known(*combination) for combination in combinations]
-        for number, context in enumerate(self.contexts) if combinations else ():
-            # trees of all schemes are drawn, so that they are the same for any choice of combinations
-            drawing, choices = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
-            trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
-            drawn = [trees.one_of_each(self._schemes, SamplingCoin(drawing)) for _ in range(self.budget.trees)]
-            for place, (named, scheme) in enumerate(combinations):
-                judge = judges.setdefault(named.spec, TreeMean(named.verifier, choices))
-                at = self._schemes.index(scheme)
-                with named_errors(named.label):
-                    means[place, number] = [judge.of(each[at], scheme) for each in drawn]
-                    if (upper := known[place]) is not None:  # the upper part is exact, the difference to it sampled
-                        above = self._schemes.index(upper[0])
-                        means[place, number] -= [judge.of(each[above], upper[0]) for each in drawn]
-                        means[place, number] += upper[1][number]
-                if progress:
-                    progress(1)
-        trees_said = f"{self.budget.trees} sampled trees a context"
-        said = [trees_said if upper is None else f"{trees_said} below {SUMS}" for upper in known]
-        return [
-            AlongText.of(each, 1.0 + scheme.depth, how)
-            for each, how, (_, scheme) in zip(means, said, combinations, strict=True)
-        ]
-
-
-def upper_parts(scheme: DraftScheme) -> list[Delayed]:
-    """The delayed trees that are upper parts of a delayed tree, the deepest first."""
-    if type(scheme) is not Delayed:
-        return []
-    return [
-        Delayed(scheme.K, scheme.L1, depth - scheme.L1) if depth > scheme.L1 else Delayed(1, 0, depth)
-        for depth in range(scheme.depth - 1, 0, -1)
-    ]
-
-
 def labels(
     pair: Pair,
     verifier: Verifier,
@@ -598,49 +370,6 @@ def deepest(actions: Sequence[Delayed]) -> int:
     if not depth:
         raise InvalidInput("no action drafts anything; widen --K, --L1 or --L2")
     return depth
-
-
-def most_tokens(scheme: DraftScheme, cases: Sequence[Case]) -> float:
-    """An upper bound on `E[tau + 1]` of all lossless verifiers on a scheme, averaged over cases given by tables.
-
-    A lossless verifier accepts a context `c` with probability `p(c)` at most, and only where the tree has it. So
-    `E[tau + 1] <= 1 + sum over depths of sum over c of min(p(c), P(tree has c))`. The terms do not increase with depth,
-    so a depth below the tables gets the term of their last depth. On a delayed tree `P(tree has c)` is the
-    probability that the trunk draws its part of `c` and one of `K` branches the rest; on stratified branches, each of
-    which has the law `q`, this is `K q` at most. Of other schemes nothing is assumed.
-    """
-    if not (type(scheme) is Delayed or type(scheme) is Stratified) or not scheme.depth:
-        return 1.0 + scheme.depth
-    return float(np.mean([_most_of(scheme, case) for case in cases]))
-
-
-def _most_of(scheme: Delayed | Stratified, case: Case) -> float:
-    processes = [each for each in (case.target, case.draft) if isinstance(each, TableProcess)]
-    target, draft = ([np.asarray(table, dtype=np.float64) for table in each.tables] for each in processes)
-    seen = min(scheme.depth, len(draft))
-    shares = [_accepted(scheme, target, draft, depth) for depth in range(1, seen + 1)]
-    shares += [shares[-1]] * (scheme.depth - seen)
-    return 1 + sum(shares)
-
-
-def joint(tables: Sequence[Any]) -> Any:
-    """The law of the first `len(tables)` tokens, shape `(V**length,)`, in lexicographic order."""
-    mass = np.ones(1)
-    for rows in tables:
-        mass = (mass[:, None] * rows).reshape(-1)
-    return mass
-
-
-def _accepted(scheme: Delayed | Stratified, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:
-    """The bound on the probability that a block accepts at least `depth` drafted tokens."""
-    trunk = joint(draft[: min(depth, scheme.L1)])
-    reached = joint(draft[:depth])
-    before = np.repeat(trunk, len(reached) // len(trunk))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.clip(np.where(before > 0, reached / before, 0.0), 0, 1)
-    branches = scheme.K if depth > scheme.L1 else 1
-    met = 1 - (1 - alone) ** branches if isinstance(scheme, Delayed) else np.minimum(branches * alone, 1)
-    return float(np.minimum(joint(target[:depth]), before * met).sum())
 
 
 def planned_scheme(

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, hypot, sqrt
+from math import exp, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
 
-from draftproof.experiments.models.loop.generation import Generation
-from draftproof.experiments.shared.progress import Tick
-
 T = TypeVar("T")
-
-#: The quantile of a normal distribution for 95 %.
-NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -34,9 +28,15 @@ class Turn:
     written: int = 0
 
     @classmethod
-    def of(cls, text: Generation) -> Turn:
-        tokens = sum(block.depth + 1 for block in text.blocks)
-        return cls(tokens, len(text.blocks), text.elapsed - text.seconds["prompt"], text.seconds)
+    def of_fields(cls, fields: Sequence[float]) -> Turn:
+        """The turn with these `fields`."""
+        tokens, blocks, seconds, written = fields
+        return cls(int(tokens), int(blocks), seconds, {}, int(written))
+
+    @property
+    def fields(self) -> list[float]:
+        """Everything but the parts, for a row."""
+        return [self.tokens, self.blocks, self.seconds, self.written]
 
     @classmethod
     def joined(cls, turns: Sequence[Turn]) -> Turn:
@@ -62,32 +62,24 @@ def timed_rounds(
     candidates: Sequence[Callable[[int], T]],
     rounds: int,
     warm_up: int = 0,
-    backwards: Callable[[int], bool] = lambda number: number % 2 == 1,
-    progress: Tick | None = None,
 ) -> list[list[T]]:
-    """Call every candidate with the number of each round; for every candidate the list of its results.
+    """Call every candidate with the number of each round, in every other one backwards; the results of each.
 
-    warm_up: rounds before the first one, with negative numbers, whose results are dropped. backwards: whether the
-    candidates run in reverse order in a round. progress: called with 1 after every turn.
+    warm_up: rounds before the first one, with negative numbers, whose results are dropped.
     """
     turns: list[list[T]] = [[] for _ in candidates]
     for number in range(-warm_up, rounds):
         places = range(len(candidates))
-        for place in reversed(places) if backwards(number) else places:
+        for place in reversed(places) if number % 2 == 1 else places:
             made = candidates[place](number)
             if number >= 0:
                 turns[place].append(made)
-            if progress:
-                progress(1)
     return turns
 
 
-def ratio(rates: Any, to: Any = 1.0, error: float = 0.0) -> tuple[float, float, float]:
-    """The ratio of these rates to the others with its 95 % interval, from at least two paired rounds.
-
-    error: a further standard error of the logarithm, common to all rounds.
-    """
+def ratio(rates: Any, to: Any = 1.0) -> tuple[float, float, float]:
+    """The ratio of these rates to the others with its 95 % interval, from at least two paired rounds."""
     logs = np.log(rates) - np.log(to)
-    own = float(stdtrit(len(logs) - 1, 0.975)) * float(np.std(logs, ddof=1)) / sqrt(len(logs))
-    half, mean = hypot(own, NORMAL * error), float(np.mean(logs))
+    mean = float(np.mean(logs))
+    half = float(stdtrit(len(logs) - 1, 0.975)) * float(np.std(logs, ddof=1)) / sqrt(len(logs))
     return exp(mean), exp(mean - half), exp(mean + half)

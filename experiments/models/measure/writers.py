@@ -7,16 +7,15 @@ caches, and exactly as many tokens as asked for: stop tokens are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 
 from draftproof.experiments.inputs.verifiers import Combination
 from draftproof.experiments.models.loop.generate_with import Generating
-from draftproof.experiments.models.loop.generation import Piece, autoregressive
+from draftproof.experiments.models.loop.generation import Piece
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import text_seed
@@ -30,11 +29,9 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import Context
 
 #: The ways of writing without a verifier of this project.
-GENERATE, ASSISTED, LOOP = "generate", "assisted generation", "plain generation in the loop"
+GENERATE, ASSISTED = "generate", "assisted generation"
 #: A way of writing: one of these, or a verifier on a scheme.
 Way: TypeAlias = str | Combination
-#: A way of writing with the pair that writes.
-Writer: TypeAlias = tuple[Setting, Way]
 
 
 @contextmanager
@@ -72,7 +69,8 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
     """Write one text after root `number` and time it. Plain ways count each token as a block."""
     root, seed = setting.roots[number], text_seed(round_seed, number)
     if isinstance(way, str):
-        return _plain(setting, way, root, tokens, seed)
+        more = {"assistant_model": _assistant(setting)} if way == ASSISTED else {}
+        return Turn(tokens, tokens, _timed_generate(setting, root, tokens, seed, **more), written=tokens)
     named, scheme = way
     with named_errors(named.label):
         pieces: list[Piece] = []
@@ -83,14 +81,6 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
         )
         block_tokens = sum(piece.block.depth + 1 for piece in pieces)
         return Turn(block_tokens, len(pieces), seconds, written=tokens)
-
-
-def _plain(setting: Setting, way: str, root: Context, tokens: int, seed: int) -> Turn:
-    if way == LOOP:
-        text = autoregressive(setting.pair, root, setting.warp, setting.coin(seed), tokens, vectors=setting.vectors)
-        return Turn(tokens, tokens, text.elapsed, written=tokens)
-    more = {"assistant_model": _assistant(setting)} if way == ASSISTED else {}
-    return Turn(tokens, tokens, _timed_generate(setting, root, tokens, seed, **more), written=tokens)
 
 
 def _timed_generate(setting: Setting, root: Context, tokens: int, seed: int, **more: Any) -> float:
@@ -112,28 +102,13 @@ def _assistant(setting: Setting) -> Any:
     return draft.wrapped_model if isinstance(draft, Narrow) else draft
 
 
-def plain_writers(setting: Setting) -> dict[str, Writer]:
-    """The plain ways by name."""
-    return {way: (setting, way) for way in (GENERATE, ASSISTED, LOOP)}
-
-
-def plain_ways(writers: Mapping[str, Writer], tokens: int) -> tuple[dict[str, float], list[str]]:
-    """The plain ways that work, with the seconds of a text of each; and in words why others are missing.
-
-    Each writes two texts, since the first call also imports and initialises.
-    """
-    seconds, why = {}, []
-    for name, (setting, way) in writers.items():
-        missing = f"{name} of transformers is not measured"
-        write = partial(timed_text, setting, way)
-        if way == ASSISTED and reads_features(setting.pair.draft):
-            why.append(f"{missing}: it has no place for a draft that reads features")
-            continue
-        try:
-            write(min(tokens, 4), 0, 0)
-            seconds[name] = write(tokens, 0, 0).seconds
-        except Exception as error:  # of transformers, about a draft that it does not take
-            if way != ASSISTED:
-                raise
-            why.append(f"{missing}: {type(error).__name__}: {str(error).splitlines()[0]}")
-    return seconds, why
+def missing_assisted(setting: Setting) -> str | None:
+    """In words why assisted generation of transformers cannot use this draft; None where it can."""
+    missing = f"{ASSISTED} of transformers is not measured"
+    if reads_features(setting.pair.draft):
+        return f"{missing}: it has no place for a draft that reads features"
+    try:
+        timed_text(setting, ASSISTED, 1, 0, 0)
+    except Exception as error:  # of transformers, about a draft that it does not take
+        return f"{missing}: {type(error).__name__}: {str(error).splitlines()[0]}"
+    return None

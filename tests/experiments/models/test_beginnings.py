@@ -12,7 +12,6 @@ from tokenizers.processors import TemplateProcessing
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.problem import pair_problem
-from draftproof.experiments.models.measure.choose import setting_of
 from draftproof.experiments.models.pair.corpus import Corpus, model_bits
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair
@@ -46,7 +45,7 @@ def test_a_text_begins_as_the_tokenizer_says(pair: Pair, corpus: Corpus) -> None
 
 def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpus) -> None:
     opened, plain = Opened(pair, corpus), pair.encode(corpus.held_out)
-    roots = setting_of(opened, Sampling(), 2, 0, "numpy").roots
+    roots = opened.roots(2, 2).contexts
     assert roots == ((BEGIN, *plain[:16]), (BEGIN, *plain[len(plain) // 2 :][:16]))
     problem = pair_problem(opened, Sampling(), count=2)
     assert problem.contexts == roots

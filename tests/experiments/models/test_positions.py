@@ -74,7 +74,7 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
     lines = ('{"text": "a fox met"}', f'{{"text": "{made_text(2)[:-2]}"}}')
     Path("p.jsonl").write_text("\n".join(lines), encoding="utf-8")
     few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2")
-    for command in ("validate",):
+    for command in ("validate", "choose"):
         ran = draftproof(command, "naive", *few, 16)
         assert ran.code == 2
         (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof:")]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.verifiers import Planned
-from draftproof.experiments.models.expect.expected import draw_trees, joint, predict, sampled, tree_moments
+from draftproof.experiments.models.expect.expected import draw_trees, predict, sampled, tree_moments
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import roots_of
@@ -89,14 +89,6 @@ def test_tables_are_cut_to_the_depth_of_a_tree(tables: list[Case]) -> None:
     cut = tables[0].converted(FLOAT64, 2)
     assert (cut.target.depth, cut.draft.depth) == (2, 1)
     assert tables[0].converted(FLOAT64, 0).draft.depth == 0
-
-
-def test_the_joint_law_is_the_product_of_its_rows(tables: list[Case]) -> None:
-    target = tables[0].target
-    whole = joint(target.tables[:3])
-    assert whole.sum() == pytest.approx(1, abs=1e-12)
-    by_hand = target.row(())[3] * target.row((3,))[1] * target.row((3, 1))[6]
-    assert whole[3 * 64 + 1 * 8 + 6] == pytest.approx(by_hand, rel=1e-12)
 
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 2, 0), Delayed(3, 0, 1), Delayed(2, 1, 2)], ids=str)

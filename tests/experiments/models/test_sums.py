@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
 from draftproof.experiments.models.expect.expected import (
     SUMS,
     Budget,
-    SharedTrees,
     TreeMean,
     draw_trees,
     expected,
@@ -20,7 +18,6 @@ from draftproof.experiments.models.expect.expected import (
 )
 from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
 from draftproof.experiments.models.expect.tables import pair_tables
-from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed, SamplingCoin, TooLarge, block_law
 from draftproof.simulator.arithmetic import RATIONAL
@@ -135,47 +132,6 @@ def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> No
         exact_pair, make("traversal"), Delayed(2, 0, 1), [ROOT], Budget(0, 4), Sampling(), np.random.default_rng(0)
     )
     assert trees.how == "4 sampled trees"
-
-
-def test_identical_laws_read_equal_and_deeper_trees_never_less(exact_pair: Pair) -> None:
-    """Without tables and without sums; on the same trees, whose choices are not sampled."""
-    contexts = [ROOT, (3, 1, 0)]
-    where = setting(exact_pair, Sampling(), contexts, 0)
-    path, deeper = Delayed(1, 0, 3), [Delayed(3, 0, depth) for depth in (1, 2, 3, 4)]
-    named = [find_verifier(name) for name in ("block", "traversal", "layer_transport", "path_transport")]
-    both = [(each, path) for each in named]
-    same = [(each, Delayed(1, 0, 1)) for each in [find_verifier("naive"), *named]]
-    grown = [(each, scheme) for each in named[1:3] for scheme in deeper]
-    schemes = [path, Delayed(1, 0, 1), *deeper]
-    found = SharedTrees(where, contexts, schemes, Budget(0, 4, sums=0)).of([*both, *same, *grown])
-    assert {each.how for each in found} == {"4 sampled trees a context"}
-    for equal in (found[: len(both)], found[len(both) : len(both) + len(same)]):
-        assert all(each.coincides(equal[0]) for each in equal)
-    for first in (len(both) + len(same), len(both) + len(same) + len(deeper)):
-        rows = np.array([each.by_context for each in found[first : first + len(deeper)]])
-        assert (np.diff(rows, axis=0) >= 0).all()
-        assert (np.diff(rows, axis=0) > 0).any()
-
-
-def test_what_is_summed_above_is_exact_and_trees_tell_what_is_below(exact_pair: Pair) -> None:
-    """Rows of one depth are few enough: so no deeper tree reads less than the exact mean of its upper part."""
-    contexts = [ROOT, (3, 1, 0)]
-    where = setting(exact_pair, Sampling(), contexts, 0)
-    named = [find_verifier(name) for name in ("naive", "block", "specinfer", "layer_transport")]
-    shapes = [Delayed(*shape) for shape in ((1, 0, 1), (1, 0, 2), (1, 0, 3), (2, 0, 1), (2, 0, 2), (2, 1, 2))]
-    players = [(each, shape) for each in named for shape in shapes]
-    trees = SharedTrees(where, contexts, shapes, Budget(0, 30, sums=8))
-    found, laws = trees.of(players), SharedTrees(where, contexts, shapes).of(players)
-    for (_, shape), mean, law in zip(players, found, laws, strict=True):
-        assert mean.how == (SUMS if shape.depth == 1 else f"30 sampled trees a context below {SUMS}")
-        assert abs(mean.mean - law.mean) <= max(4 * mean.error, 1e-12)
-    for first in range(0, len(players), len(shapes)):
-        one, two, three, fork, forks, _ = (np.array(each.by_context) for each in found[first : first + len(shapes)])
-        assert (one <= two).all()
-        assert (two <= three).all()
-        assert (fork <= forks).all()
-    alone = SharedTrees(where, contexts, shapes, Budget(0, 30, sums=0)).of(players)
-    assert sum(each.error for each in found) < 0.8 * sum(each.error for each in alone)
 
 
 def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
