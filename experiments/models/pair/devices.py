@@ -86,7 +86,7 @@ def check_space(what: str, needed: int, device: Any) -> None:
     if needed > free:
         raise InvalidInput(
             f"no space on {device.type}: {what} needs {_gibibytes(needed)} and {_gibibytes(free)} is free; "
-            "use a smaller model, --dtype bfloat16, or another device"
+            "use a smaller model, a lower precision or another device"
         )
 
 
@@ -100,8 +100,7 @@ def within_memory(what: str, device: Any) -> Iterator[None]:
         if not _is_out_of_memory(error):
             raise
         raise InvalidInput(
-            f"no space on {device.type} while {what}; "
-            "use a smaller model, a smaller batch, --dtype bfloat16, or another device"
+            f"no space on {device.type} while {what}; use a smaller model, a lower precision or another device"
         ) from None
 
 

@@ -80,7 +80,7 @@ class Prompts:
         """
         total = len(self.prompts)
         if count is not None and count > total:
-            raise InvalidInput(f"--roots {count}: {cut(self.path)} has {total} prompts; ask for fewer")
+            raise InvalidInput(f"--roots {count}: {cut(self.path)} has {total} prompts; give at most {total}")
         count = min(total, PROMPTS) if count is None else count
         taken = [self._in_order[place * total // count] for place in range(count)]
         taken.sort(key=lambda each: each.line)
@@ -185,7 +185,10 @@ def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT_TOKENS, be
     begins: tokens before each, as models have them before every text.
     """
     if len(tokens) < count * length:
-        raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
+        raise InvalidInput(
+            f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; give a longer --text, or fewer "
+            "--roots"
+        )
     spacing = len(tokens) // count
     return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]
 

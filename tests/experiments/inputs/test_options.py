@@ -1,5 +1,8 @@
 """Options that several commands have are one: the same flags, help and panel wherever they are read."""
 
+import re
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -17,3 +20,12 @@ def test_options_of_a_pair_read_the_same_in_every_command(flag):
     }
     assert len(set.union(*said.values())) == 1, said
     assert all(said.values())
+
+
+def test_messages_about_models_name_options_there_are():
+    commands = typer.main.get_command(cli.program()).commands.values()
+    known = {flag for command in commands for each in command.params for flag in each.opts}
+    for path in sorted(Path(cli.__file__).parents[1].glob("models/**/*.py")):
+        source = path.read_text(encoding="utf-8")
+        assert set(re.findall(r"--[A-Za-z][\w-]*", source)) <= known, path
+        assert "ask for fewer" not in source, path  # without an option to ask with

@@ -258,7 +258,7 @@ def test_what_cannot_be_trained_is_one_line(trained: Callable[..., Any], draftpr
     for given, said in (
         (("naive_from_target",), "naive_from_target is no verifier of the list that is declared lossless"),
         (("--roots", 4), "4 roots cannot be shared out"),
-        (("--roots", 100_000), "ask for fewer"),
+        (("--roots", 100_000), "give a longer --text, or fewer --roots"),
         (("--K", 1, "--L2", 0), "no action drafts anything"),
     ):
         ran = trained(*given)
