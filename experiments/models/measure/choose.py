@@ -105,13 +105,14 @@ class Forecast:
     def update(self, seconds: float, about: str) -> None:
         """Take note that about `seconds` are left; printed the first time, and when the forecast changes enough."""
         passed = self.passed
-        total = passed + seconds
+        total = passed + seconds if self.limit is None else max(min(passed + seconds, self.limit), passed)
+        left = duration(total - passed)
         if not self.said:
-            remark(f"{about}: {duration(seconds)} to go, if texts take as long as the first ones")
+            remark(f"{about}: {left} to go, if texts take as long as the first ones")
         elif 1 / MIN_RATIO <= total / self.said[-1][1] <= MIN_RATIO or abs(total - self.said[-1][1]) < MIN_SECONDS:
             return
         else:
-            remark(f"{about}: {duration(seconds)} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
+            remark(f"{about}: {left} to go, {duration(total)} in all (not {duration(self.said[-1][1])})")
         self.said.append((round(passed, 1), round(total, 1)))
 
 
@@ -199,11 +200,12 @@ class Search:
         with bar("texts", most, even=False, detail=self.forecast.to_go) as tick:
             while True:
                 size, texts = len(self.left), self._affordable(most, written)
-                self._say(size, texts, written)
+                self._say(self._stage_seconds(texts, written))
                 _, by_then = next(stages(size, texts))
                 while written < by_then and not (written and self.forecast.late(HALVED)):
                     self._write(self.last, written)
                     written += 1
+                    self._say(self._stage_seconds(texts, written))
                     tick(1)
                 self.left = [number for number in self.left if self.texts[number]]
                 self.left.sort(key=lambda number: -speed_up(self.texts[number]).mean)
@@ -293,10 +295,11 @@ class Search:
             min(fewest, most),
         )
 
-    def _say(self, size: int, texts: int, written: int) -> None:
-        left, limit = self._stage_seconds(texts, written), self.forecast.limit
-        exact = EXACT_SECONDS if limit is None else (1 - CONFIRMED) * (limit - self.forecast.begun)
-        self.forecast.update(left + exact, counted(size, "candidate"))
+    def _say(self, seconds: float) -> None:
+        """Correct the forecast: so many seconds are left, and those of what is computed exactly."""
+        limit, begun = self.forecast.limit, self.forecast.begun
+        exact = EXACT_SECONDS if limit is None else (1 - CONFIRMED) * (limit - begun)
+        self.forecast.update(seconds + exact, counted(len(self.left), "candidate"))
 
     def _write(self, numbers: Sequence[int], text: int) -> None:
         """One more text of each of these candidates after the same root, as far as there is time."""
@@ -334,6 +337,8 @@ class Search:
         with bar("confirmation", texts, even=False, detail=self.forecast.to_go) as tick:
             while len(found) < max(texts, 2) and not (len(found) > 1 and self.forecast.late(CONFIRMED)):
                 found += self._made([self.ways[best]], len(found), CONFIRMING)
+                both = sum(text.own.seconds + text.plain.seconds for text in found) / len(found)
+                self._say((texts - len(found)) * both)
                 tick(1)
         return found
 
