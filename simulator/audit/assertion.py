@@ -7,7 +7,7 @@ from typing import Any
 
 from draftproof.simulator.audit import child, sent
 from draftproof.simulator.audit.audited import Audited
-from draftproof.simulator.audit.diagnosis.catalogue import diagnose
+from draftproof.simulator.audit.diagnosis.catalogue import decided_twice, diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
@@ -142,12 +142,14 @@ def _cases(
 
 def _message(record: Record) -> str:
     audit, verdict = record.request.audit, record.verdict
-    about = []
+    about: list[str] = []
+    reuse: list[str] = []
     if verdict.refuted is not None:
         case = record.judged[record.findings.index(verdict.refuted)]
         place = verdict.refuted.first or "requests are dependent"
         about.append(f"{audit.name} is not lossless on {case.scheme} ({case.title}): {place}")
         hypotheses = diagnose(Evidence(audit, verdict.refuted, record.findings))
+        reuse = decided_twice(audit, hypotheses)
         about += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
         about += way_out(verdict) + _witness(audit, verdict.refuted) + _defined(audit.audited.function)
     if verdict.alarm:
@@ -155,7 +157,6 @@ def _message(record: Record) -> str:
     about += [f"{audit.name} fails {failure}" for failure in record.failures]
     about += [f"{audit.name} at a boundary value of a random number: {corner}" for corner in record.corners]
     about += audit.audited.log.constants
-    reuse = list(audit.audited.log.reuse)
     about += [f"one random number decides twice: {place}" for place in reuse[:REUSE_SHOWN]]
     about += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
     return "\n".join(about)

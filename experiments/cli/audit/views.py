@@ -16,6 +16,7 @@ from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, 
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, ByRequest, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
+from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
 from draftproof.simulator.audit.verdict import way_out
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
@@ -73,7 +74,7 @@ def as_json(report: Report) -> dict[str, Any]:
             | {"arguments": failure.error.arguments}
             for failure in report.failures
         ],
-        "reuse": list(audited.log.reuse),
+        "reuse": decided_twice(audit, report.hypotheses) if refuted else [],
         "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
         "rests_on": rests(report),
     }
@@ -195,7 +196,7 @@ def show(console: Console, report: Report) -> None:
         console.print("  more tokens a block than the certified optimum of all lossless verifiers (second alarm)")
     if not report.complete:
         return
-    reuse = list(audit.audited.log.reuse)
+    reuse = decided_twice(audit, report.hypotheses) if finding is not None else []
     for lines in reuse[:REUSE_SHOWN]:
         console.print(f"  one random number decides twice: {lines}", soft_wrap=True)
     if len(reuse) > REUSE_SHOWN:

@@ -57,6 +57,8 @@ class Report(Record):
 
 #: Random examples on each shape while a witness is shrunk: an audited function runs slowly.
 EXAMPLES = 40
+#: The share of the bias that a smaller witness keeps: one bug varies less, and what it hides is often far smaller.
+KEPT = 0.1
 #: An estimate above this many seconds is measured a second time.
 MEASURE_AGAIN_FROM = 0.5
 #: The certified optimum is computed where `V**L` is at most this.
@@ -98,10 +100,12 @@ def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) 
         pass  # `conclude` has not run, so that the report is incomplete
     refuted = report.verdict.refuted
     if refuted is not None and report.complete:
-        report.witness = find_witness(report, seconds) if shrink else unshrunk_witness(refuted)
         remark("looking for the cause (Ctrl-C ends the audit)")
         with quiet():
-            report.hypotheses = diagnose(_evidence(report, refuted))
+            report.hypotheses = diagnose(Evidence(request.audit, refuted, report.findings, _known_bugs()))
+        report.witness = find_witness(report, seconds) if shrink else unshrunk_witness(refuted)
+        with quiet():
+            report.hypotheses = _on_witness(report)
     report.hypotheses += diagnose_corners(report.corners)
     return report
 
@@ -114,13 +118,16 @@ def _optimum(report: Report, case: Case) -> Fraction | None:
     return None if comparison is None else comparison.optimum
 
 
-def _evidence(report: Report, refuted: Finding) -> Evidence:
-    """The refuted finding with its smallest witness, on which a hypothesis must hold as well."""
+def _on_witness(report: Report) -> list[Hypothesis]:
+    """The hypotheses that hold on the smallest witness, too; where there are none, those for drafts of its shape."""
     audit, smallest = report.request.audit, report.witness
-    judged = None
-    if smallest is not None and smallest.shrunk and smallest.instance.scheme is not None:
-        judged = audit.judge(smallest.instance, smallest.instance.scheme)
-    return Evidence(audit, refuted, report.findings, _known_bugs(), judged)
+    if smallest is None or not smallest.shrunk or smallest.instance.scheme is None:
+        return report.hypotheses
+    judged = audit.judge(smallest.instance, smallest.instance.scheme)
+    evidence = Evidence(audit, judged, [judged], _known_bugs())
+    if not report.hypotheses:
+        return [replace(found, reason=f"on such drafts {found.reason}") for found in diagnose(evidence)]
+    return [found for found in report.hypotheses if found.entry.test(evidence) is not None]
 
 
 def estimated_seconds(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
@@ -189,7 +196,8 @@ class _TimeIsUp(KeyboardInterrupt):
 def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
     """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other.
 
-    seconds: after them, or at Ctrl-C, the smallest one so far is taken.
+    It keeps the first hypothesis and at least `KEPT` of the bias, so that it shows the same bug. seconds: after them,
+    or at Ctrl-C, the smallest one so far is taken.
     """
     finding = report.verdict.refuted
     unshrunk = None if finding is None else unshrunk_witness(finding)
@@ -209,8 +217,14 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
             raise _TimeIsUp
         if audit.processing.masked and instance.vocab_size < finding.instance.vocab_size:
             raise InvalidInput("masks are for one vocabulary: with fewer tokens they differ")
-        check = replace(audit.judge(instance, scheme).check, scheme=scheme)  # of a batch, not of one request
+        judged = audit.judge(instance, scheme)
+        check = replace(judged.check, scheme=scheme)  # of a batch, not of one request
         if not check.lossless:  # what is tried after a violation is smaller
+            evidence = Evidence(audit, judged, [judged], _known_bugs())
+            if judged.bias < KEPT * finding.bias or any(
+                one.entry.test(evidence) is None for one in report.hypotheses[:1]
+            ):
+                raise InvalidInput("another bug, or one that hardly shows")
             best[0] = Witness.of(instance, check, shrunk=True)
         return check
 

@@ -17,6 +17,7 @@ from draftproof.simulator.audit.diagnosis.processed import (
     processed_target,
     told_otherwise,
 )
+from draftproof.simulator.audit.judge import Audit
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,18 @@ class Entry:
 class Hypothesis:
     """An entry that passed its test. reason: why, in words."""
 
-    name: str
-    text: str
+    entry: Entry
     reason: str
+
+    @property
+    def name(self) -> str:
+        """The bug."""
+        return self.entry.name
+
+    @property
+    def text(self) -> str:
+        """What the bug is."""
+        return self.entry.text
 
     def __str__(self) -> str:
         return f"{self.text} ({self.reason})"
@@ -51,19 +61,27 @@ def diagnose(evidence: Evidence) -> list[Hypothesis]:
     for entry in CATALOGUE:
         reason = None if entry.whole and explained else entry.test(evidence)
         if reason is not None:
-            hypotheses.append(Hypothesis(entry.name, entry.text, reason))
+            hypotheses.append(Hypothesis(entry, reason))
             explained = explained or entry.whole
     return hypotheses
+
+
+def decided_twice(audit: Audit, hypotheses: Sequence[Hypothesis]) -> list[str]:
+    """The places where one random number of a refuted function decides twice, unless another cause is known."""
+    named = {found.name for found in hypotheses} - {"first token exact"}
+    return list(audit.audited.log.reuse) if not named or named & REUSES else []
 
 
 def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:
     """The hypothesis for findings at corner coins only, if there is one."""
     for corner in corners:
         if corner.accepted and any(" = 0, " in event for event in corner.events):
-            return [Hypothesis(ZERO_COIN.name, ZERO_COIN.text, str(corner))]
+            return [Hypothesis(ZERO_COIN, str(corner))]
     return []
 
 
+#: The entries about random numbers that decide twice.
+REUSES = {"coin in the race", "coin reuse", "race numbers twice"}
 #: The only entry that needs corner coins to be seen; see `draftproof.simulator.audit.boundary`.
 ZERO_COIN = Entry(
     "zero coin", "`<=` where `<` belongs accepts a token of probability zero when the coin is exactly 0", lambda _: None

@@ -34,16 +34,14 @@ def law_is_that_of(words: str) -> str:
 class Evidence:
     """A refuted function, the finding that refutes it and all findings of its audit.
 
-    known: further verifiers with known bugs, such as negative controls. witness: the finding on the smallest instance
-    that refutes the function, where that was searched. A hypothesis must hold there too, and on a second refuted
-    instance, of the audit or made for it.
+    known: further verifiers with known bugs, such as negative controls. A hypothesis must hold on a second refuted
+    instance, too, of the audit or made for it.
     """
 
     audit: Audit
     finding: Finding
     findings: Sequence[Finding]
     known: Sequence[Suspect] = ()
-    witness: Finding | None = None
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
     def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier]) -> bool:
@@ -55,14 +53,9 @@ class Evidence:
 
     @cached_property
     def compared(self) -> list[Finding]:
-        """The finding, its smallest witness, some refuted and some passed instances; the quickest first."""
+        """The finding, some refuted and some passed instances; the quickest first."""
         passed = [finding for finding in self.findings if finding.lossless and finding is not self.finding]
-        findings = [
-            self.finding,
-            *([self.witness] if self.witness else []),
-            *self._refuted()[:OTHERS],
-            *passed[:OTHERS],
-        ]
+        findings = [self.finding, *self._refuted()[:OTHERS], *passed[:OTHERS]]
         return sorted(findings, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
@@ -83,8 +76,8 @@ class Evidence:
         return all(bool((abs(ours - theirs).astype(float) <= finding.tolerance).all()) for ours, theirs in pairs)
 
     def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
-        """Whether a condition makes it lossless on the finding, on its smallest witness and on a second instance."""
-        refuted = [self.finding, *([self.witness] if self.witness else []), *self._refuted()[:1]]
+        """Whether a condition makes it lossless on the finding and on a second instance."""
+        refuted = [self.finding, *self._refuted()[:1]]
         return all(check is not None and check.lossless for check in map(condition, refuted))
 
     def fresh(self, what: str, finding: Finding) -> Finding | None:

@@ -164,20 +164,23 @@ def test_a_bias_as_small_as_rounding_that_is_none_is_refuted_with_the_digits_tha
 CORNERS = """
 import torch
 
-def race(row, floor=0.0):
+def race(row, floor=0.0, least=0.0):
     row = row.clamp(min=floor)
-    return int(torch.argmax(row / torch.empty_like(row).exponential_()))
+    return int(torch.argmax(row / torch.empty_like(row).exponential_().clamp(min=least)))
 
-def verify(tokens, q, p, weak, floor=0.0):
+def verify(tokens, q, p, weak, floor=0.0, least=0.0):
     for i, token in enumerate(tokens):
         ratio, coin = p[i, token] / q[i, token], torch.rand(())
         if (coin <= ratio) if weak else (coin < ratio):
             continue
-        return i, race(p[i] - q[i], floor)
-    return len(tokens), race(p[-1], floor)
+        return i, race(p[i] - q[i], floor, least)
+    return len(tokens), race(p[-1], floor, least)
 
 def right(tokens, q, p):
     return verify(tokens, q, p, False)
+
+def clamped(tokens, q, p):
+    return verify(tokens, q, p, False, least=1e-10)
 
 def tiny(tokens, q, p):  # a floor that no coin turns into a token
     return verify(tokens, q, p, False, 1e-38)
@@ -195,6 +198,14 @@ def test_only_coins_that_a_generator_returns_are_corners(audit, name, code):
     assert ran.code == code
     assert bool(ran.json["corners"]) is bool(code)
     assert all(" = 0, met at theirs.py:" in corner for corner in ran.json["corners"])
+
+
+def test_a_number_that_is_clamped_and_raced_is_said_to_decide_twice_only_where_that_may_be_the_cause(audit):
+    pytest.importorskip("torch")
+    given = ("--interface", "chain", "--library", "torch", "--cases", "context", "--no-shrink")
+    for source, code in ((CORNERS, 0), (CORNERS.replace("p[i] - q[i]", "p[i]"), 1)):
+        ran = audit(source, "clamped", *given)
+        assert (ran.code, "decides twice" in ran.out) == (code, False)
 
 
 BATCHED = """
@@ -216,6 +227,31 @@ def right(tokens, q, p, lengths):
 def second(tokens, q, p, lengths):
     return verify(tokens, q, p, lengths, (1,))
 """
+
+
+TWO_BUGS = """
+def verify(tokens, q, p, guard, coin):
+    wrong = len(p[0]) == 3
+    for i, x in enumerate(tokens):
+        if (random.random() if wrong else coin()) * q[i][x] >= p[i][x]:
+            return i, draw(p[i] if wrong else [w + guard for w in rest(p[i], q[i])])
+    return len(tokens), draw(p[len(tokens)])
+
+def hidden(tokens, q, p):
+    return verify(tokens, q, p, 1e-4, random.random)
+
+def other(tokens, q, p):
+    return verify(tokens, q, p, 0, lambda: 1)
+"""
+
+
+@pytest.mark.parametrize("name", ["hidden", "other"])
+def test_a_smaller_witness_shows_the_bug_that_was_found(audit, name):
+    ran = audit(TWO_BUGS, name, "--interface", "chain", "--cases", "three_tokens", "--json", "-")
+    assert [one["name"] for one in ran.json["hypotheses"]] == ["correction from p"]
+    assert ran.json["witness"]["shrunk"]
+    assert ran.json["witness"]["instance"]["vocab_size"] == 3
+    assert ran.json["witness"]["instance"]["depth"] == 1
 
 
 @pytest.mark.heavy

@@ -182,16 +182,6 @@ def test_a_single_instance_is_joined_by_a_second_one(audited):
     assert diagnose(evidence)[0].name == case.entry
 
 
-@pytest.mark.heavy
-def test_a_hypothesis_must_hold_on_the_smallest_witness_too(audited):
-    case = next(each for each in PLANTED if each.file == "correction_from_target")
-    audit, findings = audited(case, "wrong")
-    finding = next(each for each in findings if not each.lossless)
-    _, others = audited(next(each for each in PLANTED if each.file == "no_coin"), "wrong")
-    foreign = next(each for each in others if not each.lossless)
-    assert diagnose(Evidence(audit, finding, findings, witness=foreign)) == []
-
-
 @pytest.mark.parametrize("file", by_turns(["coin_reuse", "seeded_again"]))
 def test_reuse_of_a_coin_is_listed_with_its_lines(audited, file):
     case = next(each for each in PLANTED if each.file == file)
