@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -20,17 +21,22 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import as_python, comparable
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
-#: Errors of what `Exact` numbers do not do in the current run, kept in case user code catches them.
-_refused: list[TypeError] = []
+#: Errors of what `Exact` numbers do not do in the current run of a thread, kept in case user code catches them.
+_of_thread = threading.local()
+
+
+def _refuse(error: TypeError) -> None:
+    getattr(_of_thread, "refused", []).append(error)
 
 
 @contextmanager
 def raising_unsupported_operations() -> Iterator[None]:
     """Raise the first error of an operation that `Exact` numbers do not have, even if user code caught it."""
-    _refused.clear()
+    refused: list[TypeError] = []
+    _of_thread.refused = refused
     yield
-    if _refused:
-        raise _refused[0]
+    if refused:
+        raise refused[0]
 
 
 def _arithmetic(operate: Callable[[Any, Any], Any]) -> tuple[Callable[[Exact, Any], Any], Callable[[Exact, Any], Any]]:
@@ -44,7 +50,7 @@ def _arithmetic(operate: Callable[[Any, Any], Any]) -> tuple[Callable[[Exact, An
         try:
             value = operate(left, right)
         except TypeError as error:
-            _refused.append(error)
+            _refuse(error)
             raise
         return Exact(value) if type(value) is fmpq else NotImplemented
 
@@ -60,7 +66,7 @@ def _comparison(operate: Callable[[Any, Any], Any]) -> Callable[[Exact, Any], An
         try:
             number = comparable(other)
         except TypeError as error:
-            _refused.append(error)
+            _refuse(error)
             raise
         if number is None:
             return NotImplemented

@@ -47,9 +47,8 @@ def as_scheme(scheme: Any) -> DraftScheme:
         return find_scheme(scheme)
     if isinstance(scheme, type):
         raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
-    made: DraftScheme = (
-        scheme if is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT) else UserScheme(scheme)
-    )
+    complete = isinstance(scheme, UserScheme) or (is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT))
+    made: DraftScheme = scheme if complete else UserScheme(scheme)
     return made
 
 

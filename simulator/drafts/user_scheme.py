@@ -11,19 +11,22 @@ class Pair:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
+from draftproof.simulator.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess, Vector
 from draftproof.simulator.raised import short_repr, user_lines
@@ -84,7 +87,8 @@ class UserScheme:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """One tree, checked."""
-        drawn = self._called("draw", UserRows(draft), UserCoin(coin))
+        with self._named():
+            drawn = self._called("draw", UserRows(draft), UserCoin(coin))
         try:
             tree = self._tree(drawn)
             self._check(tree, draft.vocab_size)
@@ -92,13 +96,28 @@ class UserScheme:
             raise self._no_tree(drawn) from None
         return tree
 
+    def draws(self, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
+        """Every tree with its probability; raises `InvalidInput` where `draw` is no function of draft and coin."""
+        watch = Watch(self.scheme, "draw", "the draft")
+        with self._named():
+            yield from outcomes(partial(watch.run, partial(self.draw, draft)), arithmetic)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of the coin and the watch, which are the same for verifiers, name the scheme."""
+        try:
+            yield
+        except InvalidVerifier as error:
+            if type(error) not in (InvalidVerifier, NoFunction):
+                raise
+            raise InvalidInput(f"scheme {self.name}: {str(error).replace('verify must', 'draw must')}") from error
+
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
         if hasattr(self.scheme, "count"):
             number = self._called("count", UserRows(draft))
             return self._whole("count", number, "the number of draft trees")
-        drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
-        number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
+        number = sum(1 for _ in islice(self.draws(draft, arithmetic_of(draft.row(()))), MOST_OUTCOMES + 1))
         if number > MOST_OUTCOMES:
             raise TooLarge(f"scheme {self.name} has more than {MOST_OUTCOMES:,} draft trees; use a smaller one")
         return number

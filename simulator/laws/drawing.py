@@ -1,4 +1,4 @@
-"""Every draft tree of a scheme with its exact probability; the trees of user-defined schemes are drawn twice."""
+"""Every draft tree of a scheme with its exact probability; user-defined schemes are watched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import AttachedTree, DraftScheme, TokenProcess
 
 #: So many first trees are drawn once more when all are drawn.
@@ -20,7 +20,7 @@ def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic
     """Every outcome of `scheme.draw` with its probability.
 
     Raises `InvalidInput` for a user-defined scheme that returns no tree, or that is no function of the draft and the
-    coin: each tree is drawn twice in a row, and the first ones once more at the end.
+    coin: its runs are watched, and the first trees drawn once more at the end.
     """
     if not isinstance(scheme, UserScheme) and type(scheme).__module__.startswith(
         "draftproof.simulator."
@@ -30,24 +30,16 @@ def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic
 
 
 def _watched(scheme: UserScheme, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
-    def listing() -> Iterator[tuple[DraftTree, Any]]:
-        return outcomes(lambda coin: scheme.draw(draft, coin), arithmetic)
-
     first: list[tuple[DraftTree, Any]] = []
-    other = listing()
-    try:
-        for drawn in listing():
-            _compare(scheme, drawn, next(other, None))
-            first += [drawn] if len(first) < AGAIN else []
-            yield drawn
-        for drawn, again in zip(first, listing(), strict=False):
-            _compare(scheme, drawn, again)
-    except InvalidVerifier as error:  # errors of the coin name `verify`
-        raise InvalidInput(f"scheme {scheme.name}: {str(error).replace('verify must', 'draw must')}") from error
+    for drawn in scheme.draws(draft, arithmetic):
+        first += [drawn] if len(first) < AGAIN else []
+        yield drawn
+    for drawn, again in zip(first, scheme.draws(draft, arithmetic), strict=False):
+        _compare(scheme, drawn, again)
 
 
-def _compare(scheme: UserScheme, drawn: tuple[DraftTree, Any], again: tuple[DraftTree, Any] | None) -> None:
-    if again is None or _told(*drawn) != _told(*again):
+def _compare(scheme: UserScheme, drawn: tuple[DraftTree, Any], again: tuple[DraftTree, Any]) -> None:
+    if _told(*drawn) != _told(*again):
         raise InvalidInput(
             f"scheme {scheme.name} drew two trees from the same answers of the coin; "
             "draw must be a function of the draft and the coin, without state or other randomness"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Container, Coroutine
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -13,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
+from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import EnumeratingCoin, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
-from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
@@ -66,10 +65,10 @@ def enumerate_law(
     arithmetic, size = target.arithmetic, target.vocab_size
     check_table_size(size, scheme.depth, arithmetic)
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
-    shown, library = (target.copied(), draft.copied()), is_library(verifier)
+    shown, library, watch = (target.copied(), draft.copied()), is_library(verifier), Watch.of(verifier)
     for tree, weight in drawn_trees(scheme, draft, arithmetic):
         root = tree.root(*shown)
-        coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library)
+        coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library, watch)
         told = _Parts(progress, coin) if progress else None
         masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin, note)
         for (accepted, token), mass in masses.items():
@@ -141,17 +140,19 @@ def _masses(
     return masses
 
 
-def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) -> Callable[[Coin], Verdict]:
+def guarded(
+    verifier: Verifier, root: DraftNode, library: bool | None = None, watch: Watch | None = None
+) -> Callable[[Coin], Verdict]:
     """`verify` on one tree, as a function of the coin; an error of user code becomes `InvalidVerifier` with its lines.
 
     A user-defined verifier gets new nodes and copied rows for every run, in an exact run with `Exact` numbers.
-    library: the result of `is_library` for the verifier, where that is known.
+    library: the result of `is_library` for the verifier, where that is known. watch: of its runs on several trees.
     """
     verify: Callable[[Coin], Verdict]
     if is_library(verifier) if library is None else library:
         verify = partial(verifier.verify, root)
     else:
-        verify = _user_run(verifier, root)
+        verify = _user_run(verifier, root, watch or Watch.of(verifier))
 
     def run(coin: Coin) -> Verdict:
         try:
@@ -173,25 +174,16 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
     return run
 
 
-def _user_run(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
-    """`verify` of user code on one tree; `NoFunction` where it draws random numbers of Python or numpy."""
+def _user_run(verifier: Verifier, root: DraftNode, watch: Watch | None) -> Callable[[Coin], Verdict]:
+    """`verify` of user code on one tree."""
     exact, rows = arithmetic_of(root.target).exact, user_rows()
     unsupported = raising_unsupported_operations if exact else nullcontext
 
     def run(coin: Coin) -> Verdict:
-        before = _generators()
         with unsupported():
-            verdict = verifier.verify(NodeView(root, rows, user_law), UserCoin(coin) if exact else coin)
-        if _generators() != before:
-            raise NoFunction("verify drew random numbers beside its coin: the coin is the only source of randomness")
-        return verdict
+            return verifier.verify(NodeView(root, rows, user_law), UserCoin(coin) if exact else coin)
 
-    return run
-
-
-def _generators() -> tuple[Any, ...]:
-    """The states of the global generators of Python and numpy, comparable."""
-    return random.getstate(), numpy_state()
+    return run if watch is None else partial(watch.run, run)
 
 
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:
@@ -222,16 +214,16 @@ def assert_function(
     runs are repeated with the same answers. most: runs of an enumeration, None for all. again: whether enumerations are
     repeated; if not, the caller compares them. Returns the runs of each tree.
     """
-    coin = _SupportCoin(generator)
+    coin, watch = _SupportCoin(generator), Watch.of(verifier)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
 
     def visit(tree: AttachedTree) -> Runs:
-        runs = outcomes(guarded(verifier, tree.root(target, draft)), target.arithmetic)
+        runs = outcomes(guarded(verifier, tree.root(target, draft), watch=watch), target.arithmetic)
         return [(run.accepted, run.correction, mass) for run, mass in islice(runs, most)]
 
     def once(seed: int) -> tuple[Context, int, float]:
         answers = _SupportCoin(np.random.default_rng(seed))
-        verdict = guarded(verifier, trees[seed].root(target, draft))(answers)
+        verdict = guarded(verifier, trees[seed].root(target, draft), watch=watch)(answers)
         return verdict.accepted, verdict.correction, answers.ways
 
     first_runs = list(map(once, range(samples)))
@@ -275,10 +267,10 @@ def estimate_size(
     On a tree of more than `cap` runs their number is estimated from `cap` random runs: the product of the numbers of
     possible answers at each question has the number of all runs as its mean (Knuth 1975).
     """
-    coin = _SupportCoin(generator)
+    coin, watch = _SupportCoin(generator), Watch.of(verifier)
     runs, tried = 0.0, 0
     for _ in range(samples):
-        run = guarded(verifier, scheme.draw(draft, coin).root(target, draft))
+        run = guarded(verifier, scheme.draw(draft, coin).root(target, draft), watch=watch)
         counted = sum(1 for _ in islice(outcomes(run, target.arithmetic), cap + 1))
         estimated = sum(_ways(run, generator) for _ in range(cap)) / cap if counted > cap else 0.0
         runs += max(counted, estimated)

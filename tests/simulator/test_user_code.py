@@ -4,7 +4,7 @@ import copy
 import math
 import operator
 import pickle
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -517,9 +517,10 @@ def test_a_scheme_that_does_something_else_with_floats_gets_no_verdict():
 @pytest.mark.parametrize("arithmetic", ["rational", "float64"])
 def test_nothing_is_kept_at_a_node_from_one_run_to_the_next(name, arithmetic):
     rows = (P, Q) if arithmetic == "rational" else ([0.375, 0.625], [0.5, 0.5])
-    found = draftproof.check(accepting(name), *rows, DELAYED, arithmetic=arithmetic)
-    assert found.block_efficiency == 2
-    assert not found.lossless
+    with pytest.raises(InvalidVerifier, match="met changes with every run") if name != "flag" else nullcontext():
+        found = draftproof.check(accepting(name), *rows, DELAYED, arithmetic=arithmetic)
+        assert found.block_efficiency == 2
+        assert not found.lossless
 
 
 def test_no_theorem_holds_for_what_is_kept_at_a_row():

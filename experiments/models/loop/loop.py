@@ -21,6 +21,7 @@ from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRo
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
+from draftproof.simulator.changes import Watch
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
@@ -111,8 +112,8 @@ class Loop:
     """A pair of models, a verifier and a draft scheme.
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
-    vectors: "numpy" or "torch". watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library: derived from
-    the other fields.
+    vectors: "numpy" or "torch". watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library, changes: derived
+    from the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
 
@@ -126,6 +127,7 @@ class Loop:
     draft_rows_of: RowsOf = field(init=False)
     told_rows_of: RowsOf | None = field(init=False)
     library: bool = field(init=False)
+    changes: Watch | None = field(init=False)
 
     def __post_init__(self) -> None:
         check_scheme(self.scheme)
@@ -136,6 +138,7 @@ class Loop:
         told = RowsOf(self.warp.of("told"), size, self.vectors, "told") if self.warp.told_apart else None
         object.__setattr__(self, "told_rows_of", told)
         object.__setattr__(self, "library", is_library(self.verifier))
+        object.__setattr__(self, "changes", Watch.of(self.verifier))
         check_pair(self.pair)
 
     @torch.inference_mode()
@@ -244,7 +247,7 @@ class Loop:
 
     def _verify(self, drafted: Drafted, sequence: int, rows: TreeRows, coin: Coin) -> Verdict:
         root = drafted.trees[sequence].root(rows, drafted.told[sequence])
-        verdict = guarded(self.verifier, root, self.library)(coin)
+        verdict = guarded(self.verifier, root, self.library, self.changes)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
 

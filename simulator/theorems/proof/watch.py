@@ -9,116 +9,17 @@ from __future__ import annotations
 
 import builtins
 import dis
-import gc
 import random
-import sys
-import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import dropwhile
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
-from typing import Any, TypeVar
+from types import CodeType, FrameType, ModuleType
+from typing import Any
 
-import numpy as np
-
+from draftproof.simulator.changes import Snapshot, profiled
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.origins import is_foreign, is_library, is_ours
+from draftproof.simulator.origins import is_foreign, is_library
 from draftproof.simulator.protocol import Coin, DraftNode, Verdict, Verifier
-
-#: Objects in one snapshot at most; further ones are left out.
-MOST = 20_000
-
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice)
-_OPAQUE = (ModuleType, BuiltinFunctionType, CodeType)
-
-
-def snapshot(thing: Any) -> Any:
-    """The state of all objects that `thing` refers to, as nested tuples: equal as long as none of them changes."""
-    return _Snapshot().of(thing)
-
-
-class _Snapshot:
-    def __init__(self) -> None:
-        self.seen: dict[int, int] = {}
-        self.kept: list[Any] = []  # so that no address is used twice
-
-    def of(self, thing: Any) -> Any:
-        """The state of one object; for an object that came up before, its number."""
-        kind = type(thing)
-        if issubclass(kind, _PLAIN):
-            return (kind.__name__, repr(thing))
-        if thing.__class__ is not kind:  # a symbolic number: its inside is not inspected
-            return (kind.__name__, id(thing))
-        if id(thing) in self.seen:
-            return ("again", self.seen[id(thing)])
-        if len(self.seen) >= MOST:
-            return "more"
-        self.seen[id(thing)] = len(self.seen)
-        self.kept.append(thing)
-        return (type(thing).__name__, *self._parts(thing))
-
-    def _parts(self, thing: Any) -> Iterator[Any]:
-        if isinstance(thing, (list, tuple, deque)):
-            yield from map(self.of, list(thing))
-        elif isinstance(thing, Mapping):
-            yield from [(self.of(key), self.of(value)) for key, value in list(thing.items())]
-        elif isinstance(thing, (set, frozenset)):
-            yield from sorted(map(repr, map(self.of, list(thing))))
-        elif isinstance(thing, np.ndarray):
-            yield (str(thing.dtype), thing.shape)
-            yield self.of(thing.tolist()) if thing.dtype == object else thing.tobytes()
-        elif isinstance(thing, GeneratorType):
-            frame = thing.gi_frame
-            yield (id(thing), None if frame is None else (frame.f_lasti, self.of(dict(frame.f_locals))))
-        elif isinstance(thing, MethodType):
-            yield from (self.of(thing.__func__), self.of(thing.__self__))
-        elif isinstance(thing, FunctionType):
-            yield id(thing)
-            yield from (self.of(part) for part in _of_function(thing))
-        elif isinstance(thing, type):
-            yield id(thing)
-            if not is_ours(thing):
-                yield from [(name, self.of(value)) for name, value in list(vars(thing).items()) if not _special(name)]
-        elif isinstance(thing, _OPAQUE):
-            yield id(thing)
-        else:
-            yield from self._object(thing)
-
-    def _object(self, thing: Any) -> Iterator[Any]:
-        yield id(type(thing))
-        held = [vars(thing)] if hasattr(thing, "__dict__") else []
-        slots = [name for kind in type(thing).__mro__ for name in _slots(kind)]
-        held.append({name: getattr(thing, name) for name in slots if hasattr(thing, name)})
-        if any(held):
-            yield from map(self.of, held)
-        else:  # written in C: what it would be saved as tells its state
-            saved: Any = id(thing)
-            with suppress(Exception), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
-                saved = thing.__reduce_ex__(2)
-            yield self.of(saved)
-
-
-def _of_function(function: FunctionType) -> Iterator[Any]:
-    yield from (function.__defaults__, function.__kwdefaults__, vars(function))
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):  # not filled yet
-            yield cell.cell_contents
-
-
-def _special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = vars(kind).get("__slots__", ())
-    names = (slots,) if isinstance(slots, str) else tuple(slots)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
-
-
-T = TypeVar("T")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -148,7 +49,6 @@ ATTRIBUTES = _words(
 READERS = _words("load loadtxt genfromtxt fromfile memmap DataSource frombuffer")
 #: Modules whose functions no code may call, that of draftproof and of libraries included.
 _CHANCE = _words("random _random secrets uuid time datetime posix nt socket select")
-_IMPORTS = "<frozen importlib._bootstrap>"
 _FORBIDDEN = tuple(getattr(builtins, name) for name in sorted(FUNCTIONS))
 
 
@@ -165,12 +65,9 @@ class Watch:
 
     def __init__(self, subject: Any) -> None:
         self._seen: set[CodeType] = set()
-        self._held: dict[str, tuple[Callable[[], Any], Any]] = {}
+        self._subject = subject
         self._refusal: NotFollowed | None = None
-        self._aside = 0  # how deep in what runs beside the subject: imports, collections of garbage
         self._needed = not is_library(subject)
-        if self._needed:
-            self._hold(f"what {type(subject).__name__} holds", lambda: (subject, type(subject).__mro__))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -178,36 +75,22 @@ class Watch:
         if not self._needed:
             yield
             return
-        before = sys.getprofile()
-        gc.callbacks.insert(0, self._collects)
-        gc.callbacks.append(self._has_collected)
-        sys.setprofile(self._event)
+        before = Snapshot(self._subject)
         try:
-            yield
+            with profiled(self._event):
+                yield
         finally:
-            sys.setprofile(before)
-            gc.callbacks.remove(self._collects)
-            gc.callbacks.remove(self._has_collected)
-            if self._refusal is None:
-                self._compare()
+            changed = None if self._refusal else before.change(Snapshot(self._subject))
+            if changed is not None:
+                self._refusal = HasState(
+                    f"{changed} changed during a call: a theorem is about a function of the tree and the coin, without "
+                    "a memory between calls; compute it anew in each call"
+                )
             if self._refusal is not None:
                 raise self._refusal
 
-    def _collects(self, phase: str, _: Any) -> None:
-        """A collection begins: it calls finalizers, also of what was left by others, and the callbacks after this."""
-        self._aside += phase == "start"
-
-    def _has_collected(self, phase: str, _: Any) -> None:
-        """The collection is over, and so are the callbacks before this."""
-        self._aside -= phase == "stop"
-
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
-        code = frame.f_code
-        if code.co_name == "_find_and_load" and code.co_filename == _IMPORTS:
-            self._aside += (event == "call") - (event == "return")
-        elif self._aside:
-            return
-        elif event == "call":
+        if event == "call":
             if frame.f_code not in self._seen:
                 self._seen.add(frame.f_code)
                 if is_foreign(frame.f_code):
@@ -216,7 +99,7 @@ class Watch:
             self._refuse(f"{argument.__name__}() was called", frame, frame.f_lineno)
 
     def _look(self, frame: FrameType) -> None:
-        """Refuse a function that refers to something forbidden; remember the state of all else that it refers to."""
+        """Refuse a function that refers to something forbidden."""
         code = frame.f_code
         module: ModuleType | None = None
         line = code.co_firstlineno
@@ -226,29 +109,12 @@ class Watch:
             line = (
                 getattr(instruction, "line_number", instruction.starts_line) or line
             )  # from 3.13 on the latter is a flag
-            before, (wrong, thing) = module, _judged(instruction, frame, module)
+            wrong, thing = _judged(instruction, frame, module)
             if instruction.opname == "IS_OP" and not _is_singleton(steps[number - 1]):
                 wrong = "`is` compares objects, not numbers, and is used"
             if wrong or (_is_flint(thing) and not _is_constant(steps[number + 1 :], asks)):
                 self._refuse(wrong or f"{instruction.argval!r} of flint is used", frame, line)
             module = thing if isinstance(thing, ModuleType) else None
-            if thing is not None and module is None and not (isinstance(thing, type) and is_ours(thing)):
-                name, scope = instruction.argval, frame.f_globals if before is None else vars(before)
-                if name in scope and scope[name] is thing:
-                    self._hold(f"{name!r}", partial(scope.get, name))
-
-    def _hold(self, name: str, get: Callable[[], Any]) -> None:
-        if name not in self._held:
-            self._held[name] = (get, snapshot(get()))
-
-    def _compare(self) -> None:
-        for name, (get, before) in self._held.items():
-            if snapshot(get()) != before:
-                self._refusal = HasState(
-                    f"{name} changed during a call: a theorem is about a function of the tree and the coin, without "
-                    "a memory between calls; compute it anew in each call"
-                )
-                return
 
     def _refuse(self, what: str, frame: FrameType, line: int) -> None:
         self._refusal = self._refusal or NotFollowed(

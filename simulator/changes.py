@@ -1,0 +1,459 @@
+"""Whether user code changes what it can reach, or draws from other sources than the coin.
+
+A verifier is a function of the tree and the coin, a scheme one of the draft and the coin. What such code can reach are
+its object with all that this holds, and the globals that its functions name, with all that those hold. A run must leave
+it as it was, or the same run again must: caches, work arrays and lazy imports change once, counters and generators
+every time. Sources without a state, such as `secrets` and clocks, are found by their calls.
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import io
+import logging
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache, partial
+from pathlib import Path
+from random import Random
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from flint import fmpq, fmpz
+
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.errors import NoFunction
+from draftproof.simulator.files import cut
+from draftproof.simulator.generators import generator_state, generators_of, is_generator, is_shared
+from draftproof.simulator.origins import is_foreign, is_library, is_ours, is_trusted
+from draftproof.simulator.user_code import Exact
+from draftproof.simulator.vectors import is_tensor
+
+#: Objects in one snapshot at most; further ones are left out.
+MOST = 20_000
+#: Bytes of an array that are compared; of a longer one so many, evenly chosen.
+BYTES = 2**16
+#: How often a run that changes something is repeated: other threads may change the same meanwhile.
+TRIES = 40
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic)
+_NUMBERS = (Exact, fmpq, fmpz, Fraction, Decimal)
+_OPAQUE = (ModuleType, CodeType, logging.Logger)
+#: How the names of types of functions end, those of numpy and of Cython among them.
+_FUNCTIONS = ("function", "function_or_method", "ufunc", "_ArrayFunctionDispatcher", "descriptor")
+#: Functions that run without being named.
+_ENTRIES = {"verify", "draw", "<lambda>", "__call__", "__getattr__", "__getattribute__", "__getitem__", "__len__"}
+_CACHE = type(lru_cache(len))
+_BOUND = (MethodType, BuiltinFunctionType, type("".__str__))
+#: What code that draws without a state, or reads a clock, names.
+_CHANCE = frozenset(("random", "secrets", "uuid", "time", "datetime", "numpy.random", "_random"))
+_OUTSIDE = frozenset(("urandom", "getrandom"))
+#: Functions written in C that are such sources, by module.
+_CALLS: dict[str, frozenset[str]] = {
+    "time": frozenset(
+        f"{clock}{end}"
+        for clock in ("time", "monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime")
+        for end in ("", "_ns")
+    ),
+    "datetime": frozenset(("now", "today", "utcnow")),
+    "_uuid": frozenset(("generate_time_safe", "UuidCreate")),
+    **dict.fromkeys(("posix", "nt"), _OUTSIDE),
+}
+_SEED = Random.seed.__code__
+#: Packages whose functions draw from no global generator unless they are named for it.
+_QUIET = sys.stdlib_module_names | {"numpy", "flint", "draftproof"}
+_IMPORTS = "<frozen importlib._bootstrap>"
+
+T = TypeVar("T")
+#: A name in an object, and what tells the state there: a plain value, or the number of another object.
+Part = tuple[str, Any]
+
+
+class Snapshot:
+    """The state of all that some objects refer to.
+
+    generators: those among it. chance: whether its code names sources without a state.
+    """
+
+    def __init__(self, *things: Any) -> None:
+        self.generators: list[Any] = []
+        self.chance = False
+        self._numbers: dict[int, int] = {}
+        self._found: list[tuple[Any, int, str]] = []  # the object, the number of its holder, its name there
+        for thing in things:
+            self._of(thing, -1, type(thing).__name__)
+        self._states: list[list[Part]] = []
+        while len(self._states) < len(self._found):
+            thing = self._found[len(self._states)][0]
+            self._states.append([(name, self._of(part, len(self._states), name)) for name, part in self._parts(thing)])
+
+    def drawn(self) -> list[Any]:
+        """The states of the generators now."""
+        return [generator_state(generator) for generator in self.generators]
+
+    def change(self, after: Snapshot) -> str | None:
+        """The name of the first thing that is another one in `after`; None where all is the same."""
+        if self._states == after._states:
+            return None
+        for number, (one, other) in enumerate(zip(self._states, after._states, strict=False)):
+            if len(one) != len(other):
+                return after._name(number, "")
+            for (_, here), (name, there) in zip(one, other, strict=True):
+                if here != there and not self._only_counts(name, here, there):
+                    return after._name(number, name)
+        return None if len(self._states) == len(after._states) else after._name(0, "")
+
+    def _only_counts(self, name: str, *states: Any) -> bool:
+        """Whether a run reads a number only to add to it: one that is counted for others to look at."""
+        if not name.startswith(".") or any(state[:1] != (int,) for state in states if isinstance(state, tuple)):
+            return False
+        names: dict[CodeType, set[str]] = {}
+        for place, (thing, _, _) in enumerate(self._found):
+            if isinstance(thing, FunctionType):
+                called = {thing.__name__, self._name(place, "").rpartition(".")[2]}
+                names.setdefault(thing.__code__, set()).update(called)
+        ran = [code for code, called in names.items() if called & _ENTRIES or not all(map(str.isidentifier, called))]
+        for code in ran:  # grows by what is named, and may run, too
+            named = {*_names(code), *code.co_freevars}
+            ran += [other for other, called in names.items() if other not in ran and called & named]
+        return not any(name[1:] in _read(code) for code in ran)
+
+    def _name(self, number: int, name: str) -> str:
+        """How a part of an object is reached, as `Mine.rng`."""
+        while number >= 0 and name[:1] in ("", ".", "["):
+            _, number, before = self._found[number]
+            name = before + name
+        return name
+
+    def _of(self, thing: Any, holder: int, name: str) -> Any:
+        kind = type(thing)
+        if issubclass(kind, _PLAIN):
+            return kind, repr(thing)
+        if kind in _NUMBERS:
+            return kind, str(thing)
+        number = self._numbers.get(id(thing))
+        if number is None:
+            number = self._numbers[id(thing)] = len(self._found)
+            if number >= MOST:
+                return "more"
+            self._found.append((thing, holder, name))
+        return number
+
+    def _parts(self, thing: Any) -> Iterator[tuple[str, Any]]:
+        """What an object consists of, by name."""
+        kind = type(thing)
+        self.chance = self.chance or _is_source(thing)
+        if thing.__class__ is not kind or isinstance(
+            thing, _OPAQUE
+        ):  # the inside of a symbolic number is not its value
+            yield "", id(thing)
+        elif isinstance(thing, FunctionType):
+            yield "", id(thing.__code__)
+            yield from [("", thing.__defaults__), ("", thing.__kwdefaults__), *_attributes(thing)]
+            for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
+                with suppress(ValueError):  # not filled yet
+                    yield name, cell.cell_contents
+            if is_foreign(thing.__code__):
+                yield from _globals(thing)
+        elif isinstance(thing, type):
+            yield "", f"{thing.__module__}.{thing.__qualname__}"
+            if not is_ours(thing):
+                yield from [("", base) for base in thing.__bases__]
+                yield from [(f".{name}", part) for name, part in list(vars(thing).items()) if _is_state(name, part)]
+        elif isinstance(thing, _BOUND):
+            yield "", getattr(thing, "__name__", "")
+            yield "", getattr(thing, "__func__", None)
+            yield "", getattr(thing, "__self__", None)
+        elif isinstance(thing, (property, staticmethod, classmethod)):
+            yield from [("", getattr(thing, name, None)) for name in ("fget", "fset", "__func__")]
+        elif isinstance(thing, partial):
+            yield from [("", thing.func), ("", thing.args), ("", thing.keywords)]
+        elif isinstance(thing, GeneratorType):
+            frame = thing.gi_frame
+            yield "", None if frame is None else frame.f_lasti
+            yield "", None if frame is None else dict(frame.f_locals)
+        else:
+            yield "", kind
+            yield from self._content(thing)
+
+    def _content(self, thing: Any) -> Iterator[tuple[str, Any]]:
+        held = [*_attributes(thing), *_slots(thing)]
+        yield from held
+        if is_generator(thing):
+            self.generators.append(thing)
+            yield "", repr(generator_state(thing))
+        elif isinstance(thing, dict):
+            for key, part in list(thing.items()):
+                yield "[]", key
+                yield f"[{cut(repr(key), 40) if isinstance(key, _PLAIN) else '..'}]", part
+        elif isinstance(thing, (list, tuple, deque)):
+            yield from [(f"[{place}]", part) for place, part in enumerate(list(thing))]
+        elif isinstance(thing, (set, frozenset)):
+            yield from [("", part) for part in sorted(thing, key=repr)]
+        elif isinstance(thing, np.ndarray) and thing.dtype == object:
+            yield from [(f"[{place}]", part) for place, part in enumerate(thing.ravel().tolist())]
+        elif isinstance(thing, np.ndarray) or is_tensor(thing):
+            yield "", _numbers_of(thing)
+        elif isinstance(thing, io.IOBase):
+            with suppress(Exception):
+                yield "", thing.tell()
+        elif isinstance(thing, _CACHE):
+            yield from [("", part) for part in gc.get_referents(thing) if isinstance(part, dict)]
+        elif not held:  # written in C: what it would be saved as, or refers to, tells its state
+            saved: Any = gc.get_referents(thing)
+            with suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
+                saved = thing.__reduce_ex__(2)
+            yield "", saved
+
+
+def _attributes(thing: Any) -> list[tuple[str, Any]]:
+    with suppress(Exception):
+        return [(f".{name}", part) for name, part in list(vars(thing).items())]
+    return []
+
+
+def _slots(thing: Any) -> Iterator[tuple[str, Any]]:
+    for kind in type(thing).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            with suppress(Exception):
+                if name not in ("__dict__", "__weakref__"):
+                    yield f".{name}", getattr(thing, name)
+
+
+def _is_state(name: str, part: Any) -> bool:
+    """Whether an attribute of a class belongs to its state: methods with special names do, what Python writes not."""
+    return isinstance(part, FunctionType) or not (name.startswith("__") and name.endswith("__"))
+
+
+def _numbers_of(array: Any) -> str:
+    """The content of an array or tensor of numbers, of a long one a part."""
+    about = f"{array.dtype} {tuple(array.shape)}"
+    with suppress(Exception):
+        flat = np.ascontiguousarray(array) if isinstance(array, np.ndarray) else _bytes_of(array)
+        content = flat.reshape(-1).view(np.uint8)
+        return f"{about} {content[:: -(-len(content) // BYTES) or 1].tobytes()!r}"
+    return about
+
+
+def _bytes_of(tensor: Any) -> Any:
+    flat = tensor.detach().reshape(-1)
+    flat = flat[:: -(-len(flat) // BYTES) or 1].contiguous().cpu()
+    return flat.view(sys.modules["torch"].uint8).numpy()
+
+
+@lru_cache(maxsize=1024)
+def _names(code: CodeType) -> tuple[str, ...]:
+    """The names in a function, and in those that it defines."""
+    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return tuple(dict.fromkeys((*code.co_names, *(name for names in inner for name in names))))
+
+
+@lru_cache(maxsize=1024)
+def _read(code: CodeType) -> frozenset[str]:
+    """The attributes that a function, or one that it defines, may read otherwise than in `x.name += ..`."""
+    read = {part for part in code.co_consts if isinstance(part, str)}  # as for `getattr`
+    before = ""
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and before != "COPY":
+            read.add(step.argval)
+        before = step.opname
+    return frozenset(read).union(*(_read(part) for part in code.co_consts if isinstance(part, CodeType)))
+
+
+def _globals(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What the globals of a function that it names, and the attributes of modules among them, can change or draw."""
+    names, scope, seen = _names(function.__code__), function.__globals__, set()
+    found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
+    while found:
+        name, thing = found.popleft()
+        if isinstance(thing, ModuleType):
+            if id(thing) not in seen:
+                seen.add(id(thing))
+                yield from generators_of(thing.__name__)
+                found += [(part, vars(thing)[part]) for part in names if part in vars(thing)]
+        elif _is_source(thing):
+            yield name, thing
+        elif (isinstance(thing, type) and is_ours(thing)) or _is_library_function(thing):
+            if str(thing.__module__).partition(".")[0] not in _QUIET:  # it may draw from any of them
+                yield from generators_of("random", "numpy.random", "torch")
+        elif thing is not None:
+            yield name, thing
+
+
+def _is_library_function(thing: Any) -> bool:
+    """Whether it is a function of Python or an installed library that nothing of user code is bound to."""
+    if not isinstance(getattr(thing, "__self__", None), (type(None), type, ModuleType)):
+        return False
+    home = getattr(thing, "__module__", None)
+    file = getattr(sys.modules.get(home), "__file__", None) if isinstance(home, str) else None
+    return type(thing).__name__.endswith(_FUNCTIONS) and (home is None or file is None or is_trusted(file))
+
+
+def _is_source(thing: Any) -> bool:
+    """Whether code that names it may draw from a source without a state."""
+    if isinstance(thing, (FunctionType, type, *_BOUND)) or callable(thing):
+        home, name = getattr(thing, "__module__", None), getattr(thing, "__name__", "")
+    else:
+        home, name = type(thing).__module__, ""
+    return home in _CHANCE or name in _OUTSIDE or (isinstance(home, str) and home.startswith("numpy.random"))
+
+
+def _home(function: Any) -> str:
+    """The module of a function written in C."""
+    owner = getattr(function, "__self__", None)
+    return owner.__name__ if isinstance(owner, ModuleType) else str(getattr(owner, "__module__", None))
+
+
+def _is_call(function: Any) -> bool:
+    """Whether a function written in C is a source without a state."""
+    return function.__name__ in _CALLS.get(_home(function), ())
+
+
+@contextmanager
+def profiled(follow: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    """Within it `follow` gets the calls of this thread, as of `sys.setprofile`.
+
+    What runs beside the code is left out: imports, and collections of garbage, which call finalizers.
+    """
+    aside = 0
+
+    def event(frame: FrameType, kind: str, argument: Any) -> None:
+        nonlocal aside
+        code = frame.f_code
+        if code.co_name == "_find_and_load" and code.co_filename == _IMPORTS:
+            aside += (kind == "call") - (kind == "return")
+        elif not aside:
+            follow(frame, kind, argument)
+
+    def collects(phase: str, _: Any) -> None:  # the callbacks of others come after this
+        nonlocal aside
+        aside += phase == "start" and sys.getprofile() is event
+
+    def has_collected(phase: str, _: Any) -> None:
+        nonlocal aside
+        aside -= phase == "stop" and sys.getprofile() is event
+
+    before = sys.getprofile()
+    gc.callbacks.insert(0, collects)
+    gc.callbacks.append(has_collected)
+    sys.setprofile(event)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        gc.callbacks.remove(collects)
+        gc.callbacks.remove(has_collected)
+
+
+class Watch:
+    """Looks whether runs of user code change something, or draw beside the coin.
+
+    subject: a verifier or a scheme. method, given: what is called, and what it is a function of beside the coin.
+    All that can be reached is compared around the runs number 1, 2, 4, 8, ..; generators, and the calls of sources
+    without a state, are watched in every run.
+    """
+
+    def __init__(self, subject: Any, method: str = "verify", given: str = "the tree") -> None:
+        self._subject = subject
+        self._method, self._way_out = method, f"{method} must be a function of {given} and the coin"
+        self._runs = 0
+        self._known = Snapshot(subject)
+        self._drawn: str | None = None
+
+    @classmethod
+    def of(cls, verifier: Any) -> Watch | None:
+        """A watch of a verifier with user code; None for one of the library, or that something else watches."""
+        ours = type(verifier).__module__.startswith("draftproof.simulator.")
+        return None if ours or is_library(verifier) else cls(verifier)
+
+    def run(self, call: Callable[[Any], T], coin: Any) -> T:
+        """What a call of user code with this coin gives.
+
+        Raises `NoFunction` for one that draws from elsewhere, and under an `EnumeratingCoin`, which can replay, for one
+        that changes something each time that it is repeated.
+        """
+        if not isinstance(coin, EnumeratingCoin):
+            return self._called(call, coin)
+        self._runs += 1
+        if self._runs & (self._runs - 1):
+            return self._called(call, coin)
+        before = self._known = Snapshot(self._subject)
+        outcome = self._called(call, coin)
+        self._known = Snapshot(self._subject)
+        if before.change(self._known) is not None:
+            self._repeat(call, coin, outcome)
+        return outcome
+
+    def _repeat(self, call: Callable[[Any], Any], coin: EnumeratingCoin, outcome: Any) -> None:
+        """Repeat a run until it changes nothing."""
+        for _ in range(TRIES):
+            coin.start()
+            if repr(self._called(call, coin)) != repr(outcome):
+                raise NoFunction(
+                    f"two runs with the same answers from the coin gave different results: {self._way_out}"
+                )
+            before, self._known = self._known, Snapshot(self._subject)
+            changed = before.change(self._known)
+            if changed is None:
+                return
+        raise NoFunction(
+            f"{changed} changes with every run: {self._way_out}; compute it anew in each run, or leave it out"
+        )
+
+    def _called(self, call: Callable[[Any], T], coin: Any) -> T:
+        """The outcome of a run; raises `NoFunction` if it draws from a generator or a source."""
+        drawn = self._known.drawn()
+        if not self._known.chance:
+            outcome = call(coin)
+        else:
+            with profiled(self._follow):
+                outcome = call(coin)
+        if self._drawn is not None:
+            raise NoFunction(self._drawn)
+        if drawn != self._known.drawn():
+            self._refuse(call, coin, drawn)
+        return outcome
+
+    def _refuse(self, call: Callable[[Any], Any], coin: Any, drawn: list[Any]) -> None:
+        """Refuse a run that drew from a generator, unless other threads draw from it: then some repetition does not."""
+        known = self._known
+        changed = known.change(Snapshot(self._subject))
+        states = zip(known.generators, drawn, known.drawn(), strict=True)
+        shared = all(is_shared(generator) for generator, before, after in states if before != after)
+        for _ in range(TRIES if shared and threading.active_count() > 1 and isinstance(coin, EnumeratingCoin) else 0):
+            drawn = known.drawn()
+            coin.start()
+            call(coin)
+            if drawn == known.drawn():
+                return
+        raise NoFunction(self._beside(f", from {changed}"))
+
+    def _beside(self, where: str) -> str:
+        return f"{self._method} uses random numbers beside its coin{where}: {self._way_out}"
+
+    def _follow(self, frame: FrameType, event: str, argument: Any) -> None:
+        seeded = event == "call" and frame.f_code is _SEED and frame.f_locals.get("a") is None
+        if self._drawn is not None or not (seeded or (event == "c_call" and _is_call(argument))):
+            return
+        name = "random.seed" if seeded else f"{_home(argument).replace('posix', 'os')}.{argument.__name__}"
+        clock = name.startswith(("time.", "datetime."))
+        place: FrameType | None = frame
+        while place is not None and not is_foreign(place.f_code):
+            place = None if clock else place.f_back  # what libraries do with a clock, such as to log, decides nothing
+        if place is not None:
+            line = f"{Path(place.f_code.co_filename).name} line {place.f_lineno}"
+            self._drawn = (
+                f"{self._method} reads a clock, {name}() at {line}: {self._way_out}"
+                if clock
+                else self._beside(f", by {name}() at {line}")
+            )
