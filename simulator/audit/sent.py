@@ -19,6 +19,7 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
+from itertools import chain
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -94,20 +95,13 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, types.CodeType):
             return self.dispatch_table[types.CodeType](_hooked(obj))
-        owner = getattr(obj, "__self__", None)
-        if owner is not None and any(owner is one for one in (_INSTANCE, np.random.mtrand._rand)):
-            return _found, ("random" if owner is _INSTANCE else "numpy.random", obj.__name__)
-        if obj is np.random.mtrand._rand:
-            return _found, ("numpy.random.mtrand", "_rand")
-        made = _generator(obj)
-        if made is not None:
-            return made
+        reduced = _of_library(obj) or _generator(obj)
+        if reduced is not None:
+            return reduced
         if isinstance(obj, (types.FunctionType, type)):
-            self.libraries.add(obj.__module__)
+            self.libraries.add(str(obj.__module__))
         reduced = super().reducer_override(obj)
-        if isinstance(obj, types.FunctionType) and isinstance(reduced, tuple):
-            return _with_names_of_module(obj, reduced)
-        return reduced
+        return _with_names_of_module(obj, reduced) if type(reduced) is tuple else reduced
 
 
 class _Unpickler(pickle.Unpickler):
@@ -143,13 +137,27 @@ def _names_of(module: str) -> dict[str, Any]:
     return vars(importlib.import_module(module))
 
 
-def _with_names_of_module(function: types.FunctionType, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_names_of_module(value: Any, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
     """A function that travels by value; where it arrives, it reads the globals of its module, if that is imported."""
-    module = sys.modules.get(function.__module__)
-    if module is None or module.__name__ == "__main__" or vars(module) is not function.__globals__:
+    module = sys.modules.get(value.__module__ or "")
+    if not isinstance(value, types.FunctionType) or module in (None, sys.modules["__main__"]):
+        return reduced
+    if vars(module) is not value.__globals__:
         return reduced
     make, (code, _, *rest), (state, slots), *others = reduced
     return make, (code, _Names(module.__name__), *rest), (state, slots | {"__globals__": {}}), *others
+
+
+def _of_library(value: Any) -> Any:
+    """How a global generator travels, and a method of one or of a class in C; None for anything else."""
+    owner = getattr(value, "__self__", None)
+    if owner is _INSTANCE or owner is np.random.mtrand._rand:
+        return _found, ("random" if owner is _INSTANCE else "numpy.random", value.__name__)
+    if value is np.random.mtrand._rand:
+        return _found, ("numpy.random.mtrand", "_rand")
+    if isinstance(value, types.MethodType) and not isinstance(value.__func__, types.FunctionType):
+        return getattr, (owner, value.__func__.__name__)
+    return None
 
 
 def _generator(value: Any) -> Any:
@@ -246,32 +254,35 @@ def _is_stub(value: Any) -> bool:
 
 #: The generator behind the functions of `random`.
 _INSTANCE: Any = random._inst
-#: Containers longer than this are not compared.
-_LONGEST = 100
+#: Containers longer than this, and attributes of attributes deeper than this, are not compared.
+_LONGEST, _DEEPEST = 100, 2
 
 
 def _held(module: types.ModuleType) -> dict[str, str]:
-    """The plain values, functions and classes of a module, and of its classes, in words."""
-    found: dict[str, str | None] = {}
-    for name, value in list(vars(module).items()):
-        found[name] = _told(value)
-        if isinstance(value, type) and value.__module__ == module.__name__:
-            found |= {f"{name}.{key}": _told(item) for key, item in list(vars(value).items())}
-    return {name: text for name, text in found.items() if text is not None and "__" not in name}
+    """The plain values, functions and classes of a module, of its classes and of its objects, in words."""
+    told = (_inside(name, value, _DEEPEST, module.__name__) for name, value in list(vars(module).items()))
+    return {name: text for name, text in chain.from_iterable(told) if text is not None and "__" not in name}
 
 
-def _told(value: Any) -> str | None:
+def _inside(name: str, value: Any, deep: int, module: str) -> Iterator[tuple[str, str | None]]:
+    yield name, _told(value)
+    own = value.__module__ == module if isinstance(value, type) else not isinstance(value, types.ModuleType)
+    if deep and own and "__dict__" in dir(type(value)):
+        for key, item in list(vars(value).items()):
+            yield from _inside(f"{name}.{key}", item, deep - 1, module)
+
+
+def _told(value: Any, deep: int = 2 * _DEEPEST) -> str | None:
     value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else source_of(value) or value
-    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+    if value is None or type(value) in (bool, int, float, complex, str, bytes) or isinstance(value, np.generic):
         return repr(value)
-    if type(value) in (list, tuple, set, frozenset) and len(value) <= _LONGEST:
-        items = [_told(item) for item in value]
-        if None in items:
-            return None
-        return f"{type(value).__name__} of {items if isinstance(value, Sequence) else sorted(map(str, items))}"
-    if type(value) is dict and len(value) <= _LONGEST:
-        items = [_told(item) for item in value.items()]
-        return None if None in items else f"dict of {items}"
+    if isinstance(value, np.ndarray) and value.size <= _LONGEST and value.dtype != object:
+        return f"array {value.tolist()}"
+    if isinstance(value, (list, tuple, set, frozenset, dict)) and deep and len(value) <= _LONGEST:
+        items = [_told(item, deep - 1) for item in (value.items() if isinstance(value, dict) else value)]
+        texts = [item for item in items if item is not None]
+        ordered = texts if isinstance(value, (Sequence, dict)) else sorted(texts)
+        return f"{type(value).__name__} ({', '.join(ordered)})" if len(texts) == len(items) else None
     if not isinstance(value, (types.FunctionType, type)):
         return None
     home = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
@@ -284,7 +295,7 @@ def _assert_as_sent(function: Any, told: Mapping[str, Mapping[str, str]]) -> Non
     for home in told.keys() & sys.modules.keys():
         here, there = _held(sys.modules[home]), told[home]
         for name in here.keys() | there.keys():
-            if here.get(name) != there.get(name) and names.issuperset(name.split(".")):
+            if here.get(name) != there.get(name) and name.rpartition(".")[2] in names:
                 raise InvalidVerifier(
                     f"{name} of {home} is {there.get(name, 'something else')} in this process and "
                     f"{here.get(name, 'something else')} in its file, which is what an audit judges; set it in the "

@@ -1,7 +1,9 @@
 """One table of programs, each with its verdict: the command, Python and pytest must agree; see `tests/data/roads`."""
 
 import importlib.util
+import inspect
 import json
+import random
 import re
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from draftproof.simulator.audit import assert_lossless
@@ -38,6 +41,16 @@ def said(program: Mapping[str, Any], verdict: str, text: str) -> None:
     assert program.get("says", "") in plain, plain
 
 
+@pytest.fixture
+def libraries():
+    """Some programs put functions of their own in place of those of libraries."""
+    before = [(module, dict(vars(module))) for module in (random, np, np.random)]
+    yield
+    for module, names in before:
+        vars(module).update(names)
+
+
+@pytest.mark.usefixtures("libraries")
 @pytest.mark.parametrize("program", list(programs()))
 def test_python(program, monkeypatch):
     file, name = program["code"].split(":")
@@ -79,7 +92,14 @@ def test_command(program, draftproof):
 def test_pytest(tmp_path):
     """All programs in one session of pytest, each in a test of its own."""
     listed = [param for param in programs() if not param.marks]
-    lines = ["import sys", f"sys.path.insert(0, {str(ROADS)!r})", "import pytest"]
+    lines = [
+        "import random",
+        "import sys",
+        "import numpy as np",
+        "import pytest",
+        f"sys.path.insert(0, {str(ROADS)!r})",
+    ]
+    lines.append(f"{inspect.getsource(libraries.__wrapped__).replace('fixture', 'fixture(autouse=True)')}")
     for number, param in enumerate(listed):
         [program] = param.values
         file, name = program["code"].split(":")
