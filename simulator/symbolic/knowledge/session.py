@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -326,27 +327,36 @@ class Session:
         self.failure = self.failure or error
 
 
-_stack: list[Session | None] = []
+class _Calls(threading.local):
+    """The sessions of a thread: what other threads draw is no part of a call."""
+
+    def __init__(self) -> None:
+        self.stack: list[Session | None] = []
+
+
+_calls = _Calls()
 
 
 def current() -> Session | None:
     """The session of the running call, None outside of calls."""
-    return _stack[-1] if _stack else None
+    stack = _calls.stack
+    return stack[-1] if stack else None
 
 
 def followed() -> bool:
     """Whether a call is running whose random numbers are symbols."""
-    return bool(_stack) and _stack[-1] is not None and not _stack[-1].real
+    session = current()
+    return session is not None and not session.real
 
 
 def enter(session: Session) -> None:
     """Make a session the current one."""
-    _stack.append(session)
+    _calls.stack.append(session)
 
 
 def leave() -> None:
     """Make the session before the current one; symbols of this session are refused from now on."""
-    session = _stack.pop()
+    session = _calls.stack.pop()
     if session is not None:
         session.region.closed = True
 
@@ -354,8 +364,8 @@ def leave() -> None:
 @contextmanager
 def suspended() -> Iterator[None]:
     """Within it recording functions behave as the originals."""
-    _stack.append(None)
+    _calls.stack.append(None)
     try:
         yield
     finally:
-        _stack.pop()
+        _calls.stack.pop()

@@ -11,7 +11,7 @@ from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
-from draftproof.simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.where import NotFollowed, refusal
 
 
 def _uniform01(s: Session, g: Stream) -> Any:
@@ -217,12 +217,12 @@ def swapped(value: Any) -> Any:
 
 
 def assert_plain(generator: Any, base: Any) -> None:
-    """Raise the refusal of a generator with methods of its own that was made before the call."""
+    """Raise `NotFollowed` for a generator with methods of its own that was made before the call."""
     own = [vars(generator) if hasattr(generator, "__dict__") else {}, *map(vars, type(generator).__mro__)]
     if any(name in attributes for attributes in own[: -len(base.__mro__)] for name in dir(base) if name[0] != "_"):
-        raise refusal(
-            f"a {type(generator).__name__} with methods of its own was made before the call",
-            "make it in the function, or in its file",
+        raise NotFollowed(
+            f"a {type(generator).__name__} with methods of its own was made before the call; make it in the function, "
+            "or in its file"
         )
 
 

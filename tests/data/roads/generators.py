@@ -1,6 +1,5 @@
 """Verifiers of one path whose random numbers come from generators of all kinds, some with methods of their own."""
 
-import functools
 import random
 
 import numpy as np
@@ -100,7 +99,6 @@ def closed_over(rng):
 
 
 halved_closure = closed_over(Halved())
-halved_partial = functools.partial(corrected, unit=Halved().random, draw=weighted(random))
 
 
 class Engine:
@@ -110,11 +108,8 @@ class Engine:
     def verify(self, tokens, q, p):
         return corrected(tokens, q, p, self.rng.random, weighted(random))
 
-    __call__ = verify
-
 
 halved_attribute = Engine().verify
-halved_object = Engine()
 plain_attribute = Engine(random.Random).verify
 
 
@@ -150,10 +145,6 @@ def helped(tokens, q, p):
 
 
 def old_halved(tokens, q, p):
-    return corrected(tokens, q, p, OLD.random_sample, sought(RNG.random))
-
-
-def old_halved_rand(tokens, q, p):
     return corrected(tokens, q, p, OLD.rand, sought(RNG.random))
 
 

@@ -1,0 +1,180 @@
+"""Functions are judged in a process of their own: what travels there, and what is said where something does not."""
+
+import importlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
+
+import pytest
+
+from draftproof.simulator import InvalidVerifier, assert_lossless
+from draftproof.simulator.audit import child
+
+VERIFIER = """
+import random
+from types import SimpleNamespace
+
+MOST = 1.0
+SETTINGS = SimpleNamespace(most=1.0)
+
+
+def accepted(ratio):
+    return float(random.random()) < min(MOST, SETTINGS.most, ratio)
+
+
+def verify(tokens, q, p):
+    for i, x in enumerate(tokens):
+        if not accepted(p[i][x] / q[i][x]):
+            return i, random.choices(range(len(p[i])), weights=[max(a - b, 0) for a, b in zip(p[i], q[i])])[0]
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+"""
+SCRIPT = """
+import linecache
+import threading
+
+from draftproof import assert_lossless
+
+class Halved(random.Random):
+    def random(self):
+        return super().random() / 2
+
+rng, halved, lock = random.Random(3), Halved(), threading.Lock()
+
+def of(unit, pick):
+    def made(tokens, q, p):
+        for i, x in enumerate(tokens):
+            if float(unit()) >= p[i][x] / q[i][x]:
+                return i, pick([max(a - b, 0) for a, b in zip(p[i], q[i])])
+        return len(tokens), pick(p[-1])
+    return made
+
+def pick(row):
+    return rng.choices(range(len(row)), weights=row)[0]
+
+def locked(tokens, q, p):
+    with lock:
+        return verify(tokens, q, p)
+
+source = "def cell(tokens, q, p):\\n    return verify(tokens, q, p) if float(random.random()) < 1 else None\\n"
+linecache.cache["<cell 1>"] = len(source), None, source.splitlines(True), "<cell 1>"
+exec(compile(source, "<cell 1>", "exec"))
+
+def word(function):
+    try:
+        assert_lossless(function, interface="chain", cases=["context"])
+        return "lossless"
+    except Exception as error:
+        return f"{type(error).__name__} {error}"
+
+closed = [of(rng.random, pick), of(lambda: rng.uniform(0, 1), pick), of(halved.random, pick)]
+for function in (verify, *closed, locked, cell):
+    print(word(function).split("\\n")[0])
+"""
+
+
+def word(function):
+    try:
+        assert_lossless(function, interface="chain", cases=["context"])
+    except AssertionError:
+        return "refuted"
+    return "lossless"
+
+
+@pytest.fixture
+def theirs(tmp_path, monkeypatch):
+    """A module of somebody else, imported here."""
+    (tmp_path / "theirs_of_a_test.py").write_text(VERIFIER)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("theirs_of_a_test")
+    del sys.modules["theirs_of_a_test"]
+
+
+def test_what_the_file_says_now_is_judged_and_a_global_that_is_not_as_in_the_file_is_refused_by_name(theirs, tmp_path):
+    assert word(theirs.verify) == "lossless"
+    theirs.UNREAD = "not read by the function"
+    theirs.SETTINGS.most = 0.5
+    with pytest.raises(
+        InvalidVerifier, match=r"SETTINGS\.most of theirs_of_a_test is 0\.5 in this process and 1\.0 in its"
+    ):
+        word(theirs.verify)
+    theirs.SETTINGS.most, theirs.accepted = 1.0, lambda ratio: True
+    with pytest.raises(InvalidVerifier, match="accepted of theirs_of_a_test"):
+        word(theirs.verify)
+    (tmp_path / "theirs_of_a_test.py").write_text(VERIFIER.replace("min(MOST, SETTINGS.most, ratio)", "1"))
+    del theirs.accepted
+    with pytest.raises(InvalidVerifier, match="accepted of theirs_of_a_test"):
+        word(theirs.verify)
+    importlib.reload(theirs)
+    assert word(theirs.verify) == "refuted"
+
+
+@pytest.mark.parametrize("stub", [lambda: 0.25, Mock(return_value=0.25)], ids=["function", "mock"])
+def test_a_stub_of_this_process_in_place_of_a_library_function_is_judged_with_it(theirs, monkeypatch, stub):
+    monkeypatch.setattr(random, "random", stub)
+    assert word(theirs.verify) == "refuted"
+
+
+def leaving(*_):
+    os._exit(0)
+
+
+def crashing(*_):
+    os.abort()
+
+
+def test_a_process_that_ends_gives_no_verdict_and_the_next_audit_does(theirs):
+    for function, how in ((leaving, "with exit code 0"), (crashing, r"by signal 6 \(SIGABRT\)")):
+        with pytest.raises(InvalidVerifier, match=f"the process that ran your code was ended {how} before it gave"):
+            word(function)
+    assert word(theirs.verify) == "lossless"
+
+
+def test_audits_at_once_beside_a_busy_thread(theirs):
+    ended, seen = threading.Event(), []
+
+    def busy():
+        while not ended.wait(0.0005):
+            seen.append(random.random())
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    with ThreadPoolExecutor(3) as pool:
+        words = list(pool.map(word, [theirs.verify, lambda t, q, p: (len(t), 0), theirs.verify]))
+    ended.set()
+    thread.join()
+    assert words == ["lossless", "refuted", "lossless"]
+    assert {type(number) for number in seen} == {float}
+
+
+def test_functions_of_a_script_and_of_a_notebook_cell_travel_with_what_they_read(tmp_path):
+    (tmp_path / "script.py").write_text(VERIFIER + SCRIPT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    words = done.stdout.splitlines()
+    assert words[:3] == ["lossless"] * 3, done.stderr
+    assert words[3].startswith("AssertionError made is not lossless")
+    assert words[4].startswith(
+        "InvalidVerifier locked cannot be sent to the process that judges it: TypeError: cannot pickle"
+    )
+    assert words[5] == "lossless"
+
+
+@pytest.mark.heavy
+def test_ctrl_c_ends_the_process(theirs):
+    def endless(*_):
+        while True:
+            pass
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            word(endless)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not child._servers
+    assert word(theirs.verify) == "lossless"
