@@ -133,7 +133,8 @@ def _cases(
 ) -> list[Case]:
     interface = audit.audited.interface
     if target is None and draft is None:
-        return default_cases(interface, scheme, names, audit.batch > 1, audit.audited.sorts)
+        made = default_cases(interface, scheme, names, audit.batch > 1, audit.audited.sorts)
+        return made if names else audit.legal(made)
     if target is None or draft is None or names is not None:
         raise InvalidInput("give both target and draft, or neither and the names of cases")
     shape = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))

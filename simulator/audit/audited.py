@@ -123,8 +123,8 @@ class Log:
 class Audited:
     """A function with its interface; see the module.
 
-    boundary, fresh, fill: see `intercepted`. typed: the text of arguments as they were given on the command line.
-    notes: how the function was loaded.
+    boundary, fresh, fill: see `intercepted`. ends: the token that ends a text, where there is one. typed: the text of
+    arguments as they were given on the command line. notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
 
@@ -137,6 +137,7 @@ class Audited:
     boundary: bool = False
     fresh: str | None = None
     fill: int = 0
+    ends: int | None = None
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -292,7 +293,7 @@ class Audited:
         return [outcome if isinstance(outcome, FunctionFailed) else outcome[0] for outcome in outcomes]
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
-        call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
+        call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords, self.ends)
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         hint = f"; the {self.interface.name} interface calls it with {takes}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"

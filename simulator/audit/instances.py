@@ -78,7 +78,7 @@ def default_cases(
         size = 3 if interface.drafts else 4
         shapes["masked"] = (size, (_shaped(main, 2, 1) if interface.multi_path else None) or main)
     if sorts or "many_tokens" in (chosen or ()):
-        one = _shaped(main, 1, 1) or (SelfDrafted(1) if interface.name == "step" else None)
+        one = _shaped(main, 1, 1) or (main if interface.name == "step" else None)  # it drafts as many as it drafts
         shapes |= {"many_tokens": (MANY_TOKENS, one)} if one is not None else {}
     order = [name for name in TITLES if name in shapes] if chosen is None else list(chosen)
     for name in order:

@@ -21,6 +21,7 @@ from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at
 from draftproof.simulator.instances.sampling import Sampling
@@ -254,7 +255,27 @@ class Audit:
         """The processed instance in the arithmetic of the law: drafts come from its `q`, the law must be its `p`."""
         if instance.draft.told is not None and not self.processing.is_identity:
             raise InvalidInput("the function processes rows itself, and is told another q; leave one of them out")
-        return self.processing.instance(instance).converted(self._arithmetic, scheme.depth)
+        return self.processed(instance).converted(self._arithmetic, scheme.depth)
+
+    def processed(self, instance: Instance) -> Instance:
+        """The instance with the rows that the function makes of it; penalties and n-grams count the prompt of a loop.
+
+        Raises `InvalidInput` where masks leave no token.
+        """
+        return self.processing.instance(instance, self.audited.interface.prompt)
+
+    def legal(self, cases: Sequence[Case]) -> list[Case]:
+        """The cases on which masks leave a token; raises `InvalidInput` where there is none."""
+        left = []
+        for case in cases:
+            try:
+                self.processed(case.instance)
+                left.append(case)
+            except InvalidInput as error:
+                reason = error
+        if not left:
+            raise reason
+        return left
 
     def verifier(self, instance: Instance, scheme: DraftScheme) -> Audited:
         """The function as a verifier for trees of the processed instance; raises `InvalidInput` for a wrong scheme."""
@@ -263,7 +284,8 @@ class Audit:
         if self.processing.is_identity:
             return self.audited
         raw = instance.converted(self._arithmetic, scheme.depth)
-        return replace(self.audited, presentation=replace(self.audited.presentation, raw=raw))
+        ends = None if self.processing.eos is None else self.processing.masks(instance.vocab_size).eos
+        return replace(self.audited, presentation=replace(self.audited.presentation, raw=raw), ends=ends)
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""

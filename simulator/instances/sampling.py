@@ -329,11 +329,11 @@ class Sampling:
                 "for drafts whose tables fit"
             )
 
-    def instance(self, raw: Instance) -> Instance:
-        """Both processes of an instance, sampled so."""
+    def instance(self, raw: Instance, text: Context = ()) -> Instance:
+        """Both processes of an instance, sampled so; text: as in `process`."""
         if self.is_identity:
             return raw
-        target, draft = (self.process(side, depth=side.depth) for side in (raw.target, raw.draft))
+        target, draft = (self.process(side, text, depth=side.depth) for side in (raw.target, raw.draft))
         assert isinstance(target, TableProcess)
         assert isinstance(draft, TableProcess)
         return Instance(target, draft, raw.scheme)

@@ -131,7 +131,8 @@ def chosen_cases(
     if source_flag is None:
         chosen = None if cases is None else names_of(cases)
         scheme = _scheme(audit, shape, lengths, None)
-        return _sampled(given, default_cases(interface, scheme, chosen, audit.batch > 1, audit.audited.sorts))
+        made = _sampled(given, default_cases(interface, scheme, chosen, audit.batch > 1, audit.audited.sorts))
+        return made if chosen else audit.legal(made)
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {source_flag} gives others; leave one of them out")
     if instances is not None and given.denominator is None and given.instance is None:

@@ -209,7 +209,7 @@ def bonus_unprocessed(evidence: Evidence) -> str | None:
 
     def rows(finding: Finding) -> Instance:
         raw = evidence.given_rows(finding)
-        processed = evidence.audit.processing.instance(raw)
+        processed = evidence.audit.processed(raw)
         tables = [*processed.target.tables[:-1], raw.target.tables[-1]]
         return replace(processed, target=TableProcess(tables, "target"))
 

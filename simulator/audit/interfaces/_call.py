@@ -48,8 +48,8 @@ class Call:
     """One call to be made.
 
     nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
-    itself draws. batched: whether the function takes several requests at once. made: the
-    arguments of the call, once it is made.
+    itself draws. batched: whether the function takes several requests at once. ends: the token that ends a text, where
+    there is one. made: the arguments of the call, once it is made.
     """
 
     function: Callable[..., Any]
@@ -59,6 +59,7 @@ class Call:
     coin: Coin
     batched: bool = False
     keywords: Mapping[str, Any] = field(default_factory=dict)
+    ends: int | None = None
     made: list[Any] = field(default_factory=list)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -75,7 +76,8 @@ class Interface:
 
     takes, returns: in words, for people. multi_path: whether it sees more than the first path. batches: whether it can
     take several requests at once. drafts: whether it drafts by itself. without_drafts: whether it may be called for
-    requests of which none has a draft. library: of the rows where nothing else is asked for, one of libraries.
+    requests of which none has a draft. prompt: the text before the tokens of an instance. library: of the rows where
+    nothing else is asked for, one of libraries.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Interface:
     batches: bool = False
     drafts: bool = False
     without_drafts: bool = False
+    prompt: Context = ()
     library: str = "python"
     libraries: tuple[str, ...] = ("python", "numpy", "torch")
 

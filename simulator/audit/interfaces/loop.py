@@ -83,15 +83,16 @@ def _call(call: Call) -> list[Verdict]:
     wanted = _depth(root) + 1
     tables = Table(root, "target"), Table(root, "draft")
     if call.rows.library == "torch":
-        models: Any = [causal_model(table, call.rows) for table in tables]
+        models: Any = [causal_model(table, call.rows, call.ends) for table in tables]
         prompt = call.rows.integers([list(PROMPT)])
     else:
         models = [Model(table, call) for table in tables]
         prompt = call.rows.integers(list(PROMPT))
-    return [_read(call(*models, prompt, wanted), wanted)]
+    return [_read(call(*models, prompt, wanted), wanted, call.ends)]
 
 
-def _read(result: Any, wanted: int) -> Verdict:
+def _read(result: Any, wanted: int, ends: int | None) -> Verdict:
+    """The first new tokens; a text that is shorter goes on with the token that ends texts, where there is one."""
     plain = concrete(getattr(result, "sequences", result))
     while isinstance(plain, (list, tuple)) and len(plain) == 1 and isinstance(plain[0], (list, tuple)):
         plain = plain[0]
@@ -101,8 +102,11 @@ def _read(result: Any, wanted: int) -> Verdict:
     if text[: len(PROMPT)] != PROMPT:
         raise InvalidVerifier(f"it returned the text {list(text)} after the prompt {list(PROMPT)}; return both in one")
     new = text[len(PROMPT) :]
+    if ends is not None:
+        new = (*new, *[ends] * (wanted - len(new)))
     if len(new) < wanted:
-        raise InvalidVerifier(f"it returned {len(new)} new tokens, {list(new)}, and was asked for {wanted}")
+        way_out = "a token that ends texts is given as processing eos=TOKEN"
+        raise InvalidVerifier(f"it returned {len(new)} new tokens, {list(new)}, and was asked for {wanted}; {way_out}")
     new = whole_tokens(new[:wanted])
     return Verdict(new[:-1], new[-1])
 
@@ -111,15 +115,17 @@ LOOP = Interface(
     name="loop",
     takes="(target, draft, prompt, new_tokens): models, functions from a text to the row after it, a text, a number; "
     "in torch causal models of transformers and a text of shape (1, n)",
-    returns="the text: the prompt and at least so many new tokens; further ones are cut off",
+    returns="the text: the prompt and at least so many new tokens, fewer where a text ends; further ones are cut off",
     call=_call,
+    prompt=PROMPT,
     drafts=True,
 )
 
 
-def causal_model(table: Any, rows: RowForm) -> Any:
+def causal_model(table: Any, rows: RowForm, ends: int | None = None) -> Any:
     """A causal model of transformers whose rows are those of a table; raises `InvalidInput` without transformers.
 
+    ends: the token at which its `generate` stops.
     The cache is transformers' own, and its keys are the tokens and its values their positions. What the model answers
     depends on the tokens that it finds there, so a cache that is cropped wrongly, or not at all, gives wrong rows, as
     it does with a real model.
@@ -128,6 +134,7 @@ def causal_model(table: Any, rows: RowForm) -> Any:
     made = model(config(vocab_size=table.size), table, rows)
     made.eval()
     made.generation_config.pad_token_id = table.size  # none of the tokens: a mask is made of it
+    made.generation_config.eos_token_id = ends
     return made
 
 
