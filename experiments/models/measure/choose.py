@@ -56,12 +56,10 @@ WARM = 8
 KEPT = 4
 #: One text of `generate` stands beside the texts of at most so many candidates.
 BESIDE = 12
-#: The shares of the limit by which the warm-up, the halving and the confirmation end at the latest.
+#: The shares of the time by which the warm-up, the halving and the confirmation end; the rest is for exact numbers.
 WARMED, HALVED, CONFIRMED = 0.25, 0.7, 0.9
 #: The numbers of the first round of texts and of the confirmation for `part_seed`; 0 belongs to contexts.
 FIRST_ROUND, CONFIRMING = 1, 500
-#: The most seconds of exact expectations where there is no limit.
-EXACT_SECONDS = 20.0
 #: A new forecast is printed where it differs from the last by at least this factor and this number of seconds.
 MIN_RATIO, MIN_SECONDS = 1.25, 2.0
 #: So many sizes of passes of the target are told.
@@ -97,6 +95,10 @@ class Forecast:
     def late(self, share: float, more: float = 0.0) -> bool:
         """Whether this share of the search's time is over, or will be after `more` further seconds."""
         return self.limit is not None and self.passed + more > self.begun + share * (self.limit - self.begun)
+
+    def exact(self, more: float = 0.0) -> float:
+        """The seconds for exact numbers, after `more` further seconds of texts."""
+        return max((self.passed + more - self.begun) * (1 / CONFIRMED - 1), MIN_SECONDS)
 
     def to_go(self) -> str:
         """The time that is left by the last announcement, in words."""
@@ -296,10 +298,8 @@ class Search:
         )
 
     def _say(self, seconds: float) -> None:
-        """Correct the forecast: so many seconds are left, and those of what is computed exactly."""
-        limit, begun = self.forecast.limit, self.forecast.begun
-        exact = EXACT_SECONDS if limit is None else (1 - CONFIRMED) * (limit - begun)
-        self.forecast.update(seconds + exact, counted(len(self.left), "candidate"))
+        """Correct the forecast: so many seconds are left for texts."""
+        self.forecast.update(seconds + self.forecast.exact(seconds), counted(len(self.left), "candidate"))
 
     def _write(self, numbers: Sequence[int], text: int) -> None:
         """One more text of each of these candidates after the same root, as far as there is time."""
@@ -423,7 +423,8 @@ def exact_tokens(search: Search) -> dict[int, float]:
     Exact are laws from small tables, and sums over few rows. Contexts are in the middle of texts.
     """
     setting, forecast = search.setting, search.forecast
-    until = perf_counter() + EXACT_SECONDS if forecast.limit is None else forecast.started + forecast.limit
+    until = forecast.passed + forecast.exact()
+    until = until if forecast.limit is None else min(until, forecast.limit)
     size, contexts, found = setting.pair.vocab_size, list[Context](), dict[int, float]()
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
@@ -432,7 +433,7 @@ def exact_tokens(search: Search) -> dict[int, float]:
     rows = [RootRows.of(setting.pair, setting.warp, context, CHOOSE_BUDGET.sums) for context in contexts]
     for number in search.left:
         named, scheme = search.combination(number)
-        left = until - perf_counter()
+        left = until - forecast.passed
         if left < MIN_SECONDS / 2:
             break
         with suppress(TooLarge, UnsupportedTree), limited(left / 2, "too long"):

@@ -69,7 +69,8 @@ def make_head(
     if found is not None:
         check_same(path, "head", found, asked)
         return found, True
-    tokens, plan = np.array(pair.encode(corpus.training)), replace(PLANS[kind], steps=steps)
+    tokens, window = np.array(pair.encode(corpus.training)), pair.room(0, PLANS[kind].window)
+    plan = replace(PLANS[kind], steps=steps, window=window)
     if len(tokens) <= plan.window + 1:
         raise InvalidInput(
             f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"

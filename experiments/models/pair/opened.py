@@ -110,17 +110,20 @@ class Opened:
         if self.prompts is not None:
             return self.prompts.roots(self.pair, count, self.context)
         count = otherwise if count is None else count
-        usual = CONTEXT_TOKENS if self.pair.positions is None else min(CONTEXT_TOKENS, self.pair.positions // 2)
-        return text_roots(self.pair, self.corpus, count, self.context or usual)
+        return text_roots(self.pair, self.corpus, count, self.context or self._length(CONTEXT_TOKENS))
 
     def many_roots(self, count: int, seed: int, warp: Sampling) -> Roots:
         """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
         if self.prompts is not None:
             prompts = self.prompts.roots(self.pair, min(count, len(self.prompts.prompts)), self.context)
             return continued_roots(self.pair, prompts, count, seed, warp)
-        lengths = LENGTHS if self.context is None else (self.context,)
+        lengths = [self._length(each) for each in LENGTHS] if self.context is None else [self.context]
         contexts = spread_roots(self.held_out, count, self.pair.begins, lengths)
         return Roots(tuple(contexts), f"roots of {text_label(self.corpus.name)}")
+
+    def _length(self, tokens: int) -> int:
+        """So many tokens, or as many as leave half of the models' positions for what follows."""
+        return tokens if self.pair.positions is None else min(tokens, self.pair.positions // 2)
 
     @property
     def root_source(self) -> dict[str, str]:

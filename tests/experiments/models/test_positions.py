@@ -85,6 +85,12 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
     assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
 
 
+def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
+    ran = draftproof("train-head", "--target", "target", "--out", "head", "--text", "text.txt", "--steps", 2)
+    assert ran.code == 0, ran.err
+
+
 def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60)
     Path("p.jsonl").write_text('{"text": "a fox met"}\n{"text": "the hen"}\n{"text": "my cat"}\n', encoding="utf-8")
