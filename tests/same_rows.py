@@ -211,7 +211,7 @@ _VOLATILE = re.compile(
     r"second|hour|version|digest|hash|sha256|strong_id|^id$|^pair$|^command$|^day$|^file$|^cost$|^threads$|^history$|^calls$"
 )
 #: Of these commands only the exit code and these keys of each row: the rest follows the clock.
-_BESIDE_CLOCK = {"choose": ("verifier", "scheme", "most_block_efficiency")}
+_BESIDE_CLOCK = {"choose": ("verifier", "scheme", "expected_block_efficiency")}
 
 
 def kept(value: Any, folder: str) -> Any:
@@ -257,7 +257,7 @@ def record(name: str, line: str, folder: Path) -> dict[str, Any]:
             result[path.name] = kept(read(path), str(folder))
     if name in _BESIDE_CLOCK and printed.name in result:
         found = result[printed.name]
-        rows = [{key: row[key] for key in _BESIDE_CLOCK[name]} for row in [*found["rows"], *found["left_out"]]]
+        rows = [{key: row[key] for key in _BESIDE_CLOCK[name]} for row in found["rows"]]
         result[printed.name] = sorted(rows, key=json.dumps)
     return result
 
