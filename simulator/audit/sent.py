@@ -12,7 +12,6 @@ import builtins
 import importlib
 import io
 import linecache
-import math
 import pickle
 import random
 import sys
@@ -68,12 +67,15 @@ def unpacked(data: bytes) -> tuple[Any, dict[str, Any]]:
     """
     files, told, sent = pickle.loads(data)
     loading.FILES.update(files)
+    for name, (file, _) in files.items():
+        if name in sys.modules and _home(sys.modules[name])[0] != file:
+            del sys.modules[name]  # a library's of the same name
     vars(builtins).update(loading.HOOKED)
     try:
         with loading.imports_followed(), patches.applied(keep=True):
             function, arguments, replaced = _Unpickler(io.BytesIO(sent)).load()
             for module, name, value in replaced:
-                setattr(sys.modules[module], name, value)
+                setattr(importlib.import_module(module), name, value)
     except InvalidInput as error:
         raise InvalidVerifier(str(error)) from error
     except (Exception, SystemExit) as error:
@@ -149,7 +151,7 @@ def _with_names_of_module(value: Any, reduced: tuple[Any, ...]) -> tuple[Any, ..
 
 
 def _of_library(value: Any) -> Any:
-    """How a global generator travels, and a method of one or of a class in C; None for anything else."""
+    """How a global generator travels, a method of one or of a class in C, a compiled function; None for others."""
     owner = getattr(value, "__self__", None)
     if owner is _INSTANCE or owner is np.random.mtrand._rand:
         return _found, ("random" if owner is _INSTANCE else "numpy.random", value.__name__)
@@ -157,7 +159,12 @@ def _of_library(value: Any) -> Any:
         return _found, ("numpy.random.mtrand", "_rand")
     if isinstance(value, types.MethodType) and not isinstance(value.__func__, types.FunctionType):
         return getattr, (owner, value.__func__.__name__)
-    return None
+    source = source_of(value)
+    return None if source is None else (_itself, (source,))
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _generator(value: Any) -> Any:
@@ -233,19 +240,23 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
+#: Libraries whose functions tests put stubs in place of.
+_LIBRARIES = ("random", "math", "numpy", "scipy", "torch", "transformers")
+
+
 def _replaced() -> list[tuple[str, str, Any]]:
-    """What user code has put in place of functions of these libraries in this process, such as a stub of a test."""
-    modules = [random, math, np, np.random, *filter(None, [sys.modules.get("torch")])]
+    """What user code has put in place of functions of libraries in this process: module, name, stub."""
+    loaded = [(name, module) for name, module in list(sys.modules.items()) if name.partition(".")[0] in _LIBRARIES]
     return [
-        (module.__name__, name, value)
-        for module in modules
-        for name, value in list(vars(module).items())
+        (home, name, value)
+        for home, module in loaded
+        for name, value in (list(vars(module).items()) if module is not None else ())
         if _is_stub(value)
     ]
 
 
 def _is_stub(value: Any) -> bool:
-    if isinstance(value, types.FunctionType):
+    if type(value) is types.FunctionType:  # some objects warn when they are asked for their class
         return loading.is_theirs(
             getattr(sys.modules.get(value.__module__), "__file__", None) or value.__code__.co_filename
         )
