@@ -16,7 +16,7 @@ import pickle
 import random
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 from itertools import chain
 from typing import Any, NamedTuple
@@ -277,24 +277,32 @@ def _held(module: types.ModuleType) -> dict[str, str]:
 
 def _inside(name: str, value: Any, deep: int, module: str) -> Iterator[tuple[str, str | None]]:
     yield name, _told(value)
-    own = value.__module__ == module if isinstance(value, type) else not isinstance(value, types.ModuleType)
-    if deep and own and "__dict__" in dir(type(value)):
-        for key, item in list(vars(value).items()):
+    kind = type(value)
+    if deep and (value.__module__ == module if issubclass(kind, type) else not issubclass(kind, types.ModuleType)):
+        try:
+            attributes = list(vars(value).items())
+        except Exception:  # there are none, or they are made up when they are asked for
+            return
+        for key, item in attributes:
             yield from _inside(f"{name}.{key}", item, deep - 1, module)
 
 
 def _told(value: Any, deep: int = 2 * _DEEPEST) -> str | None:
-    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else source_of(value) or value
-    if value is None or type(value) in (bool, int, float, complex, str, bytes) or isinstance(value, np.generic):
+    """A plain value, or the name of a function or a class of user code; objects are not asked what they are."""
+    kind = type(value)
+    if issubclass(kind, (staticmethod, classmethod)):
+        return _told(value.__func__)
+    if value is None or kind in (bool, int, float, complex, str, bytes) or issubclass(kind, np.generic):
         return repr(value)
-    if isinstance(value, np.ndarray) and value.size <= _LONGEST and value.dtype != object:
+    if kind is np.ndarray and value.size <= _LONGEST and value.dtype != object:
         return f"array {value.tolist()}"
-    if isinstance(value, (list, tuple, set, frozenset, dict)) and deep and len(value) <= _LONGEST:
-        items = [_told(item, deep - 1) for item in (value.items() if isinstance(value, dict) else value)]
+    if kind in (list, tuple, set, frozenset, dict) and deep and len(value) <= _LONGEST:
+        items = [_told(item, deep - 1) for item in (value.items() if kind is dict else value)]
         texts = [item for item in items if item is not None]
-        ordered = texts if isinstance(value, (Sequence, dict)) else sorted(texts)
-        return f"{type(value).__name__} ({', '.join(ordered)})" if len(texts) == len(items) else None
-    if not isinstance(value, (types.FunctionType, type)):
+        ordered = sorted(texts) if kind in (set, frozenset) else texts
+        return f"{kind.__name__} ({', '.join(ordered)})" if len(texts) == len(items) else None
+    value = source_of(value) or value
+    if not issubclass(type(value), (types.FunctionType, type)):
         return None
     home = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
     return f"{value.__module__}.{value.__qualname__}" if loading.is_theirs(home) else None
