@@ -15,7 +15,7 @@ import numpy as np
 
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.audit.audited import Audited
-from draftproof.simulator.audit.batches import batch_law, requests_of
+from draftproof.simulator.audit.batches import BatchLaw, VerifyAll, batch_law, requests_of
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
@@ -241,6 +241,11 @@ class Audit:
         one_path = isinstance(scheme, SelfDrafted) and scheme.depth
         shape = Delayed(1, 0, scheme.depth) if one_path else scheme
         return enumerate_law(reference, expected.target, expected.draft, shape)
+
+    def batch_law(self, verify_all: VerifyAll, finding: Finding) -> BatchLaw:
+        """The law of another function on the batch of a finding."""
+        requests = self._requests(finding.instance, finding.scheme)
+        return batch_law(verify_all, [(self.expected_instance(*item), item[1]) for item in requests], self._arithmetic)
 
     @property
     def _arithmetic(self) -> Any:

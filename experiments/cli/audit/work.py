@@ -17,7 +17,6 @@ from draftproof.simulator.audit import (
     Finding,
     Hypothesis,
     SelfDrafted,
-    Suspect,
     diagnose,
     diagnose_corners,
 )
@@ -65,12 +64,6 @@ MEASURE_AGAIN_FROM = 0.5
 OPTIMUM_PATHS = 64
 #: Registered verifiers whose block efficiency is shown for comparison, for one path and for several.
 COMPARED = {False: ("naive", "block"), True: ("naive_tree", "specinfer", "traversal")}
-#: Negative controls that a refuted function may be equal to, with their bugs.
-CONTROLS = {
-    "traversal_insertion_order": ("order of leaves", "traversal verification in the order of insertion"),
-    "naive_from_target": ("correction from p", "token-by-token verification that corrects from p"),
-    "block_by_weights": ("weights as probabilities", "block verification that accepts with its weights"),
-}
 
 
 def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) -> Report:
@@ -102,7 +95,7 @@ def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) 
     if refuted is not None and report.complete:
         remark("looking for the cause (Ctrl-C ends the audit)")
         with quiet():
-            report.hypotheses = diagnose(Evidence(request.audit, refuted, report.findings, _known_bugs()))
+            report.hypotheses = diagnose(Evidence(request.audit, refuted, report.findings))
         report.witness = find_witness(report, seconds) if shrink else unshrunk_witness(refuted)
         with quiet():
             report.hypotheses = _on_witness(report)
@@ -124,7 +117,7 @@ def _on_witness(report: Report) -> list[Hypothesis]:
     if smallest is None or not smallest.shrunk or smallest.instance.scheme is None:
         return report.hypotheses
     judged = audit.judge(smallest.instance, smallest.instance.scheme)
-    evidence = Evidence(audit, judged, [judged], _known_bugs())
+    evidence = Evidence(audit, judged, [judged])
     if not report.hypotheses:
         return [replace(found, reason=f"on such drafts {found.reason}") for found in diagnose(evidence)]
     return [found for found in report.hypotheses if found.entry.test(evidence) is not None]
@@ -178,10 +171,6 @@ def _comparison(audit: Audit, case: Case) -> Comparison | None:
     return Comparison(efficiencies, best)
 
 
-def _known_bugs() -> list[Suspect]:
-    return [Suspect(bug, text, verifiers.make(control)) for control, (bug, text) in CONTROLS.items()]
-
-
 def unshrunk_witness(finding: Finding) -> Witness | None:
     """The refuted instance as it is; None where only the requests of a batch depend on each other."""
     if finding.check.lossless:
@@ -220,7 +209,7 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
         judged = audit.judge(instance, scheme)
         check = replace(judged.check, scheme=scheme)  # of a batch, not of one request
         if not check.lossless:  # what is tried after a violation is smaller
-            evidence = Evidence(audit, judged, [judged], _known_bugs())
+            evidence = Evidence(audit, judged, [judged])
             if judged.bias < KEPT * finding.bias or any(
                 one.entry.test(evidence) is None for one in report.hypotheses[:1]
             ):

@@ -5,32 +5,47 @@ this one bug. *Counterfactual*: the function becomes lossless once the suspected
 where the balance fails.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
 
 from draftproof.simulator.audit.boundary import Corner
-from draftproof.simulator.audit.diagnosis import signs, suspects
+from draftproof.simulator.audit.diagnosis import signs
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
 from draftproof.simulator.audit.diagnosis.processed import (
     bonus_unprocessed,
     judged_otherwise,
+    processed_bonus,
     processed_target,
     told_otherwise,
 )
+from draftproof.simulator.audit.diagnosis.references import (
+    Blockwise,
+    Corrections,
+    Longest,
+    OwnCoins,
+    Recursive,
+    SampledAgain,
+    TokenWise,
+)
 from draftproof.simulator.audit.judge import Audit
+from draftproof.simulator.protocol import Verifier
 
 
 @dataclass(frozen=True)
 class Entry:
     """One bug. test: the reason why the evidence supports it, None where it does not.
 
-    whole: whether it explains the whole law; only the first entry of this kind is reported.
+    whole: whether it explains the whole law; only the first entry of this kind is reported. suspects: with this bug.
     """
 
     name: str
     text: str
     test: signs.Test
     whole: bool = False
+    suspects: Sequence[Suspect] = ()
 
 
 @dataclass(frozen=True)
@@ -88,10 +103,195 @@ ZERO_COIN = Entry(
 )
 
 
-def _behaves(name: str, text: str, given: Iterable[Suspect]) -> Entry:
+def _behaves(name: str, text: str, *suspects: tuple[str, Verifier]) -> Entry:
     """The entry of a bug for which verifiers with it are known: one of them has the whole law."""
-    return Entry(name, text, signs.same_law(name, list(given)), whole=True)
+    listed = [Suspect(words, verifier) for words, verifier in suspects]
+    return Entry(name, text, signs.same_law(listed), whole=True, suspects=listed)
 
+
+_TOKENS, _BLOCKS, _PATHS = "token-by-token verification", "block verification", "recursive rejection"
+_TARGET = Corrections("target")
+_FROM = {"(p - q)+": Corrections(), "p": _TARGET}
+#: A row off by one: by how much, and whether the row before the first is the last one; which rows, in words.
+_STEPS = ((-1, False), (-1, True), (1, False))
+_ROWS = {
+    ("accept_p",): "p where a draft is judged",
+    ("accept_q",): "q where a draft is judged",
+    ("correct_p",): "p where a correction is drawn",
+    ("correct_q",): "q where a correction is drawn",
+    ("accept_p", "correct_p"): "p",
+    ("accept_q", "correct_q"): "q",
+    ("accept_p", "accept_q"): "p and q where a draft is judged",
+    ("correct_p", "correct_q"): "p and q where a correction is drawn",
+    ("accept_p", "accept_q", "correct_p", "correct_q"): "p and q",
+}
+
+
+def _shifted() -> Iterator[Suspect]:
+    """Rows of other positions, without those of "draft row late"."""
+    for (names, words), (step, wraps), bonus in product(_ROWS.items(), _STEPS, (0, -1)):
+        if step == -1 and not bonus and all(name.endswith("_q") for name in names):
+            continue
+        text = f"{_TOKENS} with the row {step:+d} of {words}{' and the bonus row' * bool(bonus)}"
+        shifts: dict[str, Any] = dict.fromkeys(names, step)
+        yield Suspect(text, TokenWise(**shifts, bonus=bonus, wraps=wraps))
+
+
+#: Bugs of which verifiers are known, in the order in which hypotheses are reported.
+_KNOWN: Sequence[Entry] = (
+    _behaves(
+        "acceptance without a coin",
+        "a draft is accepted or rejected without a coin",
+        *(
+            (f"accepting a token exactly where p >= q, correcting from {row}", TokenWise(kind, randomised=False))
+            for row, kind in _FROM.items()
+        ),
+    ),
+    _behaves(
+        "p and q swapped",
+        "a draft is accepted with min(1, q/p) instead of min(1, p/q)",
+        *(
+            (f"{_TOKENS} that does so and corrects from {row}", TokenWise(kind, swapped=True))
+            for row, kind in _FROM.items()
+        ),
+    ),
+    Entry(
+        "deterministic drafts",
+        "drafts that no random number chose are judged with p/q, as if they were drawn from q",
+        signs.likeliest(
+            signs.same_law(
+                [
+                    Suspect(f"{_PATHS} that judges every draft by q", Recursive()),
+                    Suspect(f"{_PATHS} that takes rejected tokens out of q", Recursive(excluding=True)),
+                    Suspect(f"{_TOKENS} of the first path with p/q", TokenWise()),
+                    Suspect(f"{_BLOCKS} of the first path with p/q", Blockwise()),
+                ]
+            )
+        ),
+        whole=True,
+    ),
+    _behaves(
+        "with-replacement rule",
+        "a rule for independent drafts is used on drafts that are not",
+        (f"{_PATHS} that judges every draft by the whole q", Recursive()),
+    ),
+    _behaves(
+        "without-replacement rule",
+        "a rule for drafts without replacement is used on others",
+        (f"{_PATHS} that takes rejected tokens out of q", Recursive(excluding=True)),
+    ),
+    _behaves(
+        "correction from p",
+        "the correction after a rejection is drawn from p instead of the residual (p - q)+",
+        (f"{_TOKENS} that corrects from p", TokenWise(_TARGET)),
+        (f"{_BLOCKS} that corrects from p", Blockwise(_TARGET)),
+        (f"{_PATHS} that corrects from p", Recursive(_TARGET)),
+    ),
+    _behaves(
+        "softmax of the residual",
+        "the correction is drawn from a softmax of the residual, whose entries are weights already",
+        *(
+            (f"{rule} that corrects from a softmax of {words}", verifier(Corrections(kind)))
+            for kind, words in (("softmax", "the normalised residual"), ("softmax of weights", "(p - q)+"))
+            for rule, verifier in ((_TOKENS, TokenWise), (_BLOCKS, Blockwise))
+        ),
+    ),
+    _behaves(
+        "sampled again",
+        "a token drawn from p is compared with the draft, and where they differ another one is drawn in its place",
+        ("a comparison with a sample of p, and another sample after it", SampledAgain()),
+    ),
+    _behaves(
+        "late rejection",
+        "a rejection does not end the block: drafts after it are judged, and decide how many are kept",
+        *(
+            (f"{_TOKENS} that keeps {words} and corrects from {row}", TokenWise(kind, kept=kept))
+            for kept, words in (
+                ("counted", "as many tokens as were accepted"),
+                ("latest", "all tokens up to the last accepted one"),
+            )
+            for row, kind in _FROM.items()
+        ),
+    ),
+    _behaves(
+        "greedy bonus",
+        "the token after the last accepted draft is the likeliest one, not a sample",
+        (f"{_TOKENS} with the likeliest bonus token", TokenWise(greedy_bonus=True)),
+    ),
+    _behaves(
+        "bonus row",
+        "the token after the last accepted draft is drawn from the row of another position",
+        (f"{_TOKENS} with the bonus row 1 position too early", TokenWise(bonus=-1)),
+        (f"{_TOKENS} with the bonus row 2 positions too early", TokenWise(bonus=-2)),
+    ),
+    _behaves(
+        "draft row late",
+        "the draft row of the step before is used",
+        *(
+            (f"{what} with q of the step before, {first} at the first token", replace(late, wraps=wraps))
+            for wraps, first in ((False, "its own"), (True, "the last one"))
+            for what, late in (
+                (_TOKENS, TokenWise(accept_q=-1, correct_q=-1)),
+                ("token-by-token acceptance", TokenWise(accept_q=-1)),
+                ("token-by-token correction", TokenWise(correct_q=-1)),
+            )
+        ),
+        (f"{_PATHS} with q of the node before", Recursive(late=True)),
+    ),
+    Entry("multiplied uniforms", "the uniforms are multiplied along the path", signs.multiplied, whole=True),
+    _behaves(
+        "longest of independent paths",
+        "every path is tested by itself and the longest accepted one is taken, which prefers what is accepted easily",
+        *(
+            (
+                f"the longest of independently tested paths, the {which} of equal ones, correcting from {row}",
+                Longest(kind, which == "last"),
+            )
+            for (row, kind), which in product(_FROM.items(), ("first", "last"))
+        ),
+    ),
+    _behaves(
+        "uncapped ratio",
+        "the ratio of the whole path is not capped at 1 on the way",
+        (f"{_BLOCKS} whose last weight is the product of all ratios", Blockwise(capped=False)),
+    ),
+    _behaves(
+        "weights as probabilities",
+        "depths are accepted with the weights of block verification, which are no probabilities to accept with",
+        (f"{_BLOCKS} with that bug", Blockwise(weights=True)),
+    ),
+    _behaves(
+        "missing renormalisation",
+        "what a rejection leaves of p is not divided by its sum",
+        *(
+            (f"{rule} corrects from (p - q)+ as it is, what is missing to 1 going to the {kind} token", verifier)
+            for kind in ("last", "first")
+            for rule, verifier in (
+                (f"{_TOKENS} that", TokenWise(Corrections(kind))),
+                (f"{_PATHS} that", Recursive(Corrections(kind))),
+                (f"{_PATHS} that never normalises and", Recursive(Corrections(kind), False)),
+            )
+        ),
+        (f"{_PATHS} that judges later drafts by (p - q)+ as it is", Recursive(normalised=False)),
+    ),
+    _behaves(
+        "duplicates counted twice",
+        "a token that was drafted twice has its chance counted twice",
+        (f"{_PATHS} whose ratio is multiplied by the number of duplicates", Recursive(counted=True)),
+    ),
+    _behaves(
+        "skipped duplicates",
+        "a token that was drafted twice is judged once, though each draft takes its share from what is left of p",
+        (f"{_PATHS} that skips duplicates", Recursive(distinct=True)),
+    ),
+    _behaves(
+        "independent coins of siblings",
+        "every sibling is judged by a coin of its own, as if no other had been rejected",
+        (f"{_PATHS} that judges every sibling by the whole p", Recursive(whole=True)),
+        (f"{_PATHS} that judges every sibling by the whole p and corrects once", Recursive(whole=True, once=True)),
+        ("coins of their own that are compared with the sum of p over the siblings so far", OwnCoins()),
+    ),
+)
 
 #: Every bug that an audit can name, in the order in which hypotheses are reported.
 CATALOGUE: Sequence[Entry] = (
@@ -100,73 +300,12 @@ CATALOGUE: Sequence[Entry] = (
     Entry("constant seed", "random numbers are the same in every call", signs.seeded, whole=True),
     Entry("coin reuse", "one coin decides twice", signs.reused, whole=True),
     Entry("race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice),
-    _behaves("acceptance without a coin", "a draft is accepted or rejected without a coin", suspects.untossed()),
-    _behaves("p and q swapped", "a draft is accepted with min(1, q/p) instead of min(1, p/q)", suspects.swapped()),
-    Entry(
-        "deterministic drafts",
-        "drafts that no random number chose are judged with p/q, as if they were drawn from q",
-        signs.likeliest(signs.same_law("deterministic drafts", list(suspects.deterministic()))),
-        whole=True,
-    ),
-    _behaves(
-        "with-replacement rule",
-        "a rule for independent drafts is used on drafts that are not",
-        suspects.with_replacement(),
-    ),
-    _behaves(
-        "without-replacement rule",
-        "a rule for drafts without replacement is used on others",
-        suspects.without_replacement(),
-    ),
-    _behaves(
-        "correction from p",
-        "the correction after a rejection is drawn from p instead of the residual (p - q)+",
-        suspects.from_target(),
-    ),
-    _behaves(
-        "softmax of the residual",
-        "the correction is drawn from a softmax of the residual, whose entries are weights already",
-        suspects.softmax(),
-    ),
-    _behaves(
-        "sampled again",
-        "a token drawn from p is compared with the draft, and where they differ another one is drawn in its place",
-        suspects.sampled_again(),
-    ),
-    _behaves(
-        "greedy bonus",
-        "the token after the last accepted draft is the likeliest one, not a sample",
-        suspects.greedy_bonus(),
-    ),
-    _behaves(
-        "bonus row",
-        "the token after the last accepted draft is drawn from the row of another position",
-        suspects.bonus(),
-    ),
-    _behaves("draft row late", "the draft row of the step before is used", suspects.late_draft()),
-    Entry("multiplied uniforms", "the uniforms are multiplied along the path", signs.multiplied, whole=True),
-    _behaves(
-        "longest of independent paths",
-        "every path is tested by itself and the longest accepted one is taken, which prefers what is accepted easily",
-        suspects.longest(),
-    ),
-    _behaves("uncapped ratio", "the ratio of the whole path is not capped at 1 on the way", suspects.uncapped()),
-    _behaves(
-        "weights as probabilities",
-        "depths are accepted with the weights of block verification, which are no probabilities to accept with",
-        suspects.weights(),
-    ),
-    _behaves(
-        "missing renormalisation", "what a rejection leaves of p is not divided by its sum", suspects.unnormalised()
-    ),
-    _behaves(
-        "duplicates counted twice", "a token that was drafted twice has its chance counted twice", suspects.duplicates()
-    ),
+    *_KNOWN,
     Entry("relaxed acceptance", "drafts are accepted more often than min(1, p/q)", signs.relaxed, whole=True),
     Entry(
         "row off by one",
         "a row or a token of another position is used, which shows only where p and q depend on the context",
-        signs.first(signs.same_law("row off by one", list(suspects.shifted())), signs.context),
+        signs.first(signs.same_law(list(_shifted())), signs.context),
         whole=True,
     ),
     Entry("order of leaves", "the paths of one subtree are left and come back to", signs.leaves, whole=True),
@@ -184,10 +323,28 @@ CATALOGUE: Sequence[Entry] = (
     ),
     Entry("different processing", "p and q are not processed alike", judged_otherwise, whole=True),
     Entry(
+        "common minimum",
+        "every request of a batch is cut to the smallest number of accepted tokens, and corrects there",
+        signs.common_minimum,
+        whole=True,
+    ),
+    *(replace(entry, test=signs.same_law(signs.at_places(entry.suspects))) for entry in _KNOWN if entry.suspects),
+    Entry(
+        "processed bonus",
+        "only the token after the last accepted draft of a whole path is drawn from p processed",
+        processed_bonus,
+        whole=True,
+    ),
+    Entry(
         "bonus token",
         "only what comes after the last accepted draft of a whole path is wrong",
         signs.shape_bonus,
         whole=True,
+    ),
+    Entry(
+        "greedy draft",
+        "the likeliest token is drafted, and judged with q as if it was drawn from it",
+        partial(signs.declared, greedy=True),
     ),
     Entry("declared q", "the drafts are not drawn from the q that they are judged with", signs.declared),
     Entry("requests depend on each other", "requests of one batch share their randomness", signs.requests),

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from draftproof.simulator.audit.audited import Presentation
+from draftproof.simulator.audit.batches import VerifyAll
 from draftproof.simulator.audit.instances import context_free, probe, with_equal_rows
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import telling
+from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
 
 #: A suspect's law is compared on the finding, and on at most this many other refuted and passed instances each.
@@ -18,9 +20,8 @@ OTHERS = 2
 
 @dataclass(frozen=True)
 class Suspect:
-    """A verifier with a known bug. name: of its bug in `catalogue`. text: what the bug is, in one clause."""
+    """A verifier with a known bug. text: what the bug is, in one clause."""
 
-    name: str
     text: str
     verifier: Verifier
 
@@ -30,18 +31,21 @@ def law_is_that_of(words: str) -> str:
     return f"its law is, number by number, that of {words}"
 
 
+def _is_law(law: BlockLaw, finding: Finding) -> bool:
+    pairs = zip(law.correction, finding.law.correction, strict=True)
+    return all(bool((abs(ours - theirs).astype(float) <= finding.tolerance).all()) for ours, theirs in pairs)
+
+
 @dataclass
 class Evidence:
     """A refuted function, the finding that refutes it and all findings of its audit.
 
-    known: further verifiers with known bugs, such as negative controls. A hypothesis must hold on a second refuted
-    instance, too, of the audit or made for it.
+    A hypothesis must hold on a second refuted instance, too, of the audit or made for it.
     """
 
     audit: Audit
     finding: Finding
     findings: Sequence[Finding]
-    known: Sequence[Suspect] = ()
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
     def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier]) -> bool:
@@ -51,12 +55,19 @@ class Evidence:
         """
         return self.audit.batch == 1 and all(self._agrees(suspect, item) for item in self.compared)
 
+    def batch_behaves_like(self, suspect: VerifyAll) -> bool:
+        """Likewise for a batch: the laws of the requests that are worst."""
+        if self.audit.batch == 1:
+            return False
+        return all(_is_law(self.audit.batch_law(suspect, item).rows[item.row or 0], item) for item in self.compared)
+
     @cached_property
     def compared(self) -> list[Finding]:
-        """The finding, some refuted and some passed instances; the quickest first."""
+        """The finding, some refuted and some passed instances, and the deepest; the quickest first."""
         passed = [finding for finding in self.findings if finding.lossless and finding is not self.finding]
-        findings = [self.finding, *self._refuted()[:OTHERS], *passed[:OTHERS]]
-        return sorted(findings, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
+        deepest = sorted(self.findings, key=lambda each: -each.scheme.depth)[:1]
+        findings = {id(each): each for each in (self.finding, *self._refuted()[:OTHERS], *passed[:OTHERS], *deepest)}
+        return sorted(findings.values(), key=lambda each: each.instance.vocab_size**each.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
         """Other refuted instances; where the audit has none, a finding on one more instance."""
@@ -72,8 +83,7 @@ class Evidence:
             law = self.audit.law_of(verifier, finding)
         except (DraftproofError, ZeroDivisionError, ValueError):  # the suspect is not defined here
             return False
-        pairs = zip(law.correction, finding.law.correction, strict=True)
-        return all(bool((abs(ours - theirs).astype(float) <= finding.tolerance).all()) for ours, theirs in pairs)
+        return _is_law(law, finding)
 
     def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
         """Whether a condition makes it lossless on the finding and on a second instance."""

@@ -51,11 +51,12 @@ class Reprocessed:
         return target, self.rows.draft.row(node.context) if drafts else node.draft
 
 
-def has_law_of(finding: Finding, processing: Sampling) -> bool:
-    """Whether the block has the law of `p` processed like this, up to `FITTED`."""
+def has_law_of(finding: Finding, processing: Sampling, bonus: bool = False) -> bool:
+    """Whether the block has the law of `p` processed like this, up to `FITTED`. bonus: only after the last draft."""
     target = processing.instance(finding.instance).target
     for depth, correction in enumerate(finding.law.correction):
-        rows = np.array(target.tables[depth], dtype=object).astype(float)
+        as_it_is = bonus and depth < finding.law.depth
+        rows = np.array((finding.target if as_it_is else target).tables[depth], dtype=object).astype(float)
         reach = np.array(finding.law.reach[depth], dtype=object).astype(float)
         emitted = np.array(correction, dtype=object).astype(float)
         if depth < finding.law.depth:
@@ -67,12 +68,15 @@ def has_law_of(finding: Finding, processing: Sampling) -> bool:
     return True
 
 
-def processings(finding: Finding) -> Iterator[Sampling]:
-    """Processings of `p` that may give the law of the first token."""
-    raw = np.array(finding.instance.target.row(()), dtype=object).astype(float)
-    emitted = np.array(finding.law.correction[0][0], dtype=object).astype(float)
-    if finding.law.depth:
-        emitted = emitted + np.array(finding.law.reach[1], dtype=object).astype(float)
+def processings(finding: Finding, bonus: bool = False) -> Iterator[Sampling]:
+    """Processings of `p` that may give the law of the first token; or of the one after all drafts."""
+    law, depth, context = finding.law, finding.law.depth if bonus else 0, 0
+    if bonus:
+        context = int(np.argmax(law.reach[depth]))
+    raw = np.array(finding.instance.target.tables[depth][context], dtype=object).astype(float)
+    emitted = np.array(law.correction[depth][context], dtype=object).astype(float)
+    if depth < law.depth:
+        emitted = emitted + np.array(law.reach[1], dtype=object).astype(float)
     for temperature in _fitted(raw, emitted):
         yield Sampling(temperature=temperature)
     for kept in range(1, len(raw)):
@@ -139,13 +143,24 @@ _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
 
 def processed_target(evidence: Evidence) -> str | None:
     """The block has the law of `p` at another temperature, or of its top tokens, on every compared instance."""
+    found = _processing(evidence)
+    return f"the whole block has the law of p with {found}" if found else None
+
+
+def processed_bonus(evidence: Evidence) -> str | None:
+    """Only the token after the last draft has the law of `p` at another temperature, or of its top tokens."""
+    found = _processing(evidence, bonus=True)
+    return f"that token has the law of p with {found}, and everything before it is right" if found else None
+
+
+def _processing(evidence: Evidence, bonus: bool = False) -> Sampling | None:
     if not evidence.audit.processing.is_identity or evidence.audit.batch > 1:
         return None
     if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
         return None
-    for processing in processings(evidence.finding):
-        if all(has_law_of(item, processing) for item in evidence.compared):
-            return f"the whole block has the law of p with {processing}"
+    for processing in processings(evidence.finding, bonus):
+        if all(has_law_of(item, processing, bonus) for item in evidence.compared):
+            return processing
     return None
 
 

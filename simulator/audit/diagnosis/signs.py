@@ -4,14 +4,16 @@ Each test returns the reason for its hypothesis, None where the evidence does no
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, product
 from typing import Any
 
+import numpy as np
+
 from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, law_is_that_of
-from draftproof.simulator.audit.diagnosis.references import TokenWise
+from draftproof.simulator.audit.diagnosis.references import PLACES, CommonMinimum, Corrections, Recursive, TokenWise
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.rows import RowForm
@@ -83,16 +85,23 @@ def _chosen(weights: Any, coin: Any) -> int:
 Test = Callable[[Evidence], str | None]
 
 
-def same_law(name: str, given: Sequence[Suspect]) -> Test:
+def same_law(suspects: Sequence[Suspect]) -> Test:
     """The law is that of a suspect, number by number."""
 
     def test(evidence: Evidence) -> str | None:
-        for suspect in (*given, *(item for item in evidence.known if item.name == name)):
-            if evidence.behaves_like(suspect.verifier):
-                return law_is_that_of(suspect.text)
-        return None
+        return next((law_is_that_of(one.text) for one in suspects if evidence.behaves_like(one.verifier)), None)
 
     return test
+
+
+def at_places(suspects: Sequence[Suspect]) -> list[Suspect]:
+    """Suspects whose bug is at some places of a path, and that are right elsewhere."""
+    return [
+        Suspect(f"{one.text}, {words}", replace(one.verifier, at=at))
+        for one in suspects
+        for at, words in PLACES.items()
+        if isinstance(one.verifier, (TokenWise, Recursive))
+    ]
 
 
 def likeliest(test: Test) -> Test:
@@ -115,10 +124,8 @@ def relaxed(evidence: Evidence) -> str | None:
     for token, (p, q) in enumerate(zip(target.row(()), draft, strict=True)):
         if p < q and law.reach[1][token] > p:
             w = (q - law.reach[1][token]) / (q - p)
-            suspect = Suspect(
-                "relaxed acceptance", f"acceptance with 1 - w + w p/q, w = {float(w):.6g}", TokenWise(relaxed=w)
-            )
-            return same_law(suspect.name, [suspect])(evidence)
+            suspect = Suspect(f"acceptance with 1 - w + w p/q, w = {float(w):.6g}", TokenWise(relaxed=w))
+            return same_law([suspect])(evidence)
     return None
 
 
@@ -140,6 +147,8 @@ def seeded(evidence: Evidence) -> str | None:
 
 def reused(evidence: Evidence) -> str | None:
     """It is lossless with fresh coins."""
+    if not evidence.audit.audited.log.reuse:
+        return None
     for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):
         if evidence.mended(partial(evidence.fresh, what)):
             return f"it becomes lossless when {words}"
@@ -174,14 +183,19 @@ def leaves(evidence: Evidence) -> str | None:
     return "it becomes lossless when paths with a common prefix are handed over side by side"
 
 
-def declared(evidence: Evidence) -> str | None:
-    """With `p = q` the first token is the draft; then its law with the true `p` must follow from that draft."""
+def declared(evidence: Evidence, greedy: bool = False) -> str | None:
+    """With `p = q` the first token is the draft; then its law with the true `p` must follow from that draft.
+
+    greedy: whether that is the likeliest token.
+    """
     finding, q = evidence.with_p_equal_q, evidence.draft_row
     if not evidence.audit.audited.interface.drafts or finding is None or q is None or finding.at_depth(0) is None:
         return None
     place = finding.at_depth(0)
     assert place is not None
     p, drafted = evidence.finding.target.row(()), _first_token(finding)
+    if greedy is not bool(drafted[int(np.argmax(q))] >= 1 - finding.tolerance):
+        return None
     kept = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
     expected = kept + (1 - kept.sum()) * residual(p, q)
     if not (abs(expected - _first_token(evidence.finding)).astype(float) <= evidence.finding.tolerance).all():
@@ -203,6 +217,14 @@ def context(evidence: Evidence) -> str | None:
     if not evidence.mended(evidence.without_context):
         return None
     return "it is lossless where p and q are the same after every context, and only there"
+
+
+def common_minimum(evidence: Evidence) -> str | None:
+    """The requests of a batch all keep as many tokens as the one that keeps fewest."""
+    for kind, row in (("residual", "(p - q)+"), ("target", "p")):
+        if evidence.batch_behaves_like(CommonMinimum(Corrections(kind))):
+            return law_is_that_of(f"a batch that does so, where requests that accepted more correct from {row} as well")
+    return None
 
 
 def shape_bonus(evidence: Evidence) -> str | None:
