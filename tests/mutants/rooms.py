@@ -60,7 +60,6 @@ TESTS: dict[str, tuple[str, ...]] = {
             "processing",
             "told",
             "catalogue",
-            "guards",
         )
     ),
     "simulator/drafts": tuple(
