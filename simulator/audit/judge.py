@@ -112,6 +112,8 @@ class Audit:
     tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
+        if not 0 <= self.tolerance < 1:
+            raise InvalidInput(f"a tolerance of {self.tolerance}: give the largest bias that is lossless, such as 1e-6")
         if self.processing.why_irrational is not None and self.audited.rows.kind.arithmetic.exact:
             raise InvalidInput(
                 f"processing {self.processing}: {self.processing.why_irrational}; use arithmetic float64"

@@ -21,7 +21,7 @@ from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
-from draftproof.simulator.audit.judge import TRIED, Audit, Finding
+from draftproof.simulator.audit.judge import TOLERANCE, TRIED, Audit, Finding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Samplings
@@ -123,8 +123,8 @@ HALF = "1e-2"
 
 
 def way_out(verdict: AuditVerdict) -> list[str]:
-    """What to do about a bias as small as the rounding of 16 bits, in one line; nothing for a larger one."""
-    if verdict.refuted is None or verdict.bias > float(HALF):
+    """What to do about a bias as small as the rounding of 16 bits, in one line; nothing for another one."""
+    if verdict.refuted is None or not TOLERANCE < verdict.bias <= float(HALF):
         return []
     return [f"a bias of {float(verdict.bias):.2g} may be the rounding of 16 bits: --tolerance {HALF} allows that"]
 

@@ -73,7 +73,6 @@ Strict = Annotated[
 Tolerance = Annotated[
     float,
     typer.Option(
-        min=0,
         help="The largest bias that is lossless, an exact total variation; 1e-2 for an engine of 16 bits.",
         rich_help_panel="How to compute",
     ),

@@ -17,6 +17,7 @@ from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, ByRequest, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
 from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
+from draftproof.simulator.audit.judge import TOLERANCE
 from draftproof.simulator.audit.verdict import way_out
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
@@ -28,7 +29,7 @@ def rests(report: Report) -> list[str]:
     kind = audited.rows.kind
     lines = [audited.adapter, *audited.notes, *audited.log.notes]
     lines.append(
-        f"the bias is the total variation of the first L + 1 tokens; up to {report.request.audit.allowed:g} is lossless"
+        f"lossless: a bias, the total variation of the first L + 1 tokens, of at most {report.request.audit.allowed:g}"
     )
     if not kind.arithmetic.exact:
         lines.append(f"up to {kind.tolerance:g} it counts as rounding of the function's own {kind.name} numbers")
@@ -159,7 +160,7 @@ def _request_shown(audit: Audit, witness: Witness) -> tuple[int, Witness]:
 
 
 def _flags(report: Report) -> list[str]:
-    """The options that decide how the function is called."""
+    """The options that decide how the function is called and judged."""
     audit = report.request.audit
     audited, rows = audit.audited, audit.audited.rows
     flags = ["--interface", audited.interface.name]
@@ -167,6 +168,7 @@ def _flags(report: Report) -> list[str]:
     flags += ["--arithmetic", rows.kind.name] if rows.kind.name != "float64" else []
     flags += ["--logits"] if rows.logits else []
     flags += ["--batch", str(audit.batch)] if audit.batch > 1 else []
+    flags += ["--tolerance", f"{audit.tolerance:g}"] if audit.tolerance != TOLERANCE else []
     for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
         flags += ["--argument", f"{name}={text}"]
     return flags if audit.processing.is_identity else [*flags, "--processing", audit.processing.text]
