@@ -10,7 +10,7 @@ import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.arithmetic import Arithmetic
-from draftproof.simulator.errors import InvalidVerifier, NoFunction
+from draftproof.simulator.errors import Fails, InvalidVerifier, NoFunction
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.raised import short_repr
 
@@ -66,7 +66,7 @@ class EnumeratingCoin:
         heads = self._number(probability)
         if not 0 < heads < 1:
             if not -self._arithmetic.tolerance <= heads <= 1 + self._arithmetic.tolerance:  # true for NaN
-                raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
+                raise self._failure(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
             heads = self._one * (heads >= 1)
         before = self.weight
         answers = [(True, before * heads), (False, before * (self._one - heads))]
@@ -81,7 +81,7 @@ class EnumeratingCoin:
         total = sum(numbers, start=self._one - self._one)
         finite = self._arithmetic.exact or total < float("inf")
         if not (total > 0 and finite) or min(numbers) < -self._arithmetic.tolerance:
-            raise InvalidVerifier(f"the coin was asked to choose with weights {asked}; they must be >= 0, not all 0")
+            raise self._failure(f"the coin was asked to choose with weights {asked}; they must be >= 0, not all 0")
         scale = self.weight / total
         return int(self._branch(asked, [(i, w * scale) for i, w in enumerate(numbers) if w > 0]))
 
@@ -116,6 +116,11 @@ class EnumeratingCoin:
         self._script.append(_Branching(asked, answers))
         self._next += 1
         return answers[0][0]
+
+    def _failure(self, what: str) -> InvalidVerifier:
+        """The error of the verifier; in a run as unlikely as rounding makes it, that may be one of rounding."""
+        certain = self.weight > self._arithmetic.tolerance
+        return Fails(what) if certain else InvalidVerifier(f"{what}; in float64 perhaps by rounding, use rationals")
 
     def _number(self, value: Any) -> Any:
         if not self._arithmetic.exact:

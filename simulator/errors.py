@@ -1,5 +1,7 @@
 """What can go wrong at a door of the library. Every message names the culprit and the way out."""
 
+from typing import Any
+
 
 class DraftproofError(Exception):
     """Root of all errors raised on purpose; its text is one line, fit to show to a person."""
@@ -26,6 +28,17 @@ class TooLarge(DraftproofError, ValueError):
 
 class InvalidVerifier(DraftproofError, ValueError):
     """A verifier broke the contract: bad probability, token outside the tree, hidden state."""
+
+
+class Fails(InvalidVerifier):
+    """A verifier fails on a legal instance: the coin gets no probabilities, or the verdict is none of the tree.
+
+    what: the failure with its lines. instance: the rows, with the scheme, where they are known.
+    """
+
+    def __init__(self, what: str, instance: Any = None, text: str = "") -> None:
+        super().__init__(text or what)
+        self.what, self.instance = what, instance
 
 
 class NoFunction(InvalidVerifier):

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidVerifier
 from draftproof.simulator.files import cut
 from draftproof.simulator.origins import HOME, is_trusted
 
@@ -23,6 +23,12 @@ def user_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     return _told(error, [frame for frame in frames if not frame.filename.startswith(HOME)] or frames)
+
+
+def user_places(error: BaseException) -> str:
+    """The lines of user code alone, as `mine.py line 7, in verify: `x = 1 / 0``; "" where there are none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return _places([frame for frame in frames if not is_trusted(frame.filename)])
 
 
 def raised_by_user_code(error: BaseException) -> str | None:
@@ -43,17 +49,21 @@ def short_repr(value: Any) -> str:
 
 
 def _told(error: BaseException, frames: Sequence[traceback.FrameSummary]) -> str:
-    told = [
-        f"{Path(frame.filename).name} line {frame.lineno}, in {frame.name}"
-        + (f": `{frame.line}`" if frame.line else "")
-        for frame in frames[-LINES:]
-    ]
+    places = _places(frames)
     try:
         text = cut(error, MOST)
     except Exception:
         text = ""
     reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{reason} ({'; '.join(told)})" if told else reason
+    return f"{reason} ({places})" if places else reason
+
+
+def _places(frames: Sequence[traceback.FrameSummary]) -> str:
+    return "; ".join(
+        f"{Path(frame.filename).name} line {frame.lineno}, in {frame.name}"
+        + (f": `{frame.line}`" if frame.line else "")
+        for frame in frames[-LINES:]
+    )
 
 
 def quiet() -> AbstractContextManager[Any]:
@@ -70,6 +80,8 @@ def named_errors(where: str) -> Iterator[None]:
     except DraftproofError as error:
         if str(error).startswith(where):
             raise
+        if isinstance(error, Fails):
+            raise Fails(error.what, error.instance, f"{where}: {error}") from error
         raise type(error)(f"{where}: {error}") from error
     except SystemExit as stop:
         raise InvalidVerifier(f"{where}: it called sys.exit({stop.code!r}), which is no verdict") from stop

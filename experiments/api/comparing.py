@@ -12,7 +12,7 @@ from draftproof.lp_analysis import frontier as trace
 from draftproof.lp_analysis import optimum as solve
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import lossless_for
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import Fails, InvalidInput
 from draftproof.simulator.laws.structured.size import MEMORY
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
 from draftproof.simulator.shown import number_text, rows_html
@@ -84,7 +84,7 @@ def compare(
     verifiers: one or several, as `check` takes them; None for all of the registry that are lossless on the scheme.
     schemes: one or several. optimum: None computes it where that is quick, True for all schemes, False for none;
     `gap` is the upper bound minus the block efficiency of a lossless verifier. memory, max_runs: as for `check`. In
-    rational arithmetic the values are `Fraction`s.
+    rational arithmetic the values are `Fraction`s. A verifier that fails has a row without values, with its `error`.
     """
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
@@ -92,9 +92,11 @@ def compare(
     for scheme in (planned_scheme(item, pair) for item in as_schemes(schemes)):
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):
-            rows.append(
-                _row(named.label, judge(named, arithmetic, engine, memory, max_runs)(pair, scheme), scheme, best)
-            )
+            try:
+                verdict: Check | Fails = judge(named, arithmetic, engine, memory, max_runs)(pair, scheme)
+            except Fails as failure:
+                verdict = failure
+            rows.append(_row(named.label, verdict, scheme, best, arithmetic_named(arithmetic).exact))
     return rows
 
 
@@ -114,23 +116,27 @@ def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: 
 
 def _row(
     label: str,
-    verdict: Check,
+    verdict: Check | Fails,
     scheme: DraftScheme,
     best: Optimum | None,
+    exact: bool,
 ) -> dict[str, Any]:
-    exact = arithmetic_named(verdict.arithmetic).exact
-    upper = None if best is None else best.upper if exact else float(best.upper)
-    gap = upper - verdict.block_efficiency if upper is not None and verdict.lossless else None
     fields = scheme.as_dict()
-    return {
+    row = {
         "verifier": label,
         "scheme": str(scheme),
         **{key: fields.get(key) for key in ("K", "L1", "L2")},
         "nodes": scheme.nodes,
-        "block_efficiency": verdict.block_efficiency,
+        "block_efficiency": None,
         "optimum": None if best is None else best.lower if exact else float(best.lower),
-        "gap": gap,
-        "lossless": verdict.lossless,
-        "max_deviation": verdict.max_deviation,
-        "engine": verdict.engine,
+        "gap": None,
+        "lossless": False,
+        "max_deviation": None,
+        "engine": "enumerate",
     }
+    if isinstance(verdict, Fails):
+        return {**row, "error": str(verdict)}
+    upper = None if best is None else best.upper if exact else float(best.upper)
+    found = {name: getattr(verdict, name) for name in ("block_efficiency", "lossless", "max_deviation", "engine")}
+    gap = upper - verdict.block_efficiency if upper is not None and verdict.lossless else None
+    return {**row, **found, "gap": gap}

@@ -106,7 +106,7 @@ def compute(
     rows = rows_of(tasks, store)
     for number, named in enumerate(chosen):
         line = rows[number * len(wanted) : (number + 1) * len(wanted)]
-        if named.from_file and all(row["error"] for row in line):
+        if named.from_file and all(row["error"] and row["status"] != "witness" for row in line):
             raise InvalidVerifier(f"{named.label} on {line[0]['scheme']}: {line[0]['error']}")
     return rows, True
 

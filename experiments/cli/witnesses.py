@@ -13,16 +13,17 @@ from rich.table import Table
 from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import Fails, InvalidInput
 from draftproof.simulator.files import printable
-from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.simulator.verdicts.witness import Witness
 
 
-def witness_path(witness: Witness) -> Path:
+def witness_path(verifier: str, instance: Instance) -> Path:
     """A name made from the content, so that no other witness is ever overwritten."""
-    digest = hashlib.sha256(witness.instance.dumps().encode()).hexdigest()[:8]
-    return Path(f"witness-{re.sub(r'[^A-Za-z0-9_.-]+', '_', witness.verifier)}-{digest}.json")
+    digest = hashlib.sha256(instance.dumps().encode()).hexdigest()[:8]
+    return Path(f"witness-{re.sub(r'[^A-Za-z0-9_.-]+', '_', verifier)}-{digest}.json")
 
 
 def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
@@ -48,9 +49,14 @@ def scheme_flag(scheme: DraftScheme | None) -> str:
 
 def save_witness(witness: Witness, path: str | None) -> str | None:
     """Write the witness as an instance file and return its name; None if the default name cannot be written."""
-    target = Path(path) if path else witness_path(witness)
+    return save_instance(witness.verifier, witness.instance, path)
+
+
+def save_instance(verifier: str, instance: Instance, path: str | None) -> str | None:
+    """The same for the instance on which a verifier fails."""
+    target = Path(path) if path else witness_path(verifier, instance)
     try:
-        write_whole(target, witness.instance.dumps())
+        write_whole(target, instance.dumps())
     except InvalidInput as error:
         if path:
             raise
@@ -63,17 +69,8 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
     """The instance, row by row, and the violated balance."""
     instance, violation = witness.instance, witness.violation
     size = "shrunk" if witness.shrunk else "not shrunk"
-    scheme = str(instance.scheme)
-    console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
-    table = Table(show_edge=False, pad_edge=False)
-    fields = instance.as_dict()
-    columns = {name: fields[key] for name, key in instance.columns.items()}
-    for heading in ("context", *columns):
-        table.add_column(heading)
-    for context in fields["target"]:
-        mark = " <-" if context == ",".join(map(str, violation.context)) else ""
-        table.add_row(f"({context}){mark}", *("  ".join(rows.get(context, ())) for rows in columns.values()))
-    console.print(Padding(table, (0, 0, 0, 2)))
+    console.print(f"witness ({size}): V = {instance.vocab_size}, {instance.scheme}")
+    _show_rows(console, instance, violation.context)
     wanted, found, gap = (
         short(value, EXACT_DIGITS) for value in (violation.expected, violation.found, violation.deviation)
     )
@@ -83,5 +80,31 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
         f"the block gives it {found} (deviation {gap})",
     )
     if saved:
-        again = f"draftproof check {shlex.quote(spec)} --instance {file}{scheme_flag(instance.scheme)}"
-        console.print(printable(f"  saved as {file}; see it again: {again}"), soft_wrap=True)
+        _say_again(console, instance, file, spec)
+
+
+def show_failure(console: Console, failure: Fails, file: str | None, spec: str) -> None:
+    """The instance on which a verifier fails, row by row, and how."""
+    instance: Instance = failure.instance
+    console.print(f"fails on: V = {instance.vocab_size}, {instance.scheme}")
+    _show_rows(console, instance, None)
+    console.print(printable(f"  {failure.what}"), soft_wrap=True)
+    if file is not None:
+        _say_again(console, instance, file, spec)
+
+
+def _show_rows(console: Console, instance: Instance, marked: Context | None) -> None:
+    table = Table(show_edge=False, pad_edge=False)
+    fields = instance.as_dict()
+    columns = {name: fields[key] for name, key in instance.columns.items()}
+    for heading in ("context", *columns):
+        table.add_column(heading)
+    for context in fields["target"]:
+        mark = " <-" if marked is not None and context == ",".join(map(str, marked)) else ""
+        table.add_row(f"({context}){mark}", *("  ".join(rows.get(context, ())) for rows in columns.values()))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _say_again(console: Console, instance: Instance, file: str | None, spec: str) -> None:
+    again = f"draftproof check {shlex.quote(spec)} --instance {file}{scheme_flag(instance.scheme)}"
+    console.print(printable(f"  saved as {file}; see it again: {again}"), soft_wrap=True)

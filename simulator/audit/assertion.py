@@ -16,7 +16,7 @@ from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.audit.rows import RowForm, kind_named
 from draftproof.simulator.audit.verdict import MOST_CALLS, Record, Request, run_audit, way_out
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import Fails, InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.lazy import torch_module
@@ -206,7 +206,10 @@ def assert_lossless(
         assert_function_lossless(verifier, target, draft, scheme, **options)
         return
     if target is None and draft is None and not options:
-        report = standard_check(verifier, judge_of(verifier, arithmetic or "rational"), scheme=scheme)
+        try:
+            report = standard_check(verifier, judge_of(verifier, arithmetic or "rational"), scheme=scheme)
+        except Fails as error:
+            raise AssertionError(f"{verifier.card.name} fails: {error}") from error
         if report.failed is not None:
             _, verdict = report.failed
             raise AssertionError(f"{report.verifier} is not lossless on {verdict.scheme}: {verdict.violation}")

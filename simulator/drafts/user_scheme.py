@@ -26,7 +26,7 @@ from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, NoFunction, TooLarge
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess, Vector
 from draftproof.simulator.raised import short_repr, user_lines
@@ -96,7 +96,7 @@ class UserScheme:
             raise self._no_tree(drawn) from None
         return tree
 
-    def draws(self, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
+    def trees(self, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
         """Every tree with its probability; raises `InvalidInput` where `draw` is no function of draft and coin."""
         watch = Watch(self.scheme, "draw", "the draft")
         with self._named():
@@ -108,7 +108,7 @@ class UserScheme:
         try:
             yield
         except InvalidVerifier as error:
-            if type(error) not in (InvalidVerifier, NoFunction):
+            if type(error) not in (InvalidVerifier, NoFunction, Fails):
                 raise
             raise InvalidInput(f"scheme {self.name}: {str(error).replace('verify must', 'draw must')}") from error
 
@@ -117,7 +117,7 @@ class UserScheme:
         if hasattr(self.scheme, "count"):
             number = self._called("count", UserRows(draft))
             return self._whole("count", number, "the number of draft trees")
-        number = sum(1 for _ in islice(self.draws(draft, arithmetic_of(draft.row(()))), MOST_OUTCOMES + 1))
+        number = sum(1 for _ in islice(self.trees(draft, arithmetic_of(draft.row(()))), MOST_OUTCOMES + 1))
         if number > MOST_OUTCOMES:
             raise TooLarge(f"scheme {self.name} has more than {MOST_OUTCOMES:,} draft trees; use a smaller one")
         return number

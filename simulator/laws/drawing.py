@@ -31,10 +31,10 @@ def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic
 
 def _watched(scheme: UserScheme, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
     first: list[tuple[DraftTree, Any]] = []
-    for drawn in scheme.draws(draft, arithmetic):
+    for drawn in scheme.trees(draft, arithmetic):
         first += [drawn] if len(first) < AGAIN else []
         yield drawn
-    for drawn, again in zip(first, scheme.draws(draft, arithmetic), strict=False):
+    for drawn, again in zip(first, scheme.trees(draft, arithmetic), strict=False):
         _compare(scheme, drawn, again)
 
 

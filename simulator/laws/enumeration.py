@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Coroutine
-from contextlib import nullcontext
+from collections.abc import Callable, Container, Coroutine, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from pathlib import Path
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,11 +16,13 @@ import numpy as np
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import EnumeratingCoin, outcomes
-from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidVerifier, NoFunction
+from draftproof.simulator.files import cut
+from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.origins import is_library
+from draftproof.simulator.origins import is_foreign, is_library
 from draftproof.simulator.protocol import (
     AttachedTree,
     Coin,
@@ -30,7 +34,7 @@ from draftproof.simulator.protocol import (
     Verdict,
     Verifier,
 )
-from draftproof.simulator.raised import short_repr, user_lines
+from draftproof.simulator.raised import short_repr, user_lines, user_places
 from draftproof.simulator.user_code import NodeView, UserCoin, raising_unsupported_operations, user_law, user_rows
 
 #: Runs of one draft tree after which its enumeration tells of progress.
@@ -70,12 +74,30 @@ def enumerate_law(
         root = tree.root(*shown)
         coin, run = EnumeratingCoin(arithmetic), guarded(verifier, root, library, watch)
         told = _Parts(progress, coin) if progress else None
-        masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin, note)
+        with failing_on(verifier, target, draft, scheme):
+            masses = _masses(told.after(run) if told else run, tree, root, arithmetic, coin, note)
         for (accepted, token), mass in masses.items():
             correction[len(accepted)][context_index(accepted, size), token] += weight * mass
         if told:
             told.end()
     return BlockLaw(correction, arithmetic)
+
+
+@contextmanager
+def failing_on(verifier: Verifier, target: TableProcess, draft: TableProcess, scheme: DraftScheme) -> Iterator[None]:
+    """Within it a failure of the verifier gets the instance."""
+    try:
+        yield
+    except Fails as error:
+        what, code = error.what, getattr(verifier.verify, "__code__", None)
+        if error.__cause__ is None and isinstance(code, CodeType) and is_foreign(code):  # it returned what is wrong
+            what += f" ({Path(code.co_filename).name} line {code.co_firstlineno}, {code.co_name})"
+        instance = Instance(target, draft, scheme, {"fails": verifier.card.name})
+        rows = ", ".join(
+            f"{name} = ({', '.join(map(str, process.row(()).tolist()))})"
+            for name, process in (("p", target), ("q", draft))
+        )
+        raise Fails(what, instance, f"{what}; on {scheme} with {cut(rows)} at the root") from error
 
 
 class _Parts:
@@ -157,6 +179,9 @@ def guarded(
     def run(coin: Coin) -> Verdict:
         try:
             verdict = verify(coin)
+        except Fails as error:
+            lines = user_places(error)
+            raise Fails(f"{error} ({lines})" if lines else str(error)) from error
         except DraftproofError:
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) would end the process with a success
@@ -189,11 +214,9 @@ def _user_run(verifier: Verifier, root: DraftNode, watch: Watch | None) -> Calla
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:
     """Raise `InvalidVerifier` unless the accepted node is in the tree and the correction is a token."""
     if verdict.accepted not in tree:
-        raise InvalidVerifier(f"accepted {short_repr(verdict.accepted)}, which is no node of the draft tree")
+        raise Fails(f"accepted {short_repr(verdict.accepted)}, which is no node of the draft tree")
     if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
-        raise InvalidVerifier(
-            f"correction {short_repr(verdict.correction)} is no token; tokens are 0..{vocab_size - 1}"
-        )
+        raise Fails(f"correction {short_repr(verdict.correction)} is no token; tokens are 0..{vocab_size - 1}")
 
 
 def assert_function(
@@ -227,7 +250,8 @@ def assert_function(
         return verdict.accepted, verdict.correction, answers.ways
 
     first_runs = list(map(once, range(samples)))
-    pairs = [(runs, visit(tree) if again else runs) for tree, runs in zip(trees, map(visit, trees), strict=True)]
+    with failing_on(verifier, target, draft, scheme):
+        pairs = [(runs, visit(tree) if again else runs) for tree, runs in zip(trees, map(visit, trees), strict=True)]
     backwards = [visit(tree) for tree in reversed(trees)][::-1] if samples > 1 else [second for _, second in pairs]
     same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
     if not same or first_runs != list(map(once, range(samples))):
@@ -271,7 +295,8 @@ def estimate_size(
     runs, tried = 0.0, 0
     for _ in range(samples):
         run = guarded(verifier, scheme.draw(draft, coin).root(target, draft), watch=watch)
-        counted = sum(1 for _ in islice(outcomes(run, target.arithmetic), cap + 1))
+        with failing_on(verifier, target, draft, scheme):
+            counted = sum(1 for _ in islice(outcomes(run, target.arithmetic), cap + 1))
         estimated = sum(_ways(run, generator) for _ in range(cap)) / cap if counted > cap else 0.0
         runs += max(counted, estimated)
         tried += counted + (cap if counted > cap else 0)
@@ -299,6 +324,6 @@ class _SupportCoin:
         return bool(self._generator.random() < 1 / 2)
 
     def choose(self, weights: Any) -> int:
-        possible = [i for i, weight in enumerate(weights) if weight > 0]
+        possible = [i for i, weight in enumerate(weights) if weight > 0] or [0]  # an enumeration refuses it
         self.ways *= len(possible)
         return int(self._generator.choice(possible))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_named
 from draftproof.simulator.drafts import Delayed, UserScheme
-from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, told_of
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -311,6 +311,9 @@ def assert_verifier_lossless(
     engine: str = "auto",
 ) -> None:
     """Raise `AssertionError` with the violation unless `check` finds the verifier lossless; arguments as there."""
-    verdict = check(verifier, target, draft, scheme, arithmetic, engine)
+    try:
+        verdict = check(verifier, target, draft, scheme, arithmetic, engine)
+    except Fails as error:
+        raise AssertionError(f"{verifier.card.name} fails: {error}") from error
     if not verdict.lossless:
         raise AssertionError(f"{verdict.verifier} is not lossless on {scheme}: {verdict.violation}")

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample
 
-from draftproof.simulator.errors import DraftproofError, NoFunction
+from draftproof.simulator.errors import DraftproofError, Fails, NoFunction
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, rationalise
@@ -39,7 +39,7 @@ _TWICE = (
 )
 
 #: Whether a property fails on an exact instance with a scheme.
-Fails: TypeAlias = Callable[[Instance, DraftScheme], bool]
+Failing: TypeAlias = Callable[[Instance, DraftScheme], bool]
 
 
 def shrink(
@@ -79,8 +79,28 @@ def shrink(
     return Witness.of(sampled(minimal, smaller), checked, shrunk=minimal is not known)
 
 
+def shrink_failure(verifier: Verifier, failure: Fails, examples: int = SEARCH_EXAMPLES) -> Fails:
+    """The failure on the smallest instance found, in the order of `shrink`; as it is where it is not of exact rows."""
+    known, found = failure.instance, failure
+
+    def fails(instance: Instance, scheme: DraftScheme) -> bool:
+        nonlocal found
+        try:
+            _judge(verifier, instance, scheme)
+        except Fails as error:
+            found = error
+            return True
+        except DraftproofError:
+            return False
+        return False
+
+    if known.target.arithmetic.exact and known.draft.told is None and fails(known, known.scheme):
+        fails(*smallest(fails, known, known.scheme, examples))
+    return found
+
+
 def smallest(
-    fails: Fails, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES, largest: int | None = None
+    fails: Failing, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES, largest: int | None = None
 ) -> tuple[Instance, DraftScheme]:
     """The smallest instance found on which a property fails, with its scheme, in the order of `shrink`.
 
@@ -107,7 +127,7 @@ def _violates(judge: Judge, instance: Instance, scheme: DraftScheme) -> bool:
         return False
 
 
-def _simplify(fails: Fails, instance: Instance, scheme: DraftScheme) -> Instance:
+def _simplify(fails: Failing, instance: Instance, scheme: DraftScheme) -> Instance:
     """Round one row after the other to the smallest denominator for which the property still fails."""
     for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
         for depth in range(depths):
@@ -129,7 +149,7 @@ def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: 
     return replace(instance, target=changed) if name == "target" else replace(instance, draft=changed)
 
 
-def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
+def _search(fails: Failing, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
     options = settings(
         max_examples=examples,
         database=None,

@@ -1,5 +1,6 @@
 """`draftproof check`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -7,12 +8,12 @@ import typer
 
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.verifiers import Planned, find_verifier
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings, find_verifier
 from draftproof.experiments.shared.code import PYTHON_FILE
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.arithmetic import arithmetic_named
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import Fails, InvalidInput
 from draftproof.simulator.verdicts.lossless import choose_engine
 
 
@@ -49,15 +50,46 @@ def check(
     Without an instance, on a scheme of yours: many small instances.
     """
     from draftproof.experiments.cli.check import views as verdicts
-    from draftproof.experiments.cli.check import work as checking
-    from draftproof.experiments.cli.check.standard import check_standard
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)
+    try:
+        return _checked(
+            named,
+            given,
+            shape,
+            instances,
+            exhaustive,
+            lambda: opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend),
+            seconds,
+            witness,
+            json_target,
+        )
+    except Fails as failure:
+        console = console_for(json_target)
+        return verdicts.deliver_failure(console, named, arithmetic, failure, given.instance, witness, json_target)
+
+
+def _checked(
+    named: NamedVerifier,
+    given: Given,
+    shape: opt.Shape,
+    instances: int | None,
+    exhaustive: int | None,
+    choose_settings: Callable[[], Settings],
+    seconds: float | None,
+    witness: str | None,
+    json_target: str | None,
+) -> int:
+    """The exit code of a check; raises `Fails` for a verifier that fails on an instance."""
+    from draftproof.experiments.cli.check import views as verdicts
+    from draftproof.experiments.cli.check import work as checking
+    from draftproof.experiments.cli.check.standard import check_standard
+
     user_scheme = shape.scheme is not None and PYTHON_FILE.search(shape.scheme) is not None
     same_scheme = opt.Shape(scheme=shape.scheme) if user_scheme else opt.Shape()
     if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), same_scheme):
-        settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
+        settings = choose_settings()
         scheme = shape.build() if user_scheme else None
         return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target, scheme)
     if seconds is not None:
@@ -67,9 +99,9 @@ def check(
         given = replace(given, denominator=20)
     problem = choose_problem(given, told=True)
     scheme = opt.choose_scheme(shape, problem)
-    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
+    settings = choose_settings()
     if not isinstance(named.verifier, Planned):
-        choose_engine(named.verifier, scheme, engine)
+        choose_engine(named.verifier, scheme, settings.engine)
     if exhaustive is not None and (given.family or given.seed or chosen_denominator):
         raise InvalidInput(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
@@ -78,7 +110,7 @@ def check(
         raise InvalidInput(
             "--exhaustive takes every instance of its grid as it is; leave out --sampling, --draft-sampling and --told"
         )
-    stream = checking.choose_stream(problem, scheme.depth, arithmetic_named(arithmetic), instances, exhaustive)
+    stream = checking.choose_stream(problem, scheme.depth, arithmetic_named(settings.arithmetic), instances, exhaustive)
     source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
     report = checking.Report(named, scheme, settings, stream, source)
     checking.announce(report)

@@ -21,7 +21,7 @@ from draftproof.experiments.shared.progress import (
     quiet,
     remark,
 )
-from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction, TooLarge
+from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, NoFunction, TooLarge
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge, choose_engine
@@ -99,6 +99,12 @@ def exact_checks(
             out_of_time = partial(_is_past, started + seconds * number / len(schemes))
             try:
                 result = standard_check(named.verifier, late=out_of_time, facts=False, scheme=scheme)
+            except Fails as failure:
+                row["lossless"], row["reason"] = False, str(failure)
+                console.print(
+                    Text(f"{label}: ").append("REFUTED", "bold red").append(f", it fails: {failure}", "default")
+                )
+                break
             except DraftproofError as error:  # too many trees, trees it is not for, or no exact numbers
                 row["reason"] = str(error)
                 continue

@@ -1,5 +1,6 @@
 """Prints the verdict of a check and writes it as JSON."""
 
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -8,11 +9,20 @@ from rich.table import Table
 from rich.text import Text
 
 from draftproof.experiments.cli.check.work import Report, find_witness
-from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
+from draftproof.experiments.cli.witnesses import (
+    save_instance,
+    save_witness,
+    show_failure,
+    show_witness,
+    witness_fields,
+)
 from draftproof.experiments.grid.rows import accepted_length
 from draftproof.experiments.inputs.sources import FileProblem, Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import EXACT_DIGITS, short, write_json
-from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, remark
+from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, quiet, remark
+from draftproof.simulator.errors import Fails
+from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -36,6 +46,35 @@ def deliver(
         return INTERRUPTED
     write_json(json_target, fields)
     return (NOT_PROVED if report.assumed else 0) if report.lossless else 1
+
+
+def deliver_failure(
+    console: Console,
+    named: NamedVerifier,
+    arithmetic: str,
+    failure: Fails,
+    given: str | None,
+    witness_file: str | None,
+    json_target: str | None,
+) -> int:
+    """Show on what a verifier fails, and write the files; returns the exit code. given: the file of the instance."""
+    if failure.instance is None:
+        raise failure
+    if given is None:
+        from draftproof.simulator.verdicts.search import shrink_failure  # Hypothesis takes a while to import
+
+        remark("refuted; shrinking the instance (Ctrl-C keeps it as it is)")
+        with suppress(KeyboardInterrupt), quiet():
+            failure = shrink_failure(named.verifier, failure)
+    instance: Instance = failure.instance
+    console.print(Text(f"{named.label} on {instance.scheme}: ").append("REFUTED", "bold red").append(", it fails"))
+    file = given or save_instance(named.label, instance, witness_file)
+    show_failure(console, failure, None if given else file, named.spec)
+    assert instance.scheme is not None
+    about = {"verifier": named.label, "scheme": instance.scheme.as_dict(), "arithmetic": arithmetic}
+    witness = {"file": file, "vocab_size": instance.vocab_size, "instance": instance.as_dict()}
+    write_json(json_target, {**about, "lossless": False, "fails": failure.what, "witness": witness})
+    return 1
 
 
 def _deliver_witness(

@@ -25,7 +25,7 @@ from draftproof.experiments.inputs.sources import FileProblem, Problem, told_not
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import DraftScheme
 
@@ -48,14 +48,19 @@ def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[s
 
 
 def with_optimum(stored: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Split the stored rows of a comparison into `rows` and `bounds`.
+    """Split the stored rows of a comparison into `rows`, `bounds` and `failures`.
 
     Each row gets the optimum of its shape; a lossless one its gap too, the most by which it can be below the optimum.
     """
     bounds = [row for row in stored if row.get("kind") == "bound"]
     known = {strong_id(bound["scheme"]): bound for bound in bounds}
-    rows = [row for row in stored if row.get("kind") != "bound"]
-    return {"rows": [{**row, **_fields(row, known.get(strong_id(row["scheme"])))} for row in rows], "bounds": bounds}
+    failures = [row for row in stored if row.get("kind") == work.FAILURE]
+    rows = [row for row in stored if row not in bounds and row not in failures]
+    return {
+        "rows": [{**row, **_fields(row, known.get(strong_id(row["scheme"])))} for row in rows],
+        "bounds": bounds,
+        "failures": failures,
+    }
 
 
 def _fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
@@ -161,22 +166,27 @@ def compare(
     if steady and given.text is None:
         raise InvalidInput("--steady-state needs n-gram processes; add --text FILE")
     cells = planning.all_cells(problem, named, schemes, settings, best)
-    store = Store(resume, ("law", "bound"))
+    store = Store(resume, ("law", "bound", work.FAILURE))
     complete = work.compute_all(problem, cells, settings, store, given.options)
     results = with_optimum([store[cell.strong_id] for cell in cells if cell.strong_id in store])
     rows = [{**row, **costs.row_fields(row)} for row in results["rows"]] if costs else results["rows"]
     if groups := getattr(problem, "groups", ()):  # of prompts
         rows = [{**row, "groups": mean_by_group(groups, tables.root_efficiencies(row))} for row in rows]
+    for failure in results["failures"] if wanted else ():  # a policy chooses among rows of every shape
+        raise InvalidVerifier(failure["error"])
     policies, complete = _policies(wanted, rows) if complete else ([], False)
     console = console_for(json_target)
     _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
+    for failure in results["failures"]:
+        console.print(printable(f"REFUTED, no row: {failure['error']}"), soft_wrap=True)
     if note := told_note(problem):
         console.print(note)
     if not complete:
         return cut_short(len(rows), len(cells), "rows", resume)
     results |= {"rows": rows, "policies": policies}
     if by_depth:
-        verifiers = named or chosen_verifiers(None)
+        failed = {failure["spec"] for failure in results["failures"]}
+        verifiers = [each for each in named or chosen_verifiers(None) if each.spec not in failed]
         found = depths.of_shapes(problem, rows, verifiers, schemes, settings, store, given.options)
         if found is None:
             return cut_short(len(rows), len(cells), "rows", resume)

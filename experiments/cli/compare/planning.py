@@ -19,7 +19,7 @@ from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
-from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.errors import Fails, InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import Card, DraftScheme
@@ -111,6 +111,8 @@ def law_cells(
                 continue
             try:
                 cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+            except Fails:  # the row says so
+                cost = ExpectedCost("enumerate", "", 1, 0.0)
             except UnsupportedTree:
                 if chosen is not None:
                     raise

@@ -206,7 +206,7 @@ def groups_table(rows: Sequence[dict[str, Any]]) -> Table:
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     """A line a row; the depth distribution takes one column a depth."""
-    deepest = max(len(row["depth_distribution"]) for row in rows)
+    deepest = max((len(row["depth_distribution"]) for row in rows), default=0)
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     extra = list(_extra(rows))

@@ -19,11 +19,13 @@ from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import counted, duration, named_errors
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.errors import Fails, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
+#: The kind of the row of a verifier that fails, and has no law.
+FAILURE = "failure"
 #: Before a comparison with a row of more seconds that row is named.
 LONG = 60.0
 
@@ -128,7 +130,14 @@ def _start(problem: Problem, settings: Settings, options: list[str]) -> None:
 
 def _row(cell: Cell) -> dict[str, Any]:
     builder, options = _builder
-    return {**builder.row(cell), "options": options}
+    try:
+        fields = builder.row(cell)
+    except Fails as error:
+        assert cell.verifier is not None
+        about = {"verifier": cell.verifier.label, "spec": cell.verifier.spec, "scheme": cell.scheme.as_dict()}
+        failed = {"error": str(error), "fails_on": error.instance.as_dict(), "lossless": False}
+        fields = {"kind": FAILURE, **about, **failed, "strong_id": cell.strong_id, "versions": versions()}
+    return {**fields, "options": options}
 
 
 def _steps(cells: Sequence[Cell]) -> str:

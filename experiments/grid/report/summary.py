@@ -39,7 +39,7 @@ from draftproof.simulator.files import check_size, cut
 from draftproof.verifiers import REGISTRY
 
 #: Rows that a report shows: of `compare` and `sweep`, of `validate` and of `prove`.
-KINDS = ("law", "bound", "swept law", "swept bound", "cell", "theorem")
+KINDS = ("law", "bound", "failure", "swept law", "swept bound", "cell", "theorem")
 
 
 def read(paths: Sequence[str]) -> dict[str, list[Row]]:
@@ -64,7 +64,7 @@ def by_kind(rows: Iterable[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         kind = row["kind"].removeprefix("swept ")
-        found[kind].append({**row, "kind": kind, **shape_fields(row)} if "scheme" in row else row)
+        found[kind].append({**row, "kind": kind, **shape_fields(row)} if "scheme" in row and kind != "failure" else row)
     return found
 
 
@@ -174,6 +174,7 @@ def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
         "against": "the optimum" if any(pair.upper for pair in pairs) else "the best verifier",
         "verifiers": verifiers,
         "refuted": sorted(_refuted(pairs), key=lambda row: -row["refuted"] / row["rows"]),
+        "failing": sorted({row["verifier"] for row in rows.get("failure", ())}),
         "delay": _delay(pairs),
         "by_scheme": [row for shape, group in by_shape(pairs).items() for row in _scheme(shape, group, names)],
         "commands": {shape: group[0].command(*group[0].values) for shape, group in by_shape(pairs).items()},
@@ -324,6 +325,8 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
         share = "every row" if row["refuted"] == row["rows"] else f"{row['refuted']:,} of {row['rows']:,} rows"
         share += " with --told" * row["told_otherwise"]
         caught.setdefault(share if row["refuted"] else "", []).append(row["verifier"])
+    if summary["failing"]:
+        caught["fails on legal rows"] = summary["failing"]
     unrefuted = caught.pop("", [])
     listed = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())
     sentence = f"Refuted: {listed}" if caught else "No verifier is refuted"

@@ -90,7 +90,7 @@ def test_progress_is_told_of_every_tree() -> None:
 def test_accepting_what_is_no_node_is_refused(accepted: Any) -> None:
     with pytest.raises(InvalidVerifier) as caught:
         law_of(lambda root, coin: Verdict(accepted, 0))
-    assert str(caught.value) == f"accepted {accepted!r}, which is no node of the draft tree"
+    assert str(caught.value).startswith(f"accepted {accepted!r}, which is no node of the draft tree")
 
 
 def test_accepting_a_token_that_this_tree_did_not_draft_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_returning_anything_but_a_verdict_is_refused(answer: Any) -> None:
 def test_correction_that_is_no_token_is_refused(token: Any) -> None:
     with pytest.raises(InvalidVerifier) as caught:
         law_of(lambda root, coin: Verdict((), token))
-    assert str(caught.value) == f"correction {token!r} is no token; tokens are 0..2"
+    assert str(caught.value).startswith(f"correction {token!r} is no token; tokens are 0..2 (test_enumerate.py line")
 
 
 def test_exception_inside_verify_is_reported_with_its_line() -> None:
