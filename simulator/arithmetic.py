@@ -82,11 +82,22 @@ def arithmetic_of(vector: Any) -> Arithmetic:
     return RATIONAL if vector.dtype == object else FLOAT64
 
 
+def unmasked(values: Any) -> Any:
+    """Masked arrays of numpy, also in lists, with 0 in place of what is masked; anything else as it is."""
+    if isinstance(values, np.ma.MaskedArray):
+        return values.filled(0)
+    if isinstance(values, (list, tuple)) and any(isinstance(part, (list, tuple, np.ma.MaskedArray)) for part in values):
+        return [unmasked(part) for part in values]
+    return values
+
+
 def as_rows(values: Any) -> Any:
     """Rows from outside as an array: float64 if they hold floats only, exact if they hold none.
 
     Exact rows may be given as whole numbers, `Fraction`, `fmpq` or text such as "1/3"; a mixture raises `InvalidInput`.
+    Tokens that are masked in a masked array of numpy have probability 0.
     """
+    values = unmasked(values)
     try:
         array = np.asarray(values)
     except ValueError:

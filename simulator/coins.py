@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.arithmetic import Arithmetic, unmasked
 from draftproof.simulator.errors import Fails, InvalidVerifier, NoFunction
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.raised import short_repr
@@ -74,6 +74,7 @@ class EnumeratingCoin:
 
     def choose(self, weights: Any) -> int:
         """See `Coin.choose`; a negative weight or a zero sum raises `InvalidVerifier`."""
+        weights = unmasked(weights)
         asked = weights.tolist() if hasattr(weights, "tolist") else list(weights)
         if self._next < len(self._script):
             return int(self._replay(asked))
@@ -211,7 +212,7 @@ class SamplingCoin:
 
         A sum that is not positive and finite raises `InvalidVerifier`; weights are not looked at one by one.
         """
-        cumulative = np.cumsum(np.asarray(weights, dtype=np.float64))
+        cumulative = np.cumsum(np.asarray(unmasked(weights), dtype=np.float64))
         if not 0 < cumulative[-1] < np.inf:
             raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
         index = np.searchsorted(cumulative, self._generator.random() * cumulative[-1], side="right")

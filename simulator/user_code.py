@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from draftproof.simulator.arithmetic import as_python, comparable
+from draftproof.simulator.arithmetic import as_python, comparable, unmasked
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
 #: Errors of what `Exact` numbers do not do in the current run of a thread, kept in case user code catches them.
@@ -215,7 +215,8 @@ class UserCoin:
         return self._coin.flip(_plain(probability))
 
     def choose(self, weights: Any) -> int:
-        return self._coin.choose(from_user(weights if hasattr(weights, "tolist") else list(weights)))
+        shown = unmasked(weights)
+        return self._coin.choose(from_user(shown if hasattr(shown, "tolist") else list(shown)))
 
 
 class UserRows:

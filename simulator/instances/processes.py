@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows, unmasked
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.validation import validate_rows
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
@@ -302,7 +302,7 @@ def rationalise(rows: Any, denominator: int, arithmetic: Arithmetic = RATIONAL) 
     Raises `TooLarge` above `MAX_TABLE_ENTRIES` entries, `MAX_FLOAT_ENTRIES` in float64.
     """
     check_entries(rows, "rows", MAX_TABLE_ENTRIES if arithmetic.exact else MAX_FLOAT_ENTRIES)
-    floats = np.asarray(rows, dtype=np.float64)
+    floats = np.asarray(unmasked(rows), dtype=np.float64)
     units = np.floor(floats * denominator).astype(int)
     units[np.arange(len(units)), floats.argmax(axis=1)] += denominator - units.sum(axis=1)
     return arithmetic.vector(units) / arithmetic.number(denominator) if arithmetic.exact else units / denominator

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.arithmetic import RATIONAL, as_python, unmasked
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.processes import (
     MAX_TABLE_ENTRIES,
@@ -39,17 +39,20 @@ def from_softmax(
     with `root`, the `m` tokens before the draft tree; or a list of tables, `[d]` of shape `(V**d, V)`.
     denominator: one for all rows, which keeps exact sums short; the rows are then rounded to it.
     sampling: how tokens are drawn from the rows, such as "temperature=.5,top_p=.9".
+    Tokens that are masked in a masked array of numpy have probability 0.
     The largest change of an entry before is the `correction` of the result. Raises `InvalidInput` for rows that are
     no distributions (a sum further than 0.02 from 1, a negative entry), `TooLarge` above 4,000,000 entries.
     """
     given = list(rows) if _is_list_of_tables(rows) else [rows]
+    masked = any(isinstance(table, np.ma.MaskedArray) for table in given)
+    told = f"{name}, where masked tokens have probability 0," if masked else name
     for table in given:
         check_entries(table, name, MAX_TABLE_ENTRIES)
     tables = [_floats(table, name) for table in given]
     if sum(table.size for table in tables) > MAX_TABLE_ENTRIES:
         raise TooLarge(f"{name}: more than {MAX_TABLE_ENTRIES:,} entries; keep fewer tokens or contexts")
     flat = [table.reshape(-1, table.shape[-1]) for table in tables]
-    exact, corrections = zip(*(_exact(table, denominator, name) for table in flat), strict=True)
+    exact, corrections = zip(*(_exact(table, denominator, told) for table in flat), strict=True)
     made: TableProcess | MarkovProcess
     if _is_list_of_tables(rows):
         if root is not None:
@@ -74,7 +77,7 @@ def _is_list_of_tables(rows: Any) -> bool:
 def _plain(rows: Any) -> Any:
     """A torch tensor as numpy (torch itself is not imported), anything else as it is."""
     if not hasattr(rows, "detach"):
-        return rows
+        return unmasked(rows)
     tensor = rows.detach().cpu()
     return (
         tensor if str(tensor.dtype) in ("torch.float16", "torch.float32", "torch.float64") else tensor.double()

@@ -4,9 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import fmpq
 
+import draftproof
 from draftproof.simulator import InvalidInput, MarkovProcess, TableProcess, TooLarge, from_softmax
-from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python, as_rows
+from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.user_code import Exact, UserCoin
 
 
 def fractions(row: object) -> list[Fraction | float]:
@@ -77,3 +81,21 @@ def test_what_is_no_softmax_is_refused(rows: object, options: dict[str, tuple[in
 def test_more_rows_than_fit_are_refused_before_they_are_made_exact() -> None:
     with pytest.raises(TooLarge, match="entries are more than 4,000,000"):
         from_softmax(np.broadcast_to(np.float32(0.5), (2**22, 2)), root=(0,) * 22)
+
+
+def test_masked_tokens_have_probability_zero():
+    row = np.ma.masked_array([0.5, 0.5, 0.25], [False, False, True])
+    assert from_softmax(row).row(()).tolist() == [fmpq(1, 2), fmpq(1, 2), fmpq(0)]
+    assert from_softmax([[row], [row] * 3]).row((1,)).tolist() == [fmpq(1, 2), fmpq(1, 2), fmpq(0)]
+    assert from_softmax(np.ma.stack([row, row, row]), root=(0,)).row((2,))[2] == 0
+    assert as_rows(row).tolist() == as_rows([row])[0].tolist() == [0.5, 0.5, 0]
+    assert draftproof.check("naive", row, [0.25, 0.25, 0.5], arithmetic="float64").lossless
+    with pytest.raises(InvalidInput, match=r"where masked tokens have probability 0, row 0 sums to 0\.75"):
+        from_softmax(np.ma.masked_array([0.5, 0.25, 0.25], [False, False, True]))
+
+
+def test_a_coin_does_not_choose_what_is_masked():
+    weights = np.ma.masked_array([1.0, 2.0], [False, True])
+    assert SamplingCoin(np.random.default_rng(0)).choose(weights) == EnumeratingCoin(FLOAT64).choose(weights) == 0
+    exact = np.ma.masked_array([Exact(fmpq(1)), Exact(fmpq(2))], [False, True])
+    assert list(outcomes(lambda coin: UserCoin(coin).choose(exact), RATIONAL)) == [(0, 1)]
