@@ -156,6 +156,7 @@ def _message(record: Record) -> str:
     if verdict.alarm:
         about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
     about += [f"{audit.name} fails {failure}" for failure in record.failures]
+    about += [f"{audit.name} is not judged {refusal}" for refusal in record.refusals]
     about += [f"{audit.name} at a boundary value of a random number: {corner}" for corner in record.corners]
     about += audit.audited.log.constants
     about += [f"one random number decides twice: {place}" for place in reuse[:REUSE_SHOWN]]

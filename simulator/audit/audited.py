@@ -15,7 +15,7 @@ from flint import fmpq
 
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
 from draftproof.simulator.audit.interfaces import Call, Interface
-from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, noise_parameters
+from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, kind_of
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
@@ -101,11 +101,11 @@ class Log:
     """What the runs of a function showed beside their verdicts.
 
     reuse: places where one coin decides twice. constants: generators with a constant seed. notes: what the law assumes.
-    left_out: the largest probability of a
-    branch that counts as rounding and is left out (see `NumberKind`). raced: places in races of numbers that were coins
-    before. raced_twice: lines of two races with one number. replayed: by target row, trees and answers of the
-    runs that were repeated at several points of real numbers. events: coins with boundary values in the last run.
-    memory: places where memory is read that nothing was written to.
+    left_out: the largest probability of a branch that counts as rounding and is left out (see `NumberKind`). raced:
+    places in races of numbers that were coins before. raced_twice: lines of two races with one number. replayed: by
+    target row, trees and answers of the runs that were repeated at several points of real numbers. events: coins with
+    boundary values in the last run. memory: places where memory is read that nothing was written to. called: the names
+    of the arguments of a call.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
@@ -117,6 +117,7 @@ class Log:
     replayed: dict[tuple[Any, ...], set[Any]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
     memory: dict[str, None] = field(default_factory=dict)
+    called: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -154,18 +155,12 @@ class Audited:
 
     @property
     def adapter(self) -> str:
-        """How the function is called, in one line."""
-        takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
-        places = takes.partition(")")[0].lstrip("(") if takes.startswith("(") else takes
-        noise = (
-            noise_parameters(self.function, len(places.split(",")), self.keywords)
-            if self.interface.name == "chain"
-            else {}
-        )
+        """How the function was called, in one line."""
+        names = [name for name in self.log.called if name not in self.keywords]
         typed = [f"{name}={self.typed.get(name, repr(value))}" for name, value in self.keywords.items()]
         rows = f"rows as {self.rows.library} {self.rows.kind.name}{', logarithms' if self.rows.logits else ''}"
-        text = f"called as {self.name}({', '.join([places, *noise, *typed])}), {rows}"
-        return text + "".join(f"; {name}: {NOISE_WORDS[kind]}" for name, kind in noise.items())
+        noise = [f"; {name}: {NOISE_WORDS[kind]}" for name in names if (kind := kind_of(name))]
+        return f"called as {self.name}({', '.join([*names, *typed])}), {rows}{''.join(noise)}"
 
     @property
     def sorts(self) -> bool:
@@ -293,12 +288,16 @@ class Audited:
         return [outcome if isinstance(outcome, FunctionFailed) else outcome[0] for outcome in outcomes]
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
-        call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords, self.ends)
+        about = self.batched, self.keywords, self.ends, self.interface.places
+        call = Call(self.function, nodes, self.rows, coins, coin, *about)
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         hint = f"; the {self.interface.name} interface calls it with {takes}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
         with function_errors(call.made, hint):
-            verdicts = list(self.interface.call(call))
+            try:
+                verdicts = list(self.interface.call(call))
+            finally:
+                self.log.called.update(dict.fromkeys(call.made))
             for verdict, root in zip(verdicts, nodes, strict=False):
                 assert_verdict(verdict, _Below(root), len(root.target))
         return verdicts

@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from itertools import dropwhile
 from pathlib import Path
@@ -13,8 +13,6 @@ from draftproof.simulator.origins import folder_of, is_trusted
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.result import plain_values
 
-#: Arguments longer than this are cut where they are shown.
-SHOWN = 400
 #: Errors that a call with wrong arguments may raise; other errors are failures of the function itself.
 _PERHAPS_CALLED_WRONGLY = (TypeError, LookupError, AttributeError, SystemExit, InvalidVerifier)
 
@@ -38,10 +36,10 @@ class BrokenResult(InvalidVerifier):
 
 
 @contextmanager
-def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
+def function_errors(arguments: Mapping[str, Any], hint: str) -> Iterator[None]:
     """Within it errors of the audited code become `FunctionFailed`, and its output goes to stderr.
 
-    arguments: those of the call, for the message. hint: how it was called, for errors that this may explain.
+    arguments: those of the call by name, for the message. hint: how it was called, for errors that this may explain.
     """
     try:
         with redirect_stdout(sys.stderr), _whole_stack():
@@ -62,9 +60,8 @@ def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
         raise FunctionFailed(what, shown_hint, _shown(arguments), wrongly) from error
 
 
-def _shown(arguments: Sequence[Any]) -> str:
-    text = ", ".join(" ".join(repr(plain_values(argument)).split()) for argument in arguments)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+def _shown(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={' '.join(repr(plain_values(value)).split())}" for name, value in arguments.items())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ but the context-free ones have rows of their own after every context.
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -83,7 +84,9 @@ def default_cases(
     order = [name for name in TITLES if name in shapes] if chosen is None else list(chosen)
     for name in order:
         if name not in shapes:
-            raise InvalidInput(f"there is no case {name!r} here; choose from {', '.join(shapes)}")
+            close = get_close_matches(name, shapes, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InvalidInput(f"there is no case {name!r} here; {hint}choose from {', '.join(shapes)}")
     return [_case(name, *shapes[name]) for name in order]
 
 

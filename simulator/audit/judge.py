@@ -54,7 +54,8 @@ class Finding:
 
     instance: the exact rows, before the function's own processing. check, law, target: for a batch of its request with
     the largest bias, number `row`. tolerance: the largest bias that is lossless. dependence: total variation between
-    the joint law of a batch and the product of its requests' laws, None without a batch.
+    the joint law of a batch and the product of its requests' laws, None without a batch. efficiencies: E[tau + 1] of
+    every request.
     """
 
     instance: Instance
@@ -65,6 +66,12 @@ class Finding:
     tolerance: float
     row: int | None = None
     dependence: Fraction | float | None = None
+    efficiencies: tuple[Any, ...] = ()
+
+    @property
+    def block_efficiency(self) -> Any:
+        """E[tau + 1], in a batch the mean over all requests."""
+        return sum(self.efficiencies) / len(self.efficiencies)
 
     @property
     def bias(self) -> Fraction | float:
@@ -182,11 +189,20 @@ class Audit:
         law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress, note)
         if first is not None and noted != first:
             raise NoFunction(TWO_LAWS)
-        return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self.allowed)
+        check = self._check(law, expected, scheme)
+        own = (check.block_efficiency,)
+        return Finding(instance, scheme, check, law, expected.target, self.allowed, efficiencies=own)
 
     def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
         """Instance and scheme of one request of a batch."""
         return list(self._requests(instance, scheme))[row]
+
+    def by_request(self, case: Case) -> list[Case]:
+        """A case for every request of a batch; without one the case itself."""
+        if self.batch == 1:
+            return [case]
+        requests = self._requests(case.instance, case.scheme)
+        return [replace(case, target=own.target, draft=own.draft, draft_scheme=shape) for own, shape in requests]
 
     def trees(self, instance: Instance, scheme: DraftScheme) -> int:
         """The number of draft trees, of combinations of them for a batch, that `judge` enumerates."""
@@ -327,6 +343,7 @@ class Audit:
             self.allowed,
             worst,
             batch.dependence([expected.target for expected, _ in requests]),
+            tuple(check.block_efficiency for check in checks),
         )
 
 

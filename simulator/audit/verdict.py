@@ -7,8 +7,9 @@ lossless if and only if on every requested case
   also the total variation of its requests from independence,
 - no coin with a boundary value gives a token of probability zero,
 - its block efficiency does not exceed what that bias can add to the best lossless verifier.
-State between calls raises an error instead of a verdict, as does what cannot be followed: see `NOT_JUDGED`. Branches
-that only rounding makes possible are reported with the verdict and do not change it.
+State between calls raises an error instead of a verdict, as does a case that cannot be followed where nothing on the
+others speaks against the function: see `NOT_JUDGED`. Branches that only rounding makes possible are reported with the
+verdict and do not change it.
 """
 
 import sys
@@ -28,6 +29,7 @@ from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.laws.enumeration import EnumerationSize, Runs
 from draftproof.simulator.protocol import Progress
 from draftproof.simulator.raised import named_errors, quiet
+from draftproof.simulator.symbolic.where import NotFollowed
 
 #: Errors in place of a verdict: the function cannot be followed, it gives another law when it is called again (each of
 #: these laws may be the target's), its arguments are wrong, or it takes too many calls. The command exits with 2, the
@@ -79,6 +81,17 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A case on which the function is not judged, since it cannot be followed or takes too many calls."""
+
+    case: Case
+    error: NotFollowed | TooLarge
+
+    def __str__(self) -> str:
+        return f"where {self.case.title}, {self.case.scheme}: {self.error}"
+
+
+@dataclass(frozen=True)
 class AuditVerdict:
     """The answer of an audit.
 
@@ -96,14 +109,14 @@ def decide(
     findings: Sequence[Finding],
     failures: Sequence[Failure] = (),
     corners: Sequence[Corner] = (),
-    optima: Sequence[Fraction | None] = (),
+    optima: Sequence[Sequence[Fraction | None]] = (),
     *,
     complete: bool,
 ) -> AuditVerdict:
     """The verdict of an audit, see the module; nothing else decides one.
 
-    optima: for each finding the largest block efficiency of a lossless verifier, where it is known. complete: whether
-    every case was judged.
+    optima: for each finding the largest block efficiency of a lossless verifier on every request, where it is known.
+    complete: whether every case was judged.
 
     A bias `b` adds at most `L**2 b` tokens a block: a verifier that is made lossless by rejecting more loses at most
     `(2 d - 1) b` of its probability to accept `d` drafts.
@@ -111,8 +124,9 @@ def decide(
     failed = [finding for finding in findings if not finding.lossless]
     refuted = next((item for item in failed if not item.check.lossless), failed[0] if failed else None)
     alarm = any(
-        best is not None and finding.check.block_efficiency > best + finding.scheme.depth**2 * finding.tolerance
-        for finding, best in zip(findings, optima or [None] * len(findings), strict=True)
+        best is not None and efficiency > best + finding.scheme.depth**2 * finding.tolerance
+        for finding, bests in zip(findings, optima or [()] * len(findings), strict=True)
+        for efficiency, best in zip(finding.efficiencies, bests, strict=False)
     )
     lossless = complete and bool(findings) and not (refuted or failures or corners or alarm)
     return AuditVerdict(lossless, refuted, alarm, max((finding.bias for finding in findings), default=0))
@@ -134,16 +148,17 @@ class Record:
     """The state of an audit.
 
     judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
-    corners: tokens of probability zero at boundary values. complete: whether the whole request was carried out.
-    first_runs: by `id` of a case of one draft tree, what the search for state found.
+    corners: tokens of probability zero at boundary values. refusals: of cases that are not judged. complete: whether
+    the whole request was carried out. first_runs: by `id` of a case of one draft tree, what the search for state found.
     """
 
     request: Request
     judged: list[Case] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    optima: list[Fraction | None] = field(default_factory=list)
+    optima: list[Sequence[Fraction | None]] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
     complete: bool = False
     first_runs: dict[int, Runs] = field(default_factory=dict)
 
@@ -151,6 +166,16 @@ class Record:
     def verdict(self) -> AuditVerdict:
         """The result of `decide`."""
         return decide(self.findings, self.failures, self.corners, self.optima, complete=self.complete)
+
+    @property
+    def refused(self) -> NotFollowed | TooLarge:
+        """The first refusal, with the place and with what is known of the other cases."""
+        first = self.refusals[0]
+        text = f"{_where(self.request, first.case)}: {first.error}"
+        if self.findings:
+            names = ", ".join(dict.fromkeys(refusal.case.name for refusal in self.refusals))
+            text += f"; not judged on {names}, lossless on the other instances ({len(self.findings)})"
+        return type(first.error)(text)
 
 
 @dataclass(frozen=True)
@@ -178,10 +203,12 @@ def survey(record: Record, clock: Callable[[], float] | None = None) -> list[tup
         with named_errors(_where(request, case)), one_thread(), _failures(record, case):
             sizes.append((case, _cost(request.audit, case, clock, FIRST_CHECKED if not sizes else 1)))
         if sum(size.runs for _, size in sizes) > request.max_runs:
-            raise TooLarge(
-                f"{request.spec} on {case.scheme} needs about {sizes[-1][1].runs:.1e} calls, more than "
-                f"{request.max_runs:,} in all; use shorter or fewer drafts or a smaller vocabulary, or allow more runs"
+            _, size = sizes.pop()
+            why = (
+                f"it needs about {size.runs:.1e} calls, more than {request.max_runs:,} in all; use shorter or fewer "
+                "drafts or a smaller vocabulary, or allow more runs"
             )
+            record.refusals.append(Refusal(case, TooLarge(why)))
     if not sizes:
         assert_called_rightly(record)
     return sizes
@@ -216,19 +243,20 @@ def judge(
             finding = request.audit.judge(case.instance, case.scheme, progress, first)
         if finding is None:
             continue
-        best = optimum(case) if optimum is not None else None
         record.judged.append(case)
         record.findings.append(finding)
-        record.optima.append(best)
+        record.optima.append([optimum(own) for own in request.audit.by_request(case)] if optimum is not None else ())
 
 
 @contextmanager
 def _failures(record: Record, case: Case) -> Iterator[None]:
-    """Within it an error of the function becomes a failure on this case."""
+    """Within it an error of the function becomes a failure on this case, and what cannot be followed a refusal."""
     try:
         yield
     except FunctionFailed as error:
         record.failures.append(Failure(case, record.request.audit.explained(case.instance, case.scheme, error)))
+    except (NotFollowed, TooLarge) as error:
+        record.refusals.append(Refusal(case, error))
 
 
 @contextmanager
@@ -250,7 +278,8 @@ def conclude(record: Record) -> AuditVerdict:
     """The steps after all cases are judged: boundary values if requested, and the refuted case once more.
 
     Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain, `NoFunction`
-    where the refuted case is lossless when it is judged again.
+    where the refuted case is lossless when it is judged again, and the refusal of a case where nothing on the others
+    speaks against the function.
     """
     request = record.request
     if not record.findings:
@@ -258,10 +287,13 @@ def conclude(record: Record) -> AuditVerdict:
     if request.boundary:
         zeros = [case for case in record.judged if case.name in ("zeros", "disjoint", "one_hot")]
         for case in zeros or record.judged:
-            with named_errors(f"{request.spec} at corner coins ({case.title})"):
+            with named_errors(f"{request.spec} at corner coins ({case.title})"), _failures(record, case):
                 record.corners += corners(request.audit, case.instance, case.scheme)
     _assert_refuted_again(record)
     record.complete = True
+    if record.refusals and record.verdict.lossless:
+        record.complete = False
+        raise record.refused
     return record.verdict
 
 
@@ -285,6 +317,8 @@ def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
 
 def assert_called_rightly(record: Record) -> None:
     """Raise `InvalidVerifier` where every failure, on a record without findings, may come from wrong arguments."""
+    if not record.failures and record.refusals:
+        raise record.refused
     if all(failure.error.called_wrongly for failure in record.failures):
         with named_errors(_where(record.request, record.failures[0].case)):
             raise InvalidVerifier(str(record.failures[0].error))

@@ -1,6 +1,7 @@
 """Prints the verdict of an audit and writes it as JSON."""
 
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from draftproof.simulator.audit.assertion import REUSE_SHOWN
 from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
 from draftproof.simulator.audit.judge import TOLERANCE
 from draftproof.simulator.audit.verdict import way_out
+from draftproof.simulator.instances.case import Case
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -66,7 +68,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "exceeds_optimum": verdict.alarm,
         "cases": [
             _case_fields(case.name, case.title, finding, comparison)
-            for case, finding, comparison in zip(report.judged, report.findings, report.comparisons, strict=False)
+            | ({"requests": _requests_fields(report, case, finding, optima)} if audit.batch > 1 else {})
+            for case, finding, comparison, optima in _rows(report)
         ],
         "first_imbalance": _violation_fields(refuted.first) if refuted else None,
         "hypotheses": [{"name": one.name, "text": one.text, "reason": one.reason} for one in report.hypotheses],
@@ -75,10 +78,31 @@ def as_json(report: Report) -> dict[str, Any]:
             | {"arguments": failure.error.arguments}
             for failure in report.failures
         ],
+        "refusals": [
+            {"case": refusal.case.name, "scheme": refusal.case.scheme.as_dict(), "error": str(refusal.error)}
+            for refusal in report.refusals
+        ],
         "reuse": decided_twice(audit, report.hypotheses) if refuted else [],
         "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
         "rests_on": rests(report),
     }
+
+
+def _rows(report: Report) -> Iterator[tuple[Case, Finding, Comparison | None, Sequence[Fraction | None]]]:
+    """Every judged case with its finding, its comparison, and the optimum on each of its requests."""
+    comparisons = report.comparisons or [None] * len(report.findings)  # none for a batch
+    return zip(report.judged, report.findings, comparisons, report.optima, strict=False)
+
+
+def _requests_fields(
+    report: Report, case: Case, finding: Finding, optima: Sequence[Fraction | None]
+) -> list[dict[str, Any]]:
+    """E[tau + 1] and the certified optimum of every request of a batch."""
+    requests = report.request.audit.by_request(case)
+    return [
+        {"scheme": own.scheme.as_dict(), **number_fields("block_efficiency", tokens), **number_fields("optimum", best)}
+        for own, tokens, best in zip(requests, finding.efficiencies, optima, strict=True)
+    ]
 
 
 def _case_fields(name: str, title: str, finding: Finding, comparison: Comparison | None) -> dict[str, Any]:
@@ -89,7 +113,7 @@ def _case_fields(name: str, title: str, finding: Finding, comparison: Comparison
         "lossless": finding.lossless,
         **number_fields("max_deviation", finding.check.max_deviation),
         **number_fields("total_variation", finding.check.total_variation),
-        **number_fields("block_efficiency", finding.check.block_efficiency),
+        **number_fields("block_efficiency", finding.block_efficiency),
         **number_fields("dependence", finding.dependence),
         "verifiers": {key: float(value) for key, value in comparison.verifiers.items()} if comparison else {},
         **number_fields("optimum", comparison.optimum if comparison else None),
@@ -181,8 +205,10 @@ def show(console: Console, report: Report) -> None:
     console.print(verdict.append(*_verdict(report)))
     if report.findings:
         console.print(_table(report))
-    for failure in report.failures:
-        console.print(f"  fails here: {failure}", soft_wrap=True, markup=False)
+    others = [f"fails here: {failure}" for failure in report.failures]
+    others += [f"not judged {refusal}" for refusal in report.refusals]
+    for line in others:
+        console.print(f"  {line}", soft_wrap=True, markup=False)
     finding = report.verdict.refuted
     if finding is not None:
         _show_refutation(console, report, finding)
@@ -209,12 +235,12 @@ def show(console: Console, report: Report) -> None:
 
 def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
-    failed = len(report.failures)
+    failed, others = len(report.failures), len(report.findings) + len(report.refusals)
     kind = report.request.audit.audited.rows.kind
     verdict = report.verdict
     verdicts = (
         (verdict.refuted or verdict.alarm, "REFUTED"),
-        (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
+        (failed, f"FAILS on {failed} of {failed + others} instances"),
         (report.corners, "REFUTED at a corner coin"),
     )
     refuted = next((text for holds, text in verdicts if holds), None)
@@ -231,11 +257,11 @@ def _table(report: Report) -> Table:
     batched = report.request.audit.batch > 1
     names = COMPARED[report.request.audit.audited.interface.multi_path]
     table = Table(show_edge=False, pad_edge=False)
-    headings = ["instance", "scheme", "max deviation", "total variation", "E[tau+1]"]
+    headings = ["instance", "scheme", "max deviation", "total variation", "mean E[tau+1]" if batched else "E[tau+1]"]
     headings += ["fails most", "dependence"] if batched else [*names, "optimum"]
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
-    for case, finding, comparison in zip(report.judged, report.findings, report.comparisons, strict=False):
+    for case, finding, comparison, _ in _rows(report):
         check = finding.check
         others = [_cell(comparison.verifiers.get(name)) if comparison else "" for name in names]
         others.append(_cell(comparison.optimum) if comparison else "")
@@ -247,7 +273,7 @@ def _table(report: Report) -> Table:
             str(finding.scheme),
             _cell(check.max_deviation),
             _cell(check.total_variation),
-            _cell(check.block_efficiency),
+            _cell(finding.block_efficiency),
             *others,
         )
     return table

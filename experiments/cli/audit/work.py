@@ -43,8 +43,8 @@ class Comparison:
 class Report(Record):
     """The findings of an audit with what the command adds: comparisons, the witness, and hypotheses about the bug.
 
-    comparisons: one for each finding. witness: the smallest instance found on which the function is not lossless.
-    first: the first case with its comparison, if that was computed for the estimate of the duration.
+    comparisons: one for each finding, none for a batch. witness: the smallest instance found on which the function is
+    not lossless. first: the first case with its comparison, if that was computed for the estimate of the duration.
     """
 
     comparisons: list[Comparison | None] = field(default_factory=list)
@@ -104,7 +104,9 @@ def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) 
 
 
 def _optimum(report: Report, case: Case) -> Fraction | None:
-    """The certified optimum on the case that was judged; its comparison is added to the report."""
+    """The certified optimum on a case that was judged; its comparison, if it has one, is added to the report."""
+    if report.request.audit.batch > 1:
+        return _certified(case.instance.converted(RATIONAL, case.scheme.depth), case.scheme)
     known = report.first is not None and report.first[0] is case
     comparison = report.first[1] if known and report.first is not None else _comparison(report.request.audit, case)
     report.comparisons.append(comparison)
@@ -163,12 +165,16 @@ def _comparison(audit: Audit, case: Case) -> Comparison | None:
                 efficiencies[name] = check.block_efficiency
         except DraftproofError:  # not defined on this scheme
             continue
-    best = None
-    if isinstance(scheme, Delayed) and processed.vocab_size**scheme.depth <= OPTIMUM_PATHS:
-        from draftproof.lp_analysis import optimum
+    return Comparison(efficiencies, _certified(processed, scheme))
 
-        best = optimum(processed.target, processed.draft, scheme).upper
-    return Comparison(efficiencies, best)
+
+def _certified(rows: Instance, scheme: DraftScheme) -> Fraction | None:
+    """The certified optimum on rational rows, None where there are too many paths."""
+    if not isinstance(scheme, Delayed) or rows.vocab_size**scheme.depth > OPTIMUM_PATHS:
+        return None
+    from draftproof.lp_analysis import optimum
+
+    return optimum(rows.target, rows.draft, scheme).upper
 
 
 def unshrunk_witness(finding: Finding) -> Witness | None:

@@ -1,6 +1,7 @@
 """The interfaces of functions of other projects: how they get drafts and return blocks; one file each."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, paths_of
@@ -32,5 +33,7 @@ INTERFACES: Mapping[str, Interface] = MappingProxyType(
 def interface_named(name: str) -> Interface:
     """The interface of that name; raises `InvalidInput` for any other."""
     if name not in INTERFACES:
-        raise InvalidInput(f"unknown interface {name!r}; choose {', '.join(INTERFACES)}")
+        close = get_close_matches(name, INTERFACES, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise InvalidInput(f"unknown interface {name!r}; {hint}choose {', '.join(INTERFACES)}")
     return INTERFACES[name]

@@ -4,6 +4,7 @@
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,7 +50,7 @@ class Call:
 
     nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
     itself draws. batched: whether the function takes several requests at once. ends: the token that ends a text, where
-    there is one. made: the arguments of the call, once it is made.
+    there is one. places: names of positional arguments. made: the arguments of the call by name, once it is made.
     """
 
     function: Callable[..., Any]
@@ -60,13 +61,14 @@ class Call:
     batched: bool = False
     keywords: Mapping[str, Any] = field(default_factory=dict)
     ends: int | None = None
-    made: list[Any] = field(default_factory=list)
+    places: Sequence[str] = ()
+    made: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
-        self.made[:] = [*arguments, *named.values()]
         seeds = seeds_of(self.function, len(arguments), {**self.keywords, **named})
         given = {name: self.coins.seed(name, value) for name, value in seeds.items()}
+        self.made.update(zip(self.places, arguments, strict=False), **named, **given)
         return self.function(*arguments, **{**self.keywords, **named, **given})
 
 
@@ -92,6 +94,12 @@ class Interface:
     library: str = "python"
     libraries: tuple[str, ...] = ("python", "numpy", "torch")
 
+    @property
+    def places(self) -> list[str]:
+        """The names of its positional arguments, the lengths of a batch last."""
+        first, found, _ = self.takes.partition(")")
+        return [*re.findall(r"\w+", first), "lengths"] if found and first.startswith("(") else []
+
 
 def integer(value: Any, what: str) -> int:
     """A whole number of the result; raises `InvalidVerifier` with what it was meant to be."""
@@ -116,9 +124,8 @@ def tokens(value: Any, what: str) -> Context:
 
 
 def shown(value: Any) -> str:
-    """A result as errors show it: short, on one line."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    """A result as errors show it, on one line."""
+    return " ".join(repr(value).split())
 
 
 def read_block(result: Any, path: Context, wants: str, padded: bool = True) -> Verdict:

@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from draftproof.simulator import CallableProcess, Delayed, InvalidInput, InvalidVerifier, assert_lossless
+from draftproof import verifiers
+from draftproof.simulator import CallableProcess, Delayed, InvalidInput, InvalidVerifier, assert_lossless, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
 from draftproof.simulator.audit.batches import mirrored, requests_of
@@ -69,6 +70,19 @@ def test_requests_of_a_batch_differ_in_rows_and_lengths():
         renamed = tuple(2 - token for token in context)
         assert second.target.row(context).tolist() == instance.target.row(renamed).tolist()[::-1]
     assert mirrored(mirrored(instance)).digest() == instance.digest()
+
+
+def test_a_batch_brings_the_tokens_of_all_its_requests(planted):
+    pytest.importorskip("torch")
+    case = CASES["context"]
+    audit, found = judged(planted, "right")
+    by_request = [
+        check(verifiers.make("naive"), own.instance.target, own.instance.draft, own.scheme).block_efficiency
+        for own in audit.by_request(case)
+    ]
+    assert by_request[0] != by_request[1]
+    assert found.efficiencies == pytest.approx([float(tokens) for tokens in by_request])
+    assert found.block_efficiency == pytest.approx(float(sum(by_request)) / 2)
 
 
 def test_batch_needs_an_interface_and_a_result_for_every_request(planted):

@@ -44,10 +44,13 @@ def test_what_is_known_against_a_function_refutes_it(finding, planted):
 def test_more_tokens_than_the_optimum_refute_what_is_balanced(finding):
     good = finding("traps", "right")
     tokens = Fraction(good.check.block_efficiency)
-    assert decide([good], optima=[tokens], complete=True).lossless
-    assert decide([good], optima=[None], complete=True).lossless
-    found = decide([good], optima=[tokens - Fraction(1, 10**5)], complete=True)
+    assert decide([good], optima=[[tokens]], complete=True).lossless
+    assert decide([good], optima=[[None]], complete=True).lossless
+    found = decide([good], optima=[[tokens - Fraction(1, 10**5)]], complete=True)
     assert (found.lossless, found.alarm, found.refuted) == (False, True, None)
+    batch = replace(good, efficiencies=(Fraction(1), Fraction(3)))
+    assert decide([batch], optima=[[Fraction(1), Fraction(3)]], complete=True).lossless
+    assert decide([batch], optima=[[Fraction(1), Fraction(2)]], complete=True).alarm
 
 
 def test_a_bias_is_lossless_up_to_the_tolerance_and_so_are_the_tokens_that_it_may_bring(finding):
@@ -55,9 +58,9 @@ def test_a_bias_is_lossless_up_to_the_tolerance_and_so_are_the_tokens_that_it_ma
     tokens, depth = Fraction(bad.check.block_efficiency), bad.scheme.depth
     exactly, less = replace(bad, tolerance=bad.bias), replace(bad, tolerance=bad.bias * 0.999)
     exactly = replace(exactly, check=replace(bad.check, tolerance=bad.bias))
-    found = decide([exactly], optima=[tokens - depth**2 * Fraction(bad.bias)], complete=True)
+    found = decide([exactly], optima=[[tokens - depth**2 * Fraction(bad.bias)]], complete=True)
     assert (found.lossless, found.bias) == (True, bad.bias)
-    assert decide([exactly], optima=[tokens - depth**2 * Fraction(bad.bias) - Fraction(1, 1000)], complete=True).alarm
+    assert decide([exactly], optima=[[tokens - depth**2 * Fraction(bad.bias) - Fraction(1, 1000)]], complete=True).alarm
     assert decide([less], complete=True).refuted is less
 
 
