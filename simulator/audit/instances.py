@@ -65,6 +65,8 @@ def default_cases(
     Raises `InvalidInput` for a name that does not exist or does not apply.
     """
     main = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
+    if batch and not interface.ragged and isinstance(main, Delayed):
+        main = ByRequest((main.depth,))
     shapes: dict[str, tuple[int, DraftScheme]] = dict.fromkeys(
         ("context", "zeros", "one_hot", "equal", "disjoint", "context_free"), (2, main)
     )

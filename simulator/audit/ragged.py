@@ -125,8 +125,9 @@ def of_lengths(lengths: Sequence[int], several: bool, batch: int) -> DraftScheme
     several: whether a function takes several paths. Raises `InvalidInput` where it cannot have these.
     """
     if batch > 1:
-        if len(lengths) != batch:
-            raise InvalidInput(f"lengths {','.join(map(str, lengths))}: give one for each of {batch} requests")
+        if len(lengths) not in (1, batch):
+            given = ",".join(map(str, lengths))
+            raise InvalidInput(f"lengths {given}: give one for each of {batch} requests, or one for all")
         return ByRequest(tuple(lengths))
     if not several:
         raise InvalidInput("a function that takes one path has lengths only in a batch; leave them out")

@@ -8,7 +8,8 @@ slots numbered over all requests; retrive_next_token and retrive_next_sibling `(
 sibling within the request, -1 for none; uniform_samples `(B, N)`; uniform_samples_for_final_sampling `(B,)`;
 target_probs and draft_probs `(B, N, V)`; threshold_single and threshold_acc, both 1; deterministic, True. Buffers:
 predicts `(B N,)`, accept_index `(B, longest path + 1)`, accept_token_num `(B,)`. Names with `retrieve` mean the same.
-Drafts that are equal share a slot, as they do in SGLang; shorter requests have slots that nothing leads to.
+Drafts that are equal share a slot, as they do in SGLang; shorter requests have slots that nothing leads to. The
+function for chains does not read these links: its requests have drafts of one length.
 """
 
 import itertools
@@ -127,6 +128,7 @@ SGLANG_CHAIN = Interface(
     returns=_RETURNS,
     call=_chain,
     batches=True,
+    ragged=False,
     library="torch",
     libraries=("torch",),
 )

@@ -27,7 +27,10 @@ FUNCTIONS = {
     "one_model_wrong": "tensorrt-llm",
 }  # fmt: skip
 #: Requests of a batch: tokens of one are judged by rows of the other.
-BATCHES = {"vllm_right": "vllm", "vllm_shifted_wrong": "vllm", "vllm_v2_right": "vllm-v2", "sglang_right": "sglang"}
+BATCHES = {
+    "vllm_right": "vllm", "vllm_shifted_wrong": "vllm", "vllm_v2_right": "vllm-v2", "sglang_right": "sglang",
+    "sglang_chain_right": "sglang-chain",
+}  # fmt: skip
 
 
 def verdict(function, name, interface, case, batch=1):
@@ -53,11 +56,18 @@ def test_functions_of_engines_are_proved_and_their_twins_refuted(planted, name):
     assert not record.failures
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize("name", quick(BATCHES, ["sglang_chain_right"]))
 def test_batches_of_engines(planted, name):
     record = verdict(planted("engines", name), name, BATCHES[name], "context", batch=2)
     assert record.verdict.lossless is name.endswith("right")
+
+
+@pytest.mark.parametrize("case", ["no_drafts", "no_drafts_first"])
+@pytest.mark.parametrize("name", ["vllm_right", "vllm_v2_right", "sglang_right"])
+def test_a_request_of_a_batch_may_have_no_draft(planted, name, case):
+    audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name, batch=2)
+    [made] = default_cases(audit.audited.interface, Delayed(1, 0, 1), [case], batch=True)
+    assert audit.judge(made.instance, made.scheme).lossless
 
 
 @pytest.mark.heavy
