@@ -16,11 +16,12 @@ import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
@@ -80,10 +81,12 @@ Part = tuple[str, Any]
 class Snapshot:
     """The state of all that some objects refer to.
 
-    generators: those among it. chance: whether its code names sources without a state.
+    generators: those among it. chance: whether its code names sources without a state. added_to: the names of lists and
+    sets whose content is left out.
     """
 
-    def __init__(self, *things: Any) -> None:
+    def __init__(self, *things: Any, added_to: frozenset[str] = frozenset()) -> None:
+        self._added_to = added_to
         self.generators: list[Any] = []
         self.chance = False
         self._numbers: dict[int, int] = {}
@@ -92,7 +95,10 @@ class Snapshot:
             self._of(thing, -1, type(thing).__name__)
         self._states: list[list[Part]] = []
         while len(self._states) < len(self._found):
-            thing = self._found[len(self._states)][0]
+            thing, _, name = self._found[len(self._states)]
+            if isinstance(thing, (list, deque, set)) and name.removeprefix(".") in added_to:
+                self._states.append([])
+                continue
             self._states.append([(name, self._of(part, len(self._states), name)) for name, part in self._parts(thing)])
 
     def drawn(self) -> list[Any]:
@@ -268,6 +274,25 @@ def _read(code: CodeType) -> frozenset[str]:
             read.add(step.argval)
         before = step.opname
     return frozenset(read).union(*(_read(part) for part in code.co_consts if isinstance(part, CodeType)))
+
+
+#: Methods that add to a list or a set, and give nothing back.
+_ADDING = frozenset(("append", "extend", "add", "update", "appendleft"))
+
+
+def only_added_to(codes: Iterable[CodeType]) -> frozenset[str]:
+    """The names of variables and attributes that code names only to add to them, as to a log that others look at."""
+    added: set[str] = set()
+    read: set[str] = set()
+    waiting = list(codes)
+    for code in waiting:  # grows
+        waiting += [part for part in code.co_consts if isinstance(part, CodeType)]
+        read.update(part for part in code.co_consts if isinstance(part, str))  # as for `getattr`
+        for step, after in pairwise(dis.get_instructions(code)):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"):
+                adds = after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _ADDING
+                (added if adds else read).add(step.argval)
+    return frozenset(added - read)
 
 
 def _globals(function: FunctionType) -> Iterator[tuple[str, Any]]:

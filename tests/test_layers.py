@@ -18,6 +18,7 @@ HOUSE = """
     simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.origins
     simulator.raised simulator.generators
     simulator.arithmetic simulator.few simulator.vectors simulator.coins simulator.user_code simulator.structures
+    simulator.changes
     simulator.drafts
     simulator.instances
     simulator.laws

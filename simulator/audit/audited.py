@@ -11,6 +11,7 @@ from io import StringIO
 from math import floor, ldexp
 from typing import Any, NamedTuple
 
+import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.audit.failures import FunctionFailed, function_errors, innermost_file
@@ -18,7 +19,8 @@ from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, kind_of
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
-from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
+from draftproof.simulator.changes import Snapshot, only_added_to
+from draftproof.simulator.coins import RecordingCoin, ReplayingCoin, SamplingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
@@ -28,7 +30,7 @@ from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, i
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.numbers.exact import as_float
-from draftproof.simulator.symbolic.reach import sorts
+from draftproof.simulator.symbolic.reach import codes, sorts
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of, same_choices
 
 
@@ -75,6 +77,9 @@ class _ShownNode:
 
 
 _PLAIN = Presentation()
+_STATELESS = "it must be a function of its arguments and its random numbers, without state"
+#: A call is repeated so often until it changes nothing: caches are filled once, and counters count on.
+REPEATED = 4
 #: A run less probable than this is stopped: it is in a rejection loop that may not end.
 SMALLEST = 1e-200
 
@@ -105,7 +110,7 @@ class Log:
     places in races of numbers that were coins before. raced_twice: lines of two races with one number. replayed: by
     target row, trees and answers of the runs that were repeated at several points of real numbers. events: coins with
     boundary values in the last run. memory: places where memory is read that nothing was written to. called: the names
-    of the arguments of a call.
+    of the arguments of a call. calls: of the function.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
@@ -118,6 +123,7 @@ class Log:
     events: tuple[str, ...] = ()
     memory: dict[str, None] = field(default_factory=dict)
     called: dict[str, None] = field(default_factory=dict)
+    calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -179,10 +185,15 @@ class Audited:
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
         """The verdicts of one call for one or several requests; errors name the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
+        self.log.calls += 1
+        if self.log.calls == 1:
+            self._first_call(nodes)
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "fill": self.fill}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
+        is_watched = not self.log.calls & (self.log.calls - 1)  # number 1, 2, 4, 8, ..
+        before = self._snapshot() if is_watched else None
         with intercepted(of_session, watch=(self.function,), boundary_coin=coin, **how) as session:
             try:
                 outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
@@ -196,6 +207,8 @@ class Audited:
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.fill or broken_off):
+            if before is not None:
+                self._assert_steady(before, nodes, of_session.answers, of_interface.answers)
             parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
@@ -227,6 +240,42 @@ class Audited:
         except FunctionFailed as error:
             return error
 
+    def _first_call(self, nodes: tuple[DraftNode, ...]) -> None:
+        """A call in advance, in which the function makes what it keeps, such as a generator that it makes once."""
+        coin = SamplingCoin(np.random.default_rng(0))
+        of_session, of_interface = RecordingCoin(coin), RecordingCoin(coin)
+        first, session = self._silently(nodes, of_session, of_interface)
+        again, _ = self._silently(nodes, ReplayingCoin(of_session.answers), ReplayingCoin(of_interface.answers))
+        if session is not None and not session.constants and not _same(first, again):
+            raise InvalidVerifier(f"its first call does something else than the same call again: {_STATELESS}")
+
+    def _silently(
+        self, nodes: tuple[DraftNode, ...], coin: Any, of_interface: Any, replay: Session | None = None
+    ) -> tuple[Any, Session | None]:
+        """The outcome of a further call, whose output is left out, with its session; a refusal without one."""
+        try:
+            with redirect_stderr(StringIO()), intercepted(coin, watch=(self.function,), replay=replay) as session:
+                outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
+        except InvalidVerifier as error:
+            return error, None
+        return outcome, session
+
+    def _snapshot(self) -> Snapshot:
+        """The state of all that the function can reach, without what it only adds to."""
+        return Snapshot(self.function, added_to=only_added_to(codes((self.function,))))
+
+    def _assert_steady(self, before: Snapshot, nodes: tuple[DraftNode, ...], *answers: Sequence[int]) -> None:
+        """Raise `InvalidVerifier` if each repetition of a call changes what the function can reach."""
+        for _ in range(REPEATED):
+            after = self._snapshot()
+            changed = before.change(after)
+            if changed is None:
+                return
+            before = after
+            of_session, of_interface = map(ReplayingCoin, answers)
+            self._silently(nodes, of_session, of_interface)
+        raise InvalidVerifier(f"{changed} changes with every call: {_STATELESS}")
+
     def _replay(
         self,
         nodes: tuple[DraftNode, ...],
@@ -241,15 +290,10 @@ class Audited:
         """
 
         def run(coin: Any, replay: Session | None) -> Any:
-            quiet = redirect_stderr(StringIO())  # the first run has printed the same
-            try:
-                with quiet, intercepted(coin, watch=(self.function,), replay=replay) as again:
-                    repeated = self._outcome(nodes, ArgumentCoins(again), ReplayingCoin(one.of_interface))
-            except InvalidVerifier as error:
-                return error
-            if replay is None and again.draws is not None and not same_choices(one.draws, again.draws):
-                return InvalidVerifier("it draws with other probabilities when it is called again")
-            return repeated
+            repeated, again = self._silently(nodes, coin, ReplayingCoin(one.of_interface), replay)
+            if again is None or again.draws is None or replay is not None or same_choices(one.draws, again.draws):
+                return repeated
+            return InvalidVerifier("it draws with other probabilities when it is called again")
 
         def followed() -> Any:
             return run(ReplayingCoin(one.of_session), None)
@@ -267,10 +311,7 @@ class Audited:
         ):
             return
         if not all(_same(outcome, followed()) for _ in range(2)):
-            raise InvalidVerifier(
-                "it does something else when it is called again: it must be a function of its arguments and its random "
-                "numbers, without state"
-            )
+            raise InvalidVerifier(f"it does something else when it is called again: {_STATELESS}")
         raise NotFollowed(
             "it does something else with real random numbers than with those that stand for them "
             f"({last_common_line(followed, on_real_numbers)}), which cannot be followed"

@@ -119,8 +119,13 @@ def sorts(functions: tuple[Any, ...]) -> bool:
 
 def names(functions: tuple[Any, ...]) -> set[str]:
     """The names that the functions, and the user code that they name, read."""
-    codes = [value for value in (read() for read, _, _ in slots(functions, code=True)) if type(value) is types.CodeType]
-    return {name for code in codes for name in _names(code)}
+    return {name for code in codes(functions) for name in _names(code)}
+
+
+def codes(functions: tuple[Any, ...]) -> list[types.CodeType]:
+    """The code of the functions, and of the user code that they name."""
+    values = (read() for read, _, _ in slots(functions, code=True))
+    return [value for value in values if type(value) is types.CodeType]
 
 
 def _parts(owner: Any) -> list[Any]:

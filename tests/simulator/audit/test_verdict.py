@@ -123,7 +123,14 @@ def test_no_draft_tree_is_checked_for_state_more_often_than_there_are_trees(monk
     assert (audit.trees(case.instance, case.scheme) == 1) is (trees == 1)
 
 
-@pytest.mark.parametrize("changes_after", [1, 2, 3])
+@pytest.fixture(name="out_of_reach")
+def _out_of_reach(monkeypatch):
+    """The state of the function is out of reach, as that of compiled code."""
+    monkeypatch.setattr(Audited, "_assert_steady", lambda *given: None)
+
+
+@pytest.mark.usefixtures("out_of_reach")
+@pytest.mark.parametrize("changes_after", [2, 3, 4])
 def test_state_shows_on_the_only_tree(changes_after):
     """Its law is compared with that of the search for state; a deterministic function has one run."""
     calls = []
@@ -134,10 +141,11 @@ def test_state_shows_on_the_only_tree(changes_after):
 
     audit = make_audit(verify, "step")
     found = Record(Request("verify", audit, default_cases(audit.audited.interface, None, ["context"])))
-    with pytest.raises(InvalidVerifier, match=r"two laws|something else when it is called again"):
+    with pytest.raises(InvalidVerifier, match=r"two laws|something else (when it is|than the same call)"):
         judge(found, check_states(found, found.request.cases))
 
 
+@pytest.mark.usefixtures("out_of_reach")
 def test_state_that_shows_after_the_runs_that_are_compared_shows_in_the_law(monkeypatch):
     monkeypatch.setattr("draftproof.simulator.audit.judge.MOST_AUDITED_RUNS", 2)
 
