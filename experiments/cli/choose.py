@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -192,7 +193,7 @@ Roots = Annotated[
 ]
 Tokens = Annotated[int, typer.Option(min=4, help="Tokens of a text, as far as the models have positions.", **_HOW)]
 Rounds = Annotated[int, typer.Option(min=2, max=10, help="Texts of the last candidates after each root.", **_HOW)]
-Seconds = Annotated[float | None, typer.Option(min=1, help="Time limit, by which there are fewer texts.", **_HOW)]
+Seconds = Annotated[float | None, typer.Option(min=1, help="Time limit, training apart.", **_HOW)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV of all measured candidates.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
@@ -245,7 +246,9 @@ def choose(
     check_own(console, named, schemes, seconds)
     try:
         wanted = pair.wanted(seed)
+        trained = wanted.target is None and not (wanted.folder and Path(wanted.folder).exists())
         with work.open_pair(wanted) as opened:
+            started = perf_counter() if trained else started
             count = len(opened.roots(roots, work.Amount.roots).contexts)
             amount = work.Amount(count, tokens, rounds, seconds)
             result = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock, resume, started)
