@@ -57,3 +57,25 @@ def test_an_expression_that_fails_is_one_line(draftproof, theirs):
     ran = draftproof("audit", theirs, "--interface", "chain", "--argument", "transform=numpy.nothing")
     assert ran.code == 2
     assert "the argument numpy.nothing cannot be used" in ran.err
+
+
+ENGINE = """
+import numpy as np
+
+class Engine:
+    def verify(self, tokens, q, p):
+        for i, token in enumerate(tokens):
+            if self.rng.random() * q[i, token] >= p[i, token]:
+                row = np.maximum(p[i] - q[i], 0)
+                return i, self.rng.choice(len(row), p=row / row.sum())
+        return len(tokens), self.rng.choice(len(p[-1]), p=p[-1])
+"""
+
+
+@pytest.mark.parametrize("given", ["numpy.random.default_rng(3)", "np.random.RandomState(3)"])
+def test_a_generator_among_the_arguments_is_followed(draftproof, tmp_path, given):
+    path = tmp_path / "engine.py"
+    path.write_text(ENGINE)
+    options = ("--interface", "chain", "--library", "numpy", "--cases", "context")
+    ran = draftproof("audit", f"{path}:Engine.verify", *options, "--argument", f"self.rng={given}")
+    assert ran.code == 0, ran.err
