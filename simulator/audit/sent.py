@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import importlib
 import io
 import linecache
@@ -17,15 +18,14 @@ import random
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache, reduce
-from itertools import chain
 from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 
+from draftproof.simulator.audit.held import assert_as_sent, held
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.symbolic import loading, patches, reach
+from draftproof.simulator.symbolic import loading, patches
 from draftproof.simulator.symbolic.compiled import source_of
 from draftproof.simulator.symbolic.random import numpy_random, python_random
 
@@ -40,7 +40,7 @@ def packed(function: Any, arguments: Mapping[str, Any]) -> tuple[bytes, list[str
         file, places = _home(module)
         home = file or (f"{places[0]}/__init__.py" if places else None)
         if module is not sys.modules["__main__"] and loading.is_theirs(home):
-            files[name], told[name] = (file, places), _held(module)
+            files[name], told[name] = (file, places), held(module)
     out = io.BytesIO()
     pickler = _Pickler(out)
     try:
@@ -83,8 +83,12 @@ def unpacked(data: bytes) -> tuple[Any, dict[str, Any]]:
             f"the function cannot be imported in a process of its own: {type(error).__name__}: {error}; put it into a "
             "file that can be imported by itself"
         ) from error
-    _assert_as_sent(function, told)
+    assert_as_sent(function, told)
     return function, arguments
+
+
+#: The generator behind the functions of `random`.
+_INSTANCE: Any = random._inst
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
@@ -117,7 +121,7 @@ def _found(module: str, name: str) -> Any:
     known = _recording().get((module, name))
     if known is not None:
         return known
-    found = reduce(getattr, name.split("."), holder)
+    found = functools.reduce(getattr, name.split("."), holder)
     return patches.ORIGINALS.get(id(found), found)
 
 
@@ -222,7 +226,7 @@ def _hooked(code: types.CodeType) -> types.CodeType:
     return next((hooked for plain, hooked in compiled if plain == code), code)
 
 
-@lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=16)
 def _compiled(file: str, source: str) -> list[tuple[types.CodeType, types.CodeType]]:
     """All code of a file, as Python compiles it and with hooks."""
     try:
@@ -261,62 +265,3 @@ def _is_stub(value: Any) -> bool:
             getattr(sys.modules.get(value.__module__), "__file__", None) or value.__code__.co_filename
         )
     return type(value).__module__ == "unittest.mock"
-
-
-#: The generator behind the functions of `random`.
-_INSTANCE: Any = random._inst
-#: Containers longer than this, and attributes of attributes deeper than this, are not compared.
-_LONGEST, _DEEPEST = 100, 2
-
-
-def _held(module: types.ModuleType) -> dict[str, str]:
-    """The plain values, functions and classes of a module, of its classes and of its objects, in words."""
-    told = (_inside(name, value, _DEEPEST, module.__name__) for name, value in list(vars(module).items()))
-    return {name: text for name, text in chain.from_iterable(told) if text is not None and "__" not in name}
-
-
-def _inside(name: str, value: Any, deep: int, module: str) -> Iterator[tuple[str, str | None]]:
-    yield name, _told(value)
-    kind = type(value)
-    if deep and (value.__module__ == module if issubclass(kind, type) else not issubclass(kind, types.ModuleType)):
-        try:
-            attributes = list(vars(value).items())
-        except Exception:  # there are none, or they are made up when they are asked for
-            return
-        for key, item in attributes:
-            yield from _inside(f"{name}.{key}", item, deep - 1, module)
-
-
-def _told(value: Any, deep: int = 2 * _DEEPEST) -> str | None:
-    """A plain value, or the name of a function or a class of user code; objects are not asked what they are."""
-    kind = type(value)
-    if issubclass(kind, (staticmethod, classmethod)):
-        return _told(value.__func__)
-    if value is None or kind in (bool, int, float, complex, str, bytes) or issubclass(kind, np.generic):
-        return repr(value)
-    if kind is np.ndarray and value.size <= _LONGEST and value.dtype != object:
-        return f"array {value.tolist()}"
-    if kind in (list, tuple, set, frozenset, dict) and deep and len(value) <= _LONGEST:
-        items = [_told(item, deep - 1) for item in (value.items() if kind is dict else value)]
-        texts = [item for item in items if item is not None]
-        ordered = sorted(texts) if kind in (set, frozenset) else texts
-        return f"{kind.__name__} ({', '.join(ordered)})" if len(texts) == len(items) else None
-    value = source_of(value) or value
-    if not issubclass(type(value), (types.FunctionType, type)):
-        return None
-    home = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
-    return f"{value.__module__}.{value.__qualname__}" if loading.is_theirs(home) else None
-
-
-def _assert_as_sent(function: Any, told: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise `InvalidVerifier` where a global that the function reads was something else where it was sent."""
-    names = reach.names((function,))
-    for home in told.keys() & sys.modules.keys():
-        here, there = _held(sys.modules[home]), told[home]
-        for name in here.keys() | there.keys():
-            if here.get(name) != there.get(name) and name.rpartition(".")[2] in names:
-                raise InvalidVerifier(
-                    f"{name} of {home} is {there.get(name, 'something else')} in this process and "
-                    f"{here.get(name, 'something else')} in its file, which is what an audit judges; set it in the "
-                    "file, or hand it over as an argument of the function"
-                )

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic import unfollowed
-from draftproof.simulator.symbolic.loading import module_of, recorded
+from draftproof.simulator.symbolic.loading import is_theirs, module_of, recorded
 from draftproof.simulator.symbolic.where import SAMPLE, refusal
 
 
@@ -207,7 +207,7 @@ class PartialModule:
         parts = statement.module.split(".") if statement.module else []
         if statement.level:
             roots = [self.file.resolve().parents[statement.level - 1]]
-        elif parts and importlib.util.find_spec(parts[0]) is None:
+        elif parts and self._may_be_beside(parts[0]):
             roots = list(self.file.resolve().parents[:ABOVE])
         else:
             return None
@@ -217,6 +217,11 @@ class PartialModule:
                 if parts and file.is_file():
                     return self.known.get(file.resolve()) or PartialModule(file, {}, self.notes, self.known)
         return None
+
+    @staticmethod
+    def _may_be_beside(package: str) -> bool:
+        spec = importlib.util.find_spec(package)
+        return spec is None or is_theirs(spec.origin)
 
     def _starred(self, name: str) -> PartialModule | None:
         for statement in self._stars:
