@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _random as _written_in_c
 import random as _random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
@@ -81,7 +82,7 @@ def _randint(s: Session, g: Stream, a: int, b: int) -> Any:
 
 
 def _getrandbits(s: Session, g: Stream, k: int) -> Any:
-    return _randrange(s, g, 2**k)
+    return s.choose_uniform(g, 2**k, "random.getrandbits")
 
 
 def _shuffle(s: Session, g: Stream, x: Any) -> None:
@@ -111,6 +112,7 @@ RECORDED: dict[str, Callable[..., Any]] = {
     "getrandbits": _getrandbits,
     "shuffle": _shuffle,
     "sample": _sample,
+    "_randbelow": lambda s, g, n: s.choose_uniform(g, n, "random._randbelow"),
 }
 _Random = _random.Random
 _PUBLIC = [name for name in dir(_Random) if not name.startswith("_") and name not in ("seed", "VERSION")]
@@ -176,7 +178,7 @@ def _make(self: Any, x: Any = None) -> None:
 RecordingRandom: Any = type(
     "Random",
     (_Random,),
-    {name: _recorded_method(name, getattr(_Random, name)) for name in _PUBLIC}
+    {name: _recorded_method(name, getattr(_Random, name)) for name in (*_PUBLIC, "_randbelow")}
     | {"seed": _seed_method, "__init__": _make, "__doc__": "`random.Random` whose numbers an audit can follow."},
 )
 
@@ -200,7 +202,7 @@ def _recorded_function(name: str, original: Any) -> Any:
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for the module `random`."""
-    replaced: list[tuple[Any, str, Any]] = [(_random, "Random", RecordingRandom)]
+    replaced: list[tuple[Any, str, Any]] = [(holder, "Random", RecordingRandom) for holder in (_random, _written_in_c)]
     for name in [*_PUBLIC, "seed"]:
         original = getattr(_random, name, None)
         if original is not None:

@@ -7,6 +7,7 @@ import datetime
 import numbers
 import os
 import random as _random
+import ssl
 import sys
 import threading
 import time
@@ -183,6 +184,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         *((datetime, name, _moments(getattr(datetime, name))) for name in ("datetime", "date")),
         *((os, name, process(getattr(os, name))) for name in ("getpid", "getppid", "times", "getloadavg")),
         *((uuid, name, _refused(f"uuid.{name}", getattr(uuid, name))) for name in ("uuid1", "uuid4", "getnode")),
+        (ssl, "RAND_bytes", _refused("ssl.RAND_bytes", ssl.RAND_bytes)),
         (builtins, "id", _addressed(builtins.id)),
         (builtins, "hash", _hashed(builtins.hash)),
         (type(os.environ), "__getitem__", _of_environment(type(os.environ).__getitem__)),
