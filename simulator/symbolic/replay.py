@@ -25,6 +25,7 @@ from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
 from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES
+from draftproof.simulator.symbolic.numbers.stepped import Grid
 from draftproof.simulator.symbolic.where import refusal
 
 #: Points that are tried until one fulfils the constraints of a group.
@@ -52,6 +53,10 @@ class Replay(Session):
     def uniform(self, stream: Stream, what: str, bits: int = 53) -> Any:
         """The next number of the other run."""
         return self._number("uniform")
+
+    def stepped(self, stream: Stream, grid: Grid, what: str) -> float:
+        """Likewise, of 16 bits."""
+        return grid.at(self._number("stepped"))
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
         """Likewise, exponential of rate 1."""
@@ -92,7 +97,7 @@ class Replay(Session):
     def _number(self, kind: str) -> float:
         draw = self._next(kind)
         u = self._point[draw.answer]
-        if kind == "uniform":
+        if kind in ("uniform", "stepped"):
             return u
         rate_one = -math.log(1 - u if draw.side else u)
         return -math.log(rate_one) if kind == "gumbel" else rate_one

@@ -12,7 +12,7 @@ from draftproof.simulator.symbolic.arrays.arrays import elementwise, tested
 from draftproof.simulator.symbolic.frameworks.torch_reductions import RULES as REDUCTIONS
 from draftproof.simulator.symbolic.frameworks.torch_reductions import indices
 from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
-from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
 from draftproof.simulator.symbolic.where import refused_operation
 
 #: Operation -> positions of indices and masks, which stay as they are.
@@ -187,10 +187,18 @@ def _map(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _test(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        truth = tested(function, *(tensors.values(argument) for argument in args))
+        dtype = _dtype(args)
+        truth = tested(function, *(_compared(tensors.values(argument), dtype) for argument in args))
         return torch.from_numpy(np.asarray(truth)).to(_first(args).device)
 
     return rule
+
+
+def _compared(values: Any, dtype: Any) -> Any:
+    """The elements of an argument of a comparison, in which torch rounds numbers to 16 bits."""
+    if dtype.itemsize >= 4:
+        return values
+    return elementwise(lambda x: x if is_random(x) else torch.tensor(float(x)).double().to(dtype).item(), values)
 
 
 def _sum_rule(sign: int, swapped: bool = False) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.seeds import Seed
+from draftproof.simulator.symbolic.numbers.stepped import Stepped
 from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
@@ -102,7 +103,7 @@ class Tensors:
                 known[index] = value
         any_random = any(element is not None for element in symbols.flat)
         if any(element is not None and not isinstance(element, (Nondeterministic, Seed)) for element in symbols.flat):
-            self._check_target(tensor)
+            self._check_target(tensor, symbols)
         store = self.store_of(tensor)
         if store is not None and store.copied:
             raise refusal("writing into a part of an array of coins, which would change the array", "clone it first")
@@ -181,11 +182,12 @@ class Tensors:
         if symbols is not None and _any(symbols[left]):
             raise refusal("a kernel stores a random number outside of the tensors that it was given")
 
-    def _check_target(self, tensor: Any) -> None:
+    def _check_target(self, tensor: Any, symbols: Any) -> None:
         """Refuse a tensor that cannot hold symbols, or whose memory is shared with numpy."""
         if not tensor.is_floating_point():
             raise refused_operation(f"storing in a tensor of {tensor.dtype}")
-        if tensor.element_size() < 4:  # 2^-8 and 2^-11: no rounding that could be left out
+        rounded = (x for x in symbols.flat if x is not None and not (isinstance(x, Stepped) and x.is_of(tensor.dtype)))
+        if tensor.element_size() < 4 and any(rounded):  # 2^-8 and 2^-11: no rounding that could be left out
             raise refused_operation(f"rounding to {tensor.dtype}")
         if tensor.untyped_storage()._cdata in self._seen_by_numpy:
             raise refusal("random numbers are stored in a tensor whose memory is shared with numpy", "copy it first")

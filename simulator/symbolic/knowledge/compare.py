@@ -12,6 +12,7 @@ from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
 from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product, Terms
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
+from draftproof.simulator.symbolic.numbers.stepped import Stepped
 from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable, identity
 from draftproof.simulator.symbolic.where import refused_operation
 
@@ -43,7 +44,7 @@ def _equal(region: Any, x: Any, y: Any) -> bool:
     y = y.chosen() if isinstance(y, Extreme) else y
     if x is y:
         return True
-    if region.boundary:
+    if region.boundary or isinstance(x, Stepped) or isinstance(y, Stepped):
         return _less(region, x, y, False) and not _less(region, x, y, True)
     if not (isinstance(x, Symbol) and isinstance(y, Symbol)):
         return bool(not isinstance(x, Symbol) and not isinstance(y, Symbol) and x == y)
@@ -85,6 +86,8 @@ def _less(region: Any, x: Any, y: Any, strict: bool) -> bool:
     if isinstance(y, Extreme):
         quantifier = any if y.kind == "max" else all
         return quantifier(_less(region, x, member, strict) for member in y.members)
+    if isinstance(x, Symbol) and isinstance(y, Symbol):
+        x, y = (item.decided() if isinstance(item, Stepped) else item for item in (x, y))
     if isinstance(x, Symbol):
         return _two_symbols(region, x, y, strict) if isinstance(y, Symbol) else _symbol_and_real(region, x, y, strict)
     if isinstance(y, Symbol):
@@ -111,6 +114,8 @@ def _symbol_and_number(region: Any, x: Symbol, t: fmpq, strict: bool) -> bool:
         return not _below_one(region, x.level, x.terms, x.factor / t, not strict)
     if isinstance(x, Chain):
         return _chain_and_number(region, x, t, strict)
+    if isinstance(x, Stepped):
+        return x.is_below(t, strict)
     raise refused_operation("a comparison")
 
 

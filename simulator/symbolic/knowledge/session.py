@@ -20,6 +20,7 @@ from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Region
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
 from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, drawn_seed, seed_words, without_seeds
+from draftproof.simulator.symbolic.numbers.stepped import Grid, Stepped
 from draftproof.simulator.symbolic.where import caller, refusal
 
 #: The largest value below 1 of a generator with so many random bits: of numpy and torch.
@@ -35,7 +36,7 @@ NEAR = 2**32
 
 
 class Draw(NamedTuple):
-    """One random number of a run: "uniform", "exponential" or "gumbel", a "choice", a "seed" or a "generator".
+    """One random number of a run: "uniform", "stepped", "exponential" or "gumbel", a "choice", a "seed", a "generator".
 
     answer: its variable, the outcome, the value of the seed, or whether the generator has a constant seed. side: of an
     exponential variable, see `forms`. bits: of the generator. weights: of a choice.
@@ -194,6 +195,10 @@ class Session:
         """The next uniform number of a generator with so many random bits."""
         kind = "uniform" if bits == 53 else f"uniform of {bits} bits"
         return Linear(0, ((self._drew("uniform", self._draw(stream, kind, what, LARGEST[bits]), 0, bits), ONE, 0),))
+
+    def stepped(self, stream: Stream, grid: Grid, what: str) -> Any:
+        """The next uniform number of 16 bits."""
+        return Stepped(self._drew("stepped", self._draw(stream, f"uniform of {grid.dtype}", what, None), 0, 24), grid)
 
     def placed_uniform(self, stream: Stream, position: int, what: str, bits: int = 53) -> Any:
         """The uniform number at a position of a counter-based generator."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import weakref
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import without_seeds
+from draftproof.simulator.symbolic.numbers.stepped import Grid
 from draftproof.simulator.symbolic.where import caller, refusal
 
 
@@ -181,7 +185,29 @@ def _fill(session: Session, tensor: Any, generator: Any, make: Any) -> Any:
     return tensor
 
 
+@functools.cache
+def _grid(dtype: Any) -> Grid:
+    """The uniform numbers of 16 bits: those of 32 bits, rounded, where 0 takes the place of 1."""
+
+    def rounded(numbers: Any) -> Any:
+        coarse = numbers.to(dtype)
+        return torch.where(coarse == 1, 0, coarse)
+
+    one, two = (_made["base"]() for _ in range(2))
+    if not torch.equal(torch.rand(1000, dtype=dtype, generator=one), rounded(torch.rand(1000, generator=two))):
+        raise refusal(f"this version of torch makes random numbers of {dtype} otherwise, which cannot be followed")
+    values, counts = (torch.arange(2**24) * 2.0**-24).to(dtype).unique_consecutive(return_counts=True)
+    whole = [int(count) for count in counts]
+    shares = [whole[0] + whole[-1], *whole[1:-1]]
+    numbers = tuple(fmpq(*float(value).as_integer_ratio()) for value in values[:-1])
+    return Grid(dtype, numbers, tuple(fmpq(total, 2**24) for total in accumulate(shares, initial=0)))
+
+
 def _uniform_into(session: Session, tensor: Any, generator: Any, low: Any = 0, high: Any = 1) -> Any:
+    if tensor.dtype.itemsize < 4 and (low, high) == (0, 1):
+        return _fill(
+            session, tensor, generator, lambda source: session.stepped(source, _grid(tensor.dtype), "torch uniform")
+        )
     bits = _bits(tensor.dtype)
 
     def make(source: Any) -> Any:

@@ -63,10 +63,6 @@ def threaded():
     return found
 
 
-def bfloat16():
-    return bool((torch.rand(1, dtype=torch.bfloat16) < 0.001).item())
-
-
 def rounded_to_bfloat16():
     return bool((torch.rand(1).to(torch.bfloat16) >= 1).item())
 
@@ -96,7 +92,6 @@ REFUSED = {
     mapped: "map_",
     bytes_of_numpy: "the bytes",
     threaded: "thread",
-    bfloat16: "rounding to torch.bfloat16",
     rounded_to_bfloat16: "rounding to torch.bfloat16",
     float16: "float16",
     copied_generator: "copy of a numpy generator",

@@ -323,3 +323,27 @@ def test_a_seed_that_a_generator_takes_from_the_system_is_random(law):
 )
 def test_what_torch_fills_is_zero(law, function):
     assert law(lambda: function().item()) == {0.0: 1}
+
+
+COARSE = [
+    lambda u: u < 0.3, lambda u: u == 0, lambda u: u <= 1 / 256, lambda u: u >= 0.999, lambda u: u.float() * 0.7 < 0.3,
+    lambda u: u < torch.tensor([0.3], dtype=torch.float64), lambda u: -u.float() < -0.25,
+    lambda u: 1 - u.double() <= 0.5,
+    lambda u: (u < 0.3) & (u > 0.1), lambda u: u.clone()[:] > 0.5,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_uniform_numbers_of_16_bits_have_the_probabilities_of_their_grid(law, q, dtype):
+    """All numbers of 24 bits are tried: each is rounded, and 0 takes the place of 1."""
+    every = (torch.arange(2**24) * 2.0**-24).to(dtype)
+    every = torch.where(every == 1, 0, every)
+    for below in COARSE:
+        found = law(lambda below=below: bool(below(torch.rand(1, dtype=dtype)).item()))
+        assert found.get(True, 0) == q(int(below(every).sum()), 2**24)
+
+
+def test_the_value_of_a_number_of_16_bits_is_decided_where_a_function_of_it_is_asked_for(law, q):
+    every = (torch.arange(2**24) * 2.0**-24).bfloat16().float()
+    found = law(lambda: bool(torch.rand(1, dtype=torch.bfloat16).float().log() < -1))
+    assert found[True] == q(int(((every.log() < -1) | (every == 1)).sum()), 2**24)
