@@ -13,7 +13,7 @@ from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit, Finding
-from draftproof.simulator.audit.ragged import ByRequest, Ragged
+from draftproof.simulator.audit.ragged import Ragged
 from draftproof.simulator.audit.rows import RowForm, kind_named
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "INTERFACES",
     "Audit",
     "Audited",
-    "ByRequest",
     "Corner",
     "Evidence",
     "Finding",

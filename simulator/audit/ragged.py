@@ -27,7 +27,7 @@ class Ragged:
     @property
     def depth(self) -> int:
         """The largest length."""
-        return self.lengths[0]
+        return max(self.lengths)
 
     @property
     def nodes(self) -> int:
@@ -70,7 +70,7 @@ class Ragged:
 
 
 @dataclass(frozen=True)
-class ByRequest:
+class ByRequest(Ragged):
     """In a batch, one path from `q` for each request, of these lengths in turn; 0 where it has no draft.
 
     Raises `InvalidInput` for a negative length, or where all are 0.
@@ -88,35 +88,10 @@ class ByRequest:
         """The scheme of a request, by its number."""
         return Delayed(1, 0, self.lengths[request % len(self.lengths)])
 
-    @property
-    def depth(self) -> int:
-        """The largest length."""
-        return max(self.lengths)
-
-    @property
-    def nodes(self) -> int:
-        """Drafted tokens."""
-        return sum(self.lengths)
-
-    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-        """The path of the request with the longest one."""
-        return Delayed(1, 0, self.depth).draw(draft, coin)
-
-    def count(self, draft: TokenProcess) -> int:
-        """Number of such paths with positive probability."""
-        return Delayed(1, 0, self.depth).count(draft)
-
     def reductions(self) -> list[DraftScheme]:
         """No request's path longer, and one at least that is drafted."""
         shapes = [shape for shape in product(*(range(length + 1) for length in self.lengths)) if any(shape)]
         return [ByRequest(shape) for shape in sorted(shapes, key=lambda shape: (max(shape), sum(shape), shape))]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The scheme as plain data."""
-        return {"name": self.name, "lengths": list(self.lengths)}
-
-    def __str__(self) -> str:
-        return f"{self.name}({','.join(map(str, self.lengths))})"
 
 
 def of_lengths(lengths: Sequence[int], several: bool, batch: int) -> DraftScheme:

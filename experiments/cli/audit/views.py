@@ -15,7 +15,7 @@ from draftproof.experiments.cli.witnesses import save_witness, show_witness, wit
 from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
-from draftproof.simulator.audit import Audit, ByRequest, Finding, Ragged, SelfDrafted
+from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
 from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
 from draftproof.simulator.audit.judge import TOLERANCE
@@ -156,7 +156,7 @@ def deliver(console: Console, report: Report, witness_file: str | None, json_tar
 
 def _deliver_witness(console: Console, report: Report, witness: Witness, file: str | None) -> dict[str, Any]:
     scheme, storable = witness.instance.scheme, witness
-    if isinstance(scheme, (SelfDrafted, Ragged, ByRequest)):  # a file cannot name these schemes
+    if isinstance(scheme, (SelfDrafted, Ragged)):  # a file cannot name these schemes
         storable = replace(witness, instance=replace(witness.instance, scheme=None))
     saved = save_witness(storable, file)
     fields, shown = witness_fields(storable, saved), witness
@@ -169,7 +169,7 @@ def _deliver_witness(console: Console, report: Report, witness: Witness, file: s
         return fields
     again = ["draftproof", "audit", report.request.spec, *_flags(report), "--instance", saved]
     again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
-    again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, (Ragged, ByRequest)) else []
+    again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
     console.print(f"  saved as {saved}; see it again: {shlex.join(again)}", soft_wrap=True)
     return fields
 
