@@ -17,7 +17,7 @@ from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
 from draftproof.simulator import files
 from draftproof.simulator.errors import DraftproofError, InvalidInput
-from draftproof.simulator.files import cut
+from draftproof.simulator.files import cut, printable
 from draftproof.simulator.raised import raised_by_user_code
 
 #: Advice in messages of the library, as patterns, and the command-line option that does what it says.
@@ -68,8 +68,6 @@ COMMANDS = {
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
-#: Longest message, in characters.
-MAX_MESSAGE = 280
 #: Largest value of --max-input, in MiB.
 MAX_INPUT_LIMIT = 2**40
 
@@ -195,7 +193,7 @@ def _message_for(error: Exception) -> str | None:
 
 
 def _complain(message: str) -> int:
-    remark(f"draftproof: {cut(' '.join(message.split()), MAX_MESSAGE)}")
+    remark(f"draftproof: {printable(' '.join(message.split()))}")
     return BAD_INPUT
 
 

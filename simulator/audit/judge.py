@@ -285,7 +285,11 @@ class Audit:
 
         Raises `InvalidInput` where masks leave no token.
         """
-        return self.processing.instance(instance, self.audited.interface.prompt)
+        return self.processing.instance(instance, self.audited.interface.prompt(self._ends(instance)))
+
+    def _ends(self, instance: Instance) -> int | None:
+        """The token that ends a text, where there is one."""
+        return None if self.processing.eos is None else self.processing.masks(instance.vocab_size).eos
 
     def legal(self, cases: Sequence[Case]) -> list[Case]:
         """The cases on which masks leave a token; raises `InvalidInput` where there is none."""
@@ -307,8 +311,8 @@ class Audit:
         if self.processing.is_identity:
             return self.audited
         raw = instance.converted(self._arithmetic, scheme.depth)
-        ends = None if self.processing.eos is None else self.processing.masks(instance.vocab_size).eos
-        return replace(self.audited, presentation=replace(self.audited.presentation, raw=raw), ends=ends)
+        shown = replace(self.audited.presentation, raw=raw)
+        return replace(self.audited, presentation=shown, ends=self._ends(instance))
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""

@@ -79,8 +79,8 @@ class Interface:
     takes, returns: in words, for people. multi_path: whether it sees more than the first path. batches: whether it can
     take several requests at once. drafts: whether it drafts by itself. without_drafts: whether it may be called for
     requests of which none has a draft. ragged: whether requests of a batch may have drafts of different lengths.
-    prompt: the text before the tokens of an instance. library: of the rows where nothing else is asked for, one of
-    libraries.
+    prompt: the text before the tokens of an instance, given the token that ends a text. library: of the rows where
+    nothing else is asked for, one of libraries.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Interface:
     drafts: bool = False
     without_drafts: bool = False
     ragged: bool = True
-    prompt: Context = ()
+    prompt: Callable[[int | None], Context] = lambda ends: ()
     library: str = "python"
     libraries: tuple[str, ...] = ("python", "numpy", "torch")
 

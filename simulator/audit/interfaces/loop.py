@@ -22,6 +22,13 @@ from draftproof.simulator.symbolic import concrete
 
 #: The text before the new tokens; two tokens, so that no vocabulary is too small.
 PROMPT: Context = (1, 0)
+
+
+def prompt_of(ends: int | None) -> Context:
+    """The prompt of a loop; the token that ends a text is not in it."""
+    return PROMPT if ends is None or ends not in PROMPT else (1 - ends,) * len(PROMPT)
+
+
 #: Names of a cache in versions of transformers.
 _CACHES = ("cache", "past_key_values")
 
@@ -29,9 +36,10 @@ _CACHES = ("cache", "past_key_values")
 class Table:
     """The rows of a process after any text that begins with the prompt. name: "target" or "draft"."""
 
-    def __init__(self, root: DraftNode, name: str) -> None:
+    def __init__(self, root: DraftNode, name: str, prompt: Context = PROMPT) -> None:
         self._root = root
         self._name = name
+        self._prompt = prompt
         self._depth = _depth(root) - (name == "draft")
         self.size = len(root.target)
 
@@ -40,13 +48,14 @@ class Table:
         wrong = next((token for token in text if not 0 <= token < self.size), None)
         if wrong is not None:
             raise InvalidVerifier(f"it asks the {self._name} model about the text {list(text)}; {wrong} is no token")
-        if text == PROMPT[: len(text)] != PROMPT:  # a prefix of the prompt has a row that decides nothing
+        prompt = self._prompt
+        if text == prompt[: len(text)] != prompt:  # a prefix of the prompt has a row that decides nothing
             before: Vector = getattr(self._root, self._name)[::-1]
             return before
-        if text[: len(PROMPT)] != PROMPT:
+        if text[: len(prompt)] != prompt:
             asked = f"it asks the {self._name} model about {list(text)}"
-            raise InvalidVerifier(f"{asked}, which does not begin with the prompt {list(PROMPT)}")
-        context = text[len(PROMPT) :]
+            raise InvalidVerifier(f"{asked}, which does not begin with the prompt {list(prompt)}")
+        context = text[len(prompt) :]
         if len(context) > self._depth:
             context = context[len(context) - self._depth :]
         node = self._root
@@ -81,13 +90,14 @@ class Model:
 def _call(call: Call) -> list[Verdict]:
     root = call.nodes[0]
     wanted = _depth(root) + 1
-    tables = Table(root, "target"), Table(root, "draft")
+    text = prompt_of(call.ends)
+    tables = Table(root, "target", text), Table(root, "draft", text)
     if call.rows.library == "torch":
         models: Any = [causal_model(table, call.rows, call.ends) for table in tables]
-        prompt = call.rows.integers([list(PROMPT)])
+        prompt = call.rows.integers([list(text)])
     else:
         models = [Model(table, call) for table in tables]
-        prompt = call.rows.integers(list(PROMPT))
+        prompt = call.rows.integers(list(text))
     return [_read(call(*models, prompt, wanted), wanted, call.ends)]
 
 
@@ -99,9 +109,10 @@ def _read(result: Any, wanted: int, ends: int | None) -> Verdict:
     if not isinstance(plain, (list, tuple)):
         raise InvalidVerifier(f"it returned {shown(result)}; the loop interface wants {LOOP.returns}")
     text = tokens(list(plain), "the text")
-    if text[: len(PROMPT)] != PROMPT:
-        raise InvalidVerifier(f"it returned the text {list(text)} after the prompt {list(PROMPT)}; return both in one")
-    new = text[len(PROMPT) :]
+    prompt = prompt_of(ends)
+    if text[: len(prompt)] != prompt:
+        raise InvalidVerifier(f"it returned the text {list(text)} after the prompt {list(prompt)}; return both in one")
+    new = text[len(prompt) :]
     if ends is not None:
         new = (*new, *[ends] * (wanted - len(new)))
     if len(new) < wanted:
@@ -117,7 +128,7 @@ LOOP = Interface(
     "in torch causal models of transformers and a text of shape (1, n)",
     returns="the text: the prompt and at least so many new tokens, fewer where a text ends; further ones are cut off",
     call=_call,
-    prompt=PROMPT,
+    prompt=prompt_of,
     drafts=True,
 )
 

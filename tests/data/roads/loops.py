@@ -75,6 +75,14 @@ def stops(target, draft, prompt, new_tokens):
     return _speculative(target, draft, prompt, new_tokens, True)
 
 
+def stops_at_the_first(target, draft, prompt, new_tokens):
+    """Plain sampling that looks for the end in the whole text."""
+    text = [int(x) for x in prompt]
+    while EOS not in text and len(text) < len(prompt) + new_tokens:
+        text.append(_draw(np.asarray(target(text))))
+    return text
+
+
 def pads(target, draft, prompt, new_tokens):
     text = stops(target, draft, prompt, new_tokens)
     return text + [EOS] * (len(prompt) + new_tokens - len(text))

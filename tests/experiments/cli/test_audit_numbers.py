@@ -261,6 +261,8 @@ def test_the_witness_of_a_batch_shows_the_rows_of_the_request_that_fails(audit):
     assert audit(BATCHED, "right", *given).code == 0
     ran = audit(BATCHED, "second", *given, "--json", "-")
     assert ran.code == 1
+    [case] = ran.json["cases"]
+    assert [set(own) >= {"scheme", "block_efficiency", "optimum"} for own in case["requests"]] == [True, True]
     witness = ran.json["witness"]
     assert witness["request"] == 1
     assert witness["instance"] != witness["request_instance"]

@@ -88,6 +88,7 @@ def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(aud
     assert ran.code == 1
     assert "theirs.py line 14" in ran.json["failures"][0]["error"]
     assert all("ZeroDivisionError" in each["error"] and "[" in each["arguments"] for each in ran.json["failures"])
+    assert all(each["arguments"].startswith("tokens=[") for each in ran.json["failures"])
     failed = {each["case"] for each in ran.json["failures"]}
     judged = {each["case"] for each in ran.json["cases"]}
     assert failed
@@ -97,7 +98,7 @@ def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(aud
     text = audit(FAILING, "divides", "--interface", "chain")
     assert "FAILS on" in text.out
     assert "fails here: where" in text.out
-    assert "called with ([" in text.out
+    assert "called with (tokens=[" in text.out
 
 
 def test_its_twin_fails_nowhere(audit):
@@ -205,3 +206,16 @@ def test_without_shrinking_the_verdict_is_the_same_and_the_witness_is_the_refute
     assert ran.code == 1
     assert "witness (not shrunk)" in ran.out
     assert "shrinking the witness" not in ran.err
+
+
+LONG = """
+def raises(tokens, q, p):
+    raise ValueError("begins " + "x" * 1000 + " ends")
+"""
+
+
+def test_long_errors_are_shown_whole(audit):
+    ran = audit(LONG, "raises", "--interface", "chain", "--cases", "short")
+    assert f"begins {'x' * 1000} ends" in ran.out
+    wrongly = audit(LONG.replace("ValueError", "KeyError"), "raises", "--interface", "chain", "--cases", "short")
+    assert (wrongly.code, f"{'x' * 1000} ends" in wrongly.err) == (2, True)

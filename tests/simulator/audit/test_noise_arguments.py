@@ -101,6 +101,8 @@ def test_names_of_rows_are_no_names_of_noise():
 
 def test_the_report_says_how_it_was_called():
     audit = make_audit(gumbel(True), "chain", library="numpy", name="mine")
+    [case] = default_cases(audit.audited.interface, None, ["equal"])
+    audit.judge(case.instance, case.scheme)
     assert audit.audited.adapter == (
         "called as mine(tokens, q, p, uniform_probs, gumbels), rows as numpy float64; "
         "uniform_probs: a uniform number for every draft; gumbels: a Gumbel number for every token"
