@@ -150,8 +150,8 @@ def pair_of(target: Any, draft: Any, tokenizer: TextTokenizer | None = None) -> 
     return Pair(target, reader, tokenizer, target.device, target.dtype, sizes[0])
 
 
-def prompts_of(input_ids: Any, extra: dict[str, Any]) -> list[list[int]]:
-    """The tokens of each text without its padding; raises `InvalidInput` where padding is not on the left alone.
+def prompts_of(input_ids: Any, extra: dict[str, Any]) -> tuple[list[list[int]], list[list[int]]]:
+    """The tokens of each text, and those of its padding; raises `InvalidInput` where that is not on the left alone.
 
     input_ids: shape `(B, n)`.
     """
@@ -166,7 +166,8 @@ def prompts_of(input_ids: Any, extra: dict[str, Any]) -> list[list[int]]:
     usual = (seen.cumsum(1) - 1).clamp(min=0)
     if positions is not None and not (positions.ndim == 2 and bool((positions.to(usual) == usual).all())):
         raise InvalidInput("position_ids are not those of the text; leave them out")
-    return [row[kept.bool()].tolist() for row, kept in zip(input_ids, seen, strict=True)]
+    pairs = list(zip(input_ids, seen.bool(), strict=True))
+    return [row[kept].tolist() for row, kept in pairs], [row[~kept].tolist() for row, kept in pairs]
 
 
 def check_length(pair: Pair, prompts: Sequence[Sequence[int]], most: int, depth: int) -> None:
@@ -183,9 +184,10 @@ def check_length(pair: Pair, prompts: Sequence[Sequence[int]], most: int, depth:
 
 
 def ends_of(criteria: Any, input_ids: Any, most: int) -> Ends:
-    """Whether these criteria of stopping, asked about one text at a time, say so after its last token.
+    """Whether these criteria of stopping say so of a text after its last token.
 
-    most: how many tokens may follow. They see the padded prompt and the tokens, as in `generate`, and no scores.
+    most: how many tokens may follow. They see the padded prompts and the tokens, all texts as long as this one, as in
+    `generate`, and no scores; texts that are behind have zeros where they have no token yet.
     """
     texts = input_ids.new_zeros(len(input_ids), input_ids.shape[1] + most)
     texts[:, : input_ids.shape[1]] = input_ids
@@ -193,7 +195,7 @@ def ends_of(criteria: Any, input_ids: Any, most: int) -> Ends:
     def ends(text: int, tokens: Sequence[int]) -> bool:
         length = input_ids.shape[1] + len(tokens)
         texts[text, length - 1] = tokens[-1]
-        return len(tokens) >= most or bool(criteria(texts[text : text + 1, :length], None).any())
+        return len(tokens) >= most or bool(criteria(texts[:, :length], None)[text])
 
     return ends
 
@@ -235,7 +237,8 @@ class Generating:
         stream = _handed("streamer") if streamer is None else streamer
         check_ways(generation_config, extra)
         sampling = bool(generation_config.do_sample)
-        pair, prompts = pair_of(model, draft, self.tokenizer), prompts_of(input_ids, extra)
+        pair = pair_of(model, draft, self.tokenizer)
+        prompts, paddings = prompts_of(input_ids, extra)
         warp = warp_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
@@ -247,7 +250,8 @@ class Generating:
         loop = Loop(pair, self.verifier, self.scheme, used, self.vectors)
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
-        for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
+        ends = ends_of(stopping_criteria, input_ids, most)
+        for piece in pieces(loop, prompts, coins, most, ends, paddings):
             texts[piece.text] += piece.tokens
             if self.each_block is not None:
                 self.each_block(piece)
@@ -285,14 +289,17 @@ def generate_with(
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
     verifier, scheme: objects, or text as on the command line.
-    seed: text `i` of a batch has the seed `seed + i`, or the `i`-th of several, and does not hang on its neighbours;
-    None takes torch's, as `generate` does. vectors: "numpy" or "torch", what the verifier gets. each_block: told every
-    block of every text as it comes (`Piece`).
+    seed: text `i` of a batch has the seed `seed + i`, or the `i`-th of several, and does not hang on its neighbours,
+    but for the padding, which `no_repeat_ngram_size` counts, as in transformers; None takes torch's, as `generate`
+    does. vectors: "numpy" or "torch", what the verifier gets. each_block: told every block of every text as it comes
+    (`Piece`).
     lossy: whether a verifier of the library may write that is not declared lossless on this scheme, so that texts are
     not those of the target. draft_sampling: how tokens are drawn from the draft, where otherwise than from the target,
     such as "temperature=.5". sampling: settings beside those of `generate`, such as masks: "eos=.,regex=(ab|c)*";
     tokenizer: of transformers, by whose text they name tokens, otherwise letters or numbers. told: the `q` that the
     verifier is given, as `--told` of `draftproof validate`; with another than is drawn from, `lossy` is needed.
+    A text that has ended before others is padded. transformers does so where an `eos_token_id` is given, else it writes
+    on until the last text ends.
     Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
     """
     _check_seed(seed)

@@ -53,16 +53,19 @@ def pieces(
     coin: Coin | Sequence[Coin],
     max_new_tokens: int,
     ends: Ends,
+    paddings: Sequence[Sequence[int]] = (),
 ) -> Iterator[Piece]:
     """The texts after these prompts in pieces, block after block and in each block text after text, until all end.
 
-    coin: one for all texts, or one for each. max_new_tokens: of a text. ends: called after every token.
+    coin: one for all texts, or one for each. max_new_tokens: of a text. ends: called after every token. paddings: of
+    each prompt, see `Loop.start`.
     Raises `InvalidInput` for no prompts, for another number of coins, and as `Loop` does.
     """
     if not prompts:
         raise InvalidInput("no prompts are given; give at least one")
     coins = coin_of_each(coin, len(prompts))
-    state = _start_state(loop, prompts, max_new_tokens)
+    begun = list(zip(map(tuple, prompts), map(tuple, paddings or [()] * len(prompts)), strict=True))
+    state = _start_state(loop, begun, max_new_tokens)
     tokens: list[list[int]] = [[] for _ in prompts]
     unfinished = list(range(len(prompts)))
     while unfinished:
@@ -75,11 +78,12 @@ def pieces(
         unfinished = [unfinished[place] for place in left]
 
 
-def _start_state(loop: Loop, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> State:
-    """The state before the first block; a prompt that several texts share is read once."""
-    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
-    state = State.joined([loop.start(prompt, max_new_tokens - 1 + loop.scheme.depth) for prompt in places])
-    return state if len(places) == len(prompts) else state.only([places[tuple(prompt)] for prompt in prompts])
+def _start_state(loop: Loop, begun: Sequence[tuple[Context, Context]], max_new_tokens: int) -> State:
+    """The state before the first block; a prompt that several texts share, with its padding, is read once."""
+    places = {each: place for place, each in enumerate(dict.fromkeys(begun))}
+    more = max_new_tokens - 1 + loop.scheme.depth
+    state = State.joined([loop.start(prompt, more, padding) for prompt, padding in places])
+    return state if len(places) == len(begun) else state.only([places[each] for each in begun])
 
 
 def _next_piece(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:

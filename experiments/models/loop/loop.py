@@ -142,23 +142,25 @@ class Loop:
         check_pair(self.pair)
 
     @torch.inference_mode()
-    def start(self, prompt: Sequence[int], more: int | None = None) -> State:
+    def start(self, prompt: Sequence[int], more: int | None = None, padding: Sequence[int] = ()) -> State:
         """Read a prompt with both models, all but its last token.
 
-        more: how many tokens will be read after it, by default those of one tree. Raises `InvalidInput` for an empty
-        prompt, for tokens outside the vocabulary, and where the models have no positions for that many.
+        more: how many tokens will be read after it, by default those of one tree. padding: tokens before the prompt
+        that no model reads, and that `no_repeat_ngram_size` counts, as in transformers.
+        Raises `InvalidInput` for an empty prompt, for tokens outside the vocabulary, and where the models have no
+        positions for that many.
         """
         check_prompt(self.pair, prompt, self.scheme.depth if more is None else more)
         with self.watch.part("prompt"), within_memory("reading the prompt", self.pair.device):
-            return self._started(prompt)
+            return self._started(prompt, padding)
 
     def fits(self, tokens: int) -> bool:
         """Whether both models are made for a text of so many tokens and a block after it."""
         return self.pair.positions is None or tokens + self.scheme.depth < self.pair.positions
 
-    def _started(self, prompt: Sequence[int]) -> State:
+    def _started(self, prompt: Sequence[int], padding: Sequence[int]) -> State:
         waiting, device = ((int(prompt[-1]),),), self.pair.device
-        texts = (text_so_far(self.pair, self.warp, prompt),)
+        texts = (text_so_far(self.pair, self.warp, prompt, padding),)
         if not reads_features(self.pair.draft):
             target, draft = (prompt_cache(self.pair.model(role), prompt[:-1], device) for role in ROLES)
             return State(target, draft, waiting, texts)
@@ -252,11 +254,12 @@ class Loop:
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
 
 
-def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int]) -> TextSoFar:
-    """A prompt, with the masks of what follows."""
+def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int], padding: Sequence[int] = ()) -> TextSoFar:
+    """A prompt, with the masks of what follows; padding: see `Loop.start`."""
     tokens = tuple(map(int, prompt))
+    seen = (*padding, *tokens)
     masked = [role for role in (*ROLES, "told") if warp.of(role).masked]
-    return TextSoFar(tokens, {role: warp.of(role).masks(pair.vocab_size, tokens, pair.token_names) for role in masked})
+    return TextSoFar(tokens, {role: warp.of(role).masks(pair.vocab_size, seen, pair.token_names) for role in masked})
 
 
 def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tensor, ...]:

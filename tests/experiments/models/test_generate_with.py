@@ -219,6 +219,48 @@ def test_lengths_and_criteria_end_texts_as_in_generate(pair: Any) -> None:
         assert expected.shape[1] < 2 + TOKENS
 
 
+class OfEach(StoppingCriteria):
+    """Ends each text at a token of its own."""
+
+    def __init__(self, tokens: list[int]) -> None:
+        self.tokens = torch.tensor(tokens)
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        return input_ids[:, -1] == self.tokens
+
+
+def test_criteria_in_a_batch_are_asked_about_each_text(pair: Any) -> None:
+    inputs, ours = padded(PROMPTS[:3]), generate_with("traversal", Delayed(2, 0, 3))
+    lengths = set()
+    for tokens in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        ends = {"stopping_criteria": [OfEach(tokens)], "pad_token_id": 0}
+        expected = greedy(pair, inputs, eos_token_id=2, **ends)
+        assert torch.equal(greedy(pair, inputs, ours, eos_token_id=2, **ends), expected)
+        lengths.add(expected.shape[1])
+        written_on = greedy(pair, inputs, eos_token_id=None, **ends)
+        found = greedy(pair, inputs, ours, eos_token_id=None, **ends)
+        for text, (row, token) in enumerate(zip(found[:, 3:].tolist(), tokens, strict=True)):
+            end = row.index(token) + 1 if token in row else len(row)
+            assert row[:end] == written_on[text, 3 : 3 + end].tolist()
+            assert not any(row[end:])
+    assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("prompts", [[[1, 2, 1], [2]], [[1], [2, 0, 1, 1, 2], [0, 2]]], ids=str)
+@pytest.mark.parametrize(
+    "asked",
+    [{"repetition_penalty": 1.7}, {"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}, {"no_repeat_ngram_size": 2}],
+    ids=str,
+)
+def test_penalties_and_n_grams_treat_padding_as_generate_does(
+    random_pair: Callable[..., Any], asked: dict[str, Any], prompts: list[list[int]]
+) -> None:
+    pair = random_pair(vocab=SIZE + 3, dtype=torch.float64, noise=0.05)
+    inputs, ours = padded(prompts), generate_with("traversal", Delayed(2, 1, 2))
+    ends = {"pad_token_id": 0, "eos_token_id": None, **asked}
+    assert torch.equal(greedy(pair, inputs, ours, **ends), greedy(pair, inputs, **ends))
+
+
 class Streamer(transformers.generation.BaseStreamer):
     """Keeps what it is given."""
 
