@@ -68,6 +68,34 @@ def assert_function_lossless(
     target: TokenProcess | None = None,
     draft: TokenProcess | None = None,
     scheme: DraftScheme | None = None,
+    **options: Any,
+) -> None:
+    """Raise `AssertionError` with the place and a hypothesis unless a function is lossless.
+
+    target, draft: one instance, in place of the default ones. options: see `refutation`, which runs in a process of its
+    own: it judges what the file of the function says now, and objects as they are here.
+    Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
+    """
+    given = inspect.signature(refutation).bind(function, target, draft, scheme, **options).arguments
+    inspect.signature(make_audit).bind(function, **given.get("options", {}))  # raises the error of a wrong option
+    if child.judging:
+        return
+    refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, target, draft, scheme, **options))
+    if refuted is not None:
+        raise AssertionError(refuted)
+
+
+def judged(data: bytes) -> str | None:
+    """The `refutation` of what `sent.packed` has packed."""
+    arguments, options = sent.unpacked(data)
+    return refutation(*arguments, **options)
+
+
+def refutation(
+    function: Callable[..., Any],
+    target: TokenProcess | None = None,
+    draft: TokenProcess | None = None,
+    scheme: DraftScheme | None = None,
     cases: Sequence[str] | None = None,
     strict: bool = False,
     boundary: bool = False,
@@ -76,46 +104,14 @@ def assert_function_lossless(
     also: Sequence[str] = (),
     lengths: Sequence[int] = (),
     **options: Any,
-) -> None:
-    """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
-
-    target, draft: one instance, in place of the default ones. cases: names of default instances, None for all.
-    tolerance: the largest bias, a total variation, that is lossless; strict: whether it is 0. boundary, max_runs: as in
-    `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance with tokens of probability zero.
-    lengths: of independent paths, in a batch of the path of each request.
-    It is judged in a process of its own, see `child`: what its file and those of its modules say now, and objects as
-    they are here. Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
-    """
-    inspect.signature(make_audit).bind(function, **options)  # raises the error of a wrong option
-    if child.judging:
-        return
-    asked: dict[str, Any] = {"target": target, "draft": draft, "scheme": scheme, "cases": cases}
-    asked |= {"boundary": boundary, "max_runs": max_runs, "tolerance": 0 if strict else tolerance, "also": also}
-    asked |= {"lengths": lengths, **options}
-    refuted = child.result_of(f"{__name__}:judged", *sent.packed(function, asked))
-    if refuted is not None:
-        raise AssertionError(refuted)
-
-
-def judged(data: bytes) -> str | None:
-    """The message of a refutation; None for a function that is lossless. data: made by `sent.packed`."""
-    function, asked = sent.unpacked(data)
-    return _refutation(function, **asked)
-
-
-def _refutation(
-    function: Callable[..., Any],
-    target: TokenProcess | None,
-    draft: TokenProcess | None,
-    scheme: DraftScheme | None,
-    cases: Sequence[str] | None,
-    boundary: bool,
-    max_runs: int,
-    also: Sequence[str],
-    lengths: Sequence[int],
-    **options: Any,
 ) -> str | None:
-    audit = make_audit(function, **options)
+    """Why a function, loaded under recording functions, is not lossless; None where it is. options: see `make_audit`.
+
+    cases: names of default instances, None for all. tolerance: the largest bias, a total variation, that is lossless;
+    strict: whether it is 0. boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds
+    an instance with tokens of probability zero. lengths: of independent paths, in a batch of the path of each request.
+    """
+    audit = make_audit(function, tolerance=0 if strict else tolerance, **options)
     if lengths:
         scheme = of_lengths(lengths, audit.audited.interface.multi_path, audit.batch)
     chosen = _cases(audit, target, draft, scheme, cases)

@@ -17,7 +17,7 @@ import pickle
 import random
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -30,8 +30,8 @@ from draftproof.simulator.symbolic.compiled import source_of
 from draftproof.simulator.symbolic.random import numpy_random, python_random
 
 
-def packed(function: Any, arguments: Mapping[str, Any]) -> tuple[bytes, list[str]]:
-    """The function with arguments as bytes, and the modules of libraries that they name.
+def packed(function: Any, *arguments: Any, **options: Any) -> tuple[bytes, list[str]]:
+    """The function with arguments and options as bytes, and the modules of libraries that they name.
 
     Raises `InvalidVerifier` for what cannot travel.
     """
@@ -44,7 +44,7 @@ def packed(function: Any, arguments: Mapping[str, Any]) -> tuple[bytes, list[str
     out = io.BytesIO()
     pickler = _Pickler(out)
     try:
-        pickler.dump((function, dict(arguments), _replaced()))
+        pickler.dump(((function, *arguments), options, _replaced()))
     except Exception as error:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise InvalidVerifier(
@@ -60,8 +60,8 @@ def _home(module: types.ModuleType) -> tuple[str | None, list[str] | None]:
     return file if isinstance(file, str) else None, list(places) if isinstance(places, Iterable) else None
 
 
-def unpacked(data: bytes) -> tuple[Any, dict[str, Any]]:
-    """The function and the arguments; modules of user code that they name are imported, under recording functions.
+def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The function with its arguments, and the options; what they name of user code is imported afresh.
 
     Raises `InvalidVerifier` where that fails, or where a global that the function reads has another value there.
     """
@@ -73,7 +73,7 @@ def unpacked(data: bytes) -> tuple[Any, dict[str, Any]]:
     vars(builtins).update(loading.HOOKED)
     try:
         with loading.imports_followed(), patches.applied(keep=True):
-            function, arguments, replaced = _Unpickler(io.BytesIO(sent)).load()
+            arguments, options, replaced = _Unpickler(io.BytesIO(sent)).load()
             for module, name, value in replaced:
                 setattr(importlib.import_module(module), name, value)
     except InvalidInput as error:
@@ -83,8 +83,8 @@ def unpacked(data: bytes) -> tuple[Any, dict[str, Any]]:
             f"the function cannot be imported in a process of its own: {type(error).__name__}: {error}; put it into a "
             "file that can be imported by itself"
         ) from error
-    assert_as_sent(function, told)
-    return function, arguments
+    assert_as_sent(arguments[0], told)
+    return arguments, options
 
 
 #: The generator behind the functions of `random`.

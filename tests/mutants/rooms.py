@@ -49,6 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/audit": tuple(
         f"tests/simulator/audit/test_{name}.py"
         for name in (
+            "child",
             "interfaces",
             "loop",
             "batches",
