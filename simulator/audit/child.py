@@ -156,7 +156,7 @@ def _prepare(work: Work) -> None:
     os.environ.clear()
     os.environ.update(work.environment)
     sys.path[:] = work.path
-    if "triton" in work.modules:
+    if "triton" in work.modules or "triton" in sys.modules:
         os.environ["TRITON_INTERPRET"] = "1"  # as for every file with kernels
     for name in work.modules:
         with suppress(Exception):

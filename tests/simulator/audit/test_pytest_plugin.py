@@ -63,6 +63,14 @@ def test_state():
     return counting
 
 
+@pytest.mark.lossless(interface="chain")
+def test_of_the_test():
+    def verify(tokens, q, p):
+        assert len(tokens) == len(q)
+        return corrected(tokens, q, p, lambda p, q: [max(a - b, 0) * float(random.random() < 2) for a, b in zip(p, q)])
+    return verify
+
+
 decorated = lossless(interface="chain")(lambda tokens, q, p: right(tokens, q, p))
 
 
@@ -93,7 +101,7 @@ def run(folder, *arguments):
 def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     (tmp_path / "test_theirs.py").write_text(SUITE)
     done = run(tmp_path, "-p", PLUGIN, "-rA", "--junitxml", "done.xml")
-    assert "3 failed, 3 passed, 2 skipped" in done.stdout, done.stdout + done.stderr
+    assert "3 failed, 4 passed, 2 skipped" in done.stdout, done.stdout + done.stderr
     for line in ("PASSED test_theirs.py::test_right", "PASSED test_theirs.py::decorated\n"):
         assert line in done.stdout
     assert "FAILED test_theirs.py::decorated_wrong - " in done.stdout
@@ -112,7 +120,7 @@ def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     assert "2 failed" in strict.stdout
     assert strict.stdout.count("FAILED") == strict.stdout.count(" - Failed: not judged: ") == 2
     marked = run(tmp_path, "-p", PLUGIN, "-m", "lossless", "--collect-only", "-q")
-    assert "7/8 tests collected" in marked.stdout
+    assert "8/9 tests collected" in marked.stdout
 
 
 def test_the_entry_point_is_named_as_its_module_which_an_old_conftest_may_name_too(tmp_path):
