@@ -11,8 +11,8 @@ from draftproof.experiments.cli import FLAGS, with_flags
 ROOT = Path(__file__).parents[1]
 LIBRARY = ("simulator", "verifiers", "lp_analysis")
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
-#: Where flags stay: lines of a report that only the command prints, and the flag that the plugin gives pytest.
-EXCEPTED = {"simulator/audit/diagnosis/signs.py", "simulator/audit/pytest_plugin.py"}
+#: Where flags stay: the flag that the plugin gives pytest.
+EXCEPTED = {"simulator/audit/pytest_plugin.py"}
 
 
 def flags(source: str) -> list[str]:

@@ -140,7 +140,7 @@ def way_out(verdict: AuditVerdict) -> list[str]:
     """What to do about a bias as small as the rounding of 16 bits, in one line; nothing for another one."""
     if verdict.refuted is None or not TOLERANCE < verdict.bias <= float(HALF):
         return []
-    return [f"a bias of {float(verdict.bias):.2g} may be the rounding of 16 bits: --tolerance {HALF} allows that"]
+    return [f"a bias of {float(verdict.bias):.2g} may be the rounding of 16 bits: a tolerance of {HALF} allows that"]
 
 
 @dataclass

@@ -19,7 +19,7 @@ from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from draftproof.simulator.audit.assertion import REUSE_SHOWN
 from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
 from draftproof.simulator.audit.judge import TOLERANCE
-from draftproof.simulator.audit.verdict import way_out
+from draftproof.simulator.audit.verdict import HALF, way_out
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.laws.law import Violation
 from draftproof.simulator.verdicts.witness import Witness
@@ -299,7 +299,7 @@ def _show_refutation(console: Console, report: Report, finding: Finding) -> None
     variation = finding.check.total_variation
     console.print(f"  exact total variation of the first L + 1 tokens: {precise(variation)}")
     for line in way_out(report.verdict):
-        console.print(f"  {line}", soft_wrap=True)
+        console.print(f"  {line} (--tolerance {HALF})", soft_wrap=True)
     if finding.dependence is not None:
         console.print(
             f"  requests of the batch together: total variation {precise(finding.dependence)} from independence"

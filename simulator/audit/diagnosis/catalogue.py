@@ -328,7 +328,7 @@ CATALOGUE: Sequence[Entry] = (
         signs.common_minimum,
         whole=True,
     ),
-    *(replace(entry, test=signs.same_law(signs.at_places(entry.suspects))) for entry in _KNOWN if entry.suspects),
+    *(replace(entry, test=signs.at_places(entry.suspects)) for entry in _KNOWN if entry.suspects),
     Entry(
         "processed bonus",
         "only the token after the last accepted draft of a whole path is drawn from p processed",

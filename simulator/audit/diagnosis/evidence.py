@@ -48,12 +48,17 @@ class Evidence:
     findings: Sequence[Finding]
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
-    def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier]) -> bool:
+    def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier], deepest: bool = False) -> bool:
         """Whether every number of its law is that of the suspect, on the finding and on all other compared instances.
 
-        suspect: a verifier, or what gives one for the instance of a finding.
+        suspect: a verifier, or what gives one for the instance of a finding. deepest: whether also on the instance with
+        the longest drafts.
         """
-        return self.audit.batch == 1 and all(self._agrees(suspect, item) for item in self.compared)
+        compared = [
+            *self.compared,
+            *(sorted(self.findings, key=lambda each: -each.scheme.depth)[:1] if deepest else ()),
+        ]
+        return self.audit.batch == 1 and all(self._agrees(suspect, item) for item in compared)
 
     def batch_behaves_like(self, suspect: VerifyAll) -> bool:
         """Likewise for a batch: the laws of the requests that are worst."""
@@ -63,11 +68,10 @@ class Evidence:
 
     @cached_property
     def compared(self) -> list[Finding]:
-        """The finding, some refuted and some passed instances, and the deepest; the quickest first."""
+        """The finding, some refuted and some passed instances; the quickest first."""
         passed = [finding for finding in self.findings if finding.lossless and finding is not self.finding]
-        deepest = sorted(self.findings, key=lambda each: -each.scheme.depth)[:1]
-        findings = {id(each): each for each in (self.finding, *self._refuted()[:OTHERS], *passed[:OTHERS], *deepest)}
-        return sorted(findings.values(), key=lambda each: each.instance.vocab_size**each.scheme.nodes)
+        findings = [self.finding, *self._refuted()[:OTHERS], *passed[:OTHERS]]
+        return sorted(findings, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
         """Other refuted instances; where the audit has none, a finding on one more instance."""

@@ -85,23 +85,25 @@ def _chosen(weights: Any, coin: Any) -> int:
 Test = Callable[[Evidence], str | None]
 
 
-def same_law(suspects: Sequence[Suspect]) -> Test:
-    """The law is that of a suspect, number by number."""
+def same_law(suspects: Sequence[Suspect], deepest: bool = False) -> Test:
+    """The law is that of a suspect, number by number. deepest: see `Evidence.behaves_like`."""
 
     def test(evidence: Evidence) -> str | None:
-        return next((law_is_that_of(one.text) for one in suspects if evidence.behaves_like(one.verifier)), None)
+        fitting = (one.text for one in suspects if evidence.behaves_like(one.verifier, deepest))
+        return next(map(law_is_that_of, fitting), None)
 
     return test
 
 
-def at_places(suspects: Sequence[Suspect]) -> list[Suspect]:
-    """Suspects whose bug is at some places of a path, and that are right elsewhere."""
-    return [
+def at_places(suspects: Sequence[Suspect]) -> Test:
+    """The law is that of a suspect whose bug is at some places of a path, and that is right elsewhere."""
+    placed = [
         Suspect(f"{one.text}, {words}", replace(one.verifier, at=at))
         for one in suspects
         for at, words in PLACES.items()
         if isinstance(one.verifier, (TokenWise, Recursive))
     ]
+    return same_law(placed, deepest=True)
 
 
 def likeliest(test: Test) -> Test:

@@ -93,7 +93,9 @@ def test_a_bias_is_lossless_up_to_the_tolerance(audit, name, needed):
     ran = audit(ROUNDED, name, *given, "--no-shrink")
     assert ran.code == int(needed > 1e-6)
     if needed > 1e-6:
-        assert "may be the rounding of 16 bits: --tolerance 1e-2 allows that" in " ".join(ran.out.split())
+        assert "may be the rounding of 16 bits: a tolerance of 1e-2 allows that (--tolerance 1e-2)" in " ".join(
+            ran.out.split()
+        )
     ran = audit(ROUNDED, name, *given, "--tolerance", needed, "--json", "-")
     assert (ran.code, ran.json["tolerance"], ran.json["hypotheses"]) == (0, needed, [])
     assert ran.json["bias"] == ran.json["total_variation"]
