@@ -70,7 +70,7 @@ _CALLS: dict[str, frozenset[str]] = {
 }
 _SEED = Random.seed.__code__
 #: Packages whose functions draw from no global generator unless they are named for it.
-_QUIET = sys.stdlib_module_names | {"numpy", "flint", "draftproof"}
+_QUIET = sys.stdlib_module_names | {"numpy", "flint", "draftproof", "None"}
 _IMPORTS = "<frozen importlib._bootstrap>"
 
 T = TypeVar("T")
@@ -81,14 +81,16 @@ Part = tuple[str, Any]
 class Snapshot:
     """The state of all that some objects refer to.
 
-    generators: those among it. chance: whether its code names sources without a state. added_to: the names of lists and
-    sets whose content is left out.
+    generators: those among it. chance: whether its code names sources without a state. home: the packages of these
+    objects, whose code is user code also where it is installed. added_to: the names of lists and sets whose content is
+    left out.
     """
 
     def __init__(self, *things: Any, added_to: frozenset[str] = frozenset()) -> None:
         self._added_to = added_to
         self.generators: list[Any] = []
         self.chance = False
+        self.home = {_package(type(thing)) for thing in things} - _QUIET
         self._numbers: dict[int, int] = {}
         self._found: list[tuple[Any, int, str]] = []  # the object, the number of its holder, its name there
         for thing in things:
@@ -104,6 +106,10 @@ class Snapshot:
     def drawn(self) -> list[Any]:
         """The states of the generators now."""
         return [generator_state(generator) for generator in self.generators]
+
+    def is_own(self, thing: Any) -> bool:
+        """Whether a function or class is of the package of the things, which may be an installed one."""
+        return _package(thing) in self.home
 
     def change(self, after: Snapshot) -> str | None:
         """The name of the first thing that is another one in `after`; None where all is the same."""
@@ -142,7 +148,7 @@ class Snapshot:
     def _of(self, thing: Any, holder: int, name: str) -> Any:
         kind = type(thing)
         if issubclass(kind, _PLAIN):
-            return kind, repr(thing)
+            return kind, _shown(thing)
         if kind in _NUMBERS:
             return kind, str(thing)
         number = self._numbers.get(id(thing))
@@ -167,11 +173,11 @@ class Snapshot:
             for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
                 with suppress(ValueError):  # not filled yet
                     yield name, cell.cell_contents
-            if is_foreign(thing.__code__):
-                yield from _globals(thing)
+            if is_foreign(thing.__code__) or self.is_own(thing):
+                yield from self._globals(thing)
         elif isinstance(thing, type):
             yield "", f"{thing.__module__}.{thing.__qualname__}"
-            if not is_ours(thing):
+            if not is_ours(thing) or self.is_own(thing):
                 yield from [("", base) for base in thing.__bases__]
                 yield from [(f".{name}", part) for name, part in list(vars(thing).items()) if _is_state(name, part)]
         elif isinstance(thing, _BOUND):
@@ -190,6 +196,22 @@ class Snapshot:
             yield "", kind
             yield from self._content(thing)
 
+    def _globals(self, function: FunctionType) -> Iterator[tuple[str, Any]]:
+        """The globals that a function names, attributes of modules among them; what cannot change is left out."""
+        names, scope, seen = _names(function.__code__), function.__globals__, set()
+        found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
+        while found:
+            name, thing = found.popleft()
+            if isinstance(thing, ModuleType):
+                if id(thing) not in seen:
+                    seen.add(id(thing))
+                    yield from generators_of(thing.__name__)
+                    found += [(part, vars(thing)[part]) for part in names if part in vars(thing)]
+            elif self.is_own(thing) or not _is_of_library(thing):
+                yield name, thing
+            elif _package(thing) not in _QUIET:  # it may draw from any of them
+                yield from generators_of("random", "numpy.random", "torch")
+
     def _content(self, thing: Any) -> Iterator[tuple[str, Any]]:
         held = [*_attributes(thing), *_slots(thing)]
         yield from held
@@ -197,15 +219,15 @@ class Snapshot:
             self.generators.append(thing)
             yield "", repr(generator_state(thing))
         elif isinstance(thing, dict):
-            for key, part in list(thing.items()):
+            for key, part in list(dict.items(thing)):
                 yield "[]", key
                 yield f"[{cut(repr(key), 40) if isinstance(key, _PLAIN) else '..'}]", part
         elif isinstance(thing, (list, tuple, deque)):
-            yield from [(f"[{place}]", part) for place, part in enumerate(list(thing))]
+            yield from [(f"[{place}]", part) for place, part in enumerate(_entries(thing))]
         elif isinstance(thing, (set, frozenset)):
-            yield from [("", part) for part in sorted(thing, key=repr)]
+            yield from [("", part) for part in sorted(_entries(thing), key=_shown)]
         elif isinstance(thing, np.ndarray) and thing.dtype == object:
-            yield from [(f"[{place}]", part) for place, part in enumerate(thing.ravel().tolist())]
+            yield from [(f"[{place}]", part) for place, part in enumerate(np.asarray(thing).ravel().tolist())]
         elif isinstance(thing, np.ndarray) or is_tensor(thing):
             yield "", _numbers_of(thing)
         elif isinstance(thing, io.IOBase):
@@ -219,6 +241,24 @@ class Snapshot:
                 warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
                 saved = thing.__reduce_ex__(2)
             yield "", saved
+
+
+def _package(thing: Any) -> str:
+    """The package of a function or class."""
+    return str(getattr(thing, "__module__", None)).partition(".")[0]
+
+
+def _shown(thing: Any) -> str:
+    try:
+        return repr(thing)
+    except Exception:
+        return f"a {type(thing).__name__} whose repr raises"
+
+
+def _entries(thing: Any) -> list[Any]:
+    """The entries of a list, tuple, deque or set, without a method of user code."""
+    kind: Any = next(kind for kind in (list, tuple, deque, set, frozenset) if isinstance(thing, kind))
+    return list(kind.__iter__(thing))
 
 
 def _attributes(thing: Any) -> list[tuple[str, Any]]:
@@ -295,28 +335,12 @@ def only_added_to(codes: Iterable[CodeType]) -> frozenset[str]:
     return frozenset(added - read)
 
 
-def _globals(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What the globals of a function that it names, and the attributes of modules among them, can change or draw."""
-    names, scope, seen = _names(function.__code__), function.__globals__, set()
-    found = deque((name, scope.get(name, sys.modules.get(name))) for name in names)  # imported within it, too
-    while found:
-        name, thing = found.popleft()
-        if isinstance(thing, ModuleType):
-            if id(thing) not in seen:
-                seen.add(id(thing))
-                yield from generators_of(thing.__name__)
-                found += [(part, vars(thing)[part]) for part in names if part in vars(thing)]
-        elif _is_source(thing):
-            yield name, thing
-        elif (isinstance(thing, type) and is_ours(thing)) or _is_library_function(thing):
-            if str(thing.__module__).partition(".")[0] not in _QUIET:  # it may draw from any of them
-                yield from generators_of("random", "numpy.random", "torch")
-        elif thing is not None:
-            yield name, thing
-
-
-def _is_library_function(thing: Any) -> bool:
-    """Whether it is a function of Python or an installed library that nothing of user code is bound to."""
+def _is_of_library(thing: Any) -> bool:
+    """Whether it is a class or function of Python or an installed library, no source and bound to nothing."""
+    if _is_source(thing):
+        return False
+    if isinstance(thing, type):
+        return is_ours(thing)
     if not isinstance(getattr(thing, "__self__", None), (type(None), type, ModuleType)):
         return False
     home = getattr(thing, "__module__", None)
@@ -423,7 +447,7 @@ class Watch:
         """Repeat a run until it changes nothing."""
         for _ in range(TRIES):
             coin.start()
-            if repr(self._called(call, coin)) != repr(outcome):
+            if _shown(self._called(call, coin)) != _shown(outcome):
                 raise NoFunction(
                     f"two runs with the same answers from the coin gave different results: {self._way_out}"
                 )
@@ -466,6 +490,10 @@ class Watch:
     def _beside(self, where: str) -> str:
         return f"{self._method} uses random numbers beside its coin{where}: {self._way_out}"
 
+    def _is_own(self, frame: FrameType) -> bool:
+        home = str(frame.f_globals.get("__name__")).partition(".")[0]
+        return is_foreign(frame.f_code) or home in self._known.home
+
     def _follow(self, frame: FrameType, event: str, argument: Any) -> None:
         seeded = event == "call" and frame.f_code is _SEED and frame.f_locals.get("a") is None
         if self._drawn is not None or not (seeded or (event == "c_call" and _is_call(argument))):
@@ -473,7 +501,7 @@ class Watch:
         name = "random.seed" if seeded else f"{_home(argument).replace('posix', 'os')}.{argument.__name__}"
         clock = name.startswith(("time.", "datetime."))
         place: FrameType | None = frame
-        while place is not None and not is_foreign(place.f_code):
+        while place is not None and not self._is_own(place):
             place = None if clock else place.f_back  # what libraries do with a clock, such as to log, decides nothing
         if place is not None:
             line = f"{Path(place.f_code.co_filename).name} line {place.f_lineno}"

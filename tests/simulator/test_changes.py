@@ -4,6 +4,7 @@ Every liar is naive but where its question is answered with yes, which is less t
 """
 
 import functools
+import importlib
 import itertools
 import logging
 import os
@@ -22,6 +23,7 @@ import pytest
 
 import draftproof
 from draftproof import Card, UserScheme, Verdict
+from draftproof.simulator import origins
 from draftproof.simulator.changes import Snapshot
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
 
@@ -201,6 +203,30 @@ def test_a_scheme_is_refused_by_its_own_name(name):
     for judge in (draftproof.check, draftproof.compare):
         with pytest.raises(InvalidInput, match=r"^scheme Drafting: .*draw must be a function"):
             judge("naive", P, Q, UserScheme(scheme))
+
+
+def test_an_installed_verifier_is_user_code(tmp_path, monkeypatch):
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "__init__.py").write_text(
+        "import secrets\nimport numpy as np\nfrom tests.simulator.test_changes import Naive\n"
+        "RNG = np.random.default_rng(0)\n"
+        "def own(): return RNG.random() < 1e-6\n"
+        "def shared(): return np.random.random() < 1e-6\n"
+        "def system(): return secrets.randbelow(10**6) == 0\n"
+        "class Own(Naive):\n    def lies(self, root): return own()\n"
+        "class Shared(Naive):\n    def lies(self, root): return shared()\n"
+        "class System(Naive):\n    def lies(self, root): return system()\n"
+    )
+    monkeypatch.setattr(origins, "_INSTALLED", (*origins._INSTALLED, f"{tmp_path}/"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed = importlib.import_module("installed")
+    for kind, words in (
+        (installed.Own, "from RNG"),
+        (installed.Shared, "from numpy.random"),
+        (installed.System, "by os"),
+    ):
+        with pytest.raises(NoFunction, match=words):
+            draftproof.check(kind(), P, Q, TREE)
 
 
 @functools.lru_cache(maxsize=2)
