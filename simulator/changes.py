@@ -87,7 +87,6 @@ class Snapshot:
     """
 
     def __init__(self, *things: Any, added_to: frozenset[str] = frozenset()) -> None:
-        self._added_to = added_to
         self.generators: list[Any] = []
         self.chance = False
         self.home = {_package(type(thing)) for thing in things} - _QUIET
