@@ -38,6 +38,7 @@ HOUSE = """
     simulator.symbolic.random
     simulator.symbolic.frameworks
     simulator.symbolic
+    simulator.audit.failures
     simulator.audit.rows
     simulator.audit.interfaces
     simulator.audit
