@@ -27,6 +27,8 @@ from draftproof.simulator.symbolic.where import caller, refusal
 LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24)}
 #: More equally likely outcomes than this are refused as too many to enumerate.
 MAX_OUTCOMES = 4096
+#: More draws from generators with a constant seed in one call are a loop that may go on for ever.
+MOST_TRUE_DRAWS = 100_000
 #: What `fresh` may be.
 FRESH = (None, "seeds", "fetches", "races", "second races")
 
@@ -95,6 +97,7 @@ class Session:
         self.failure: InvalidVerifier | None = None
         self.draws: list[Draw] | None = []
         self.constants: dict[str, None] = {}
+        self._true_draws = 0
         self._reseeded: dict[str, Callable[[], Any]] = {}
         self._named: dict[Any, Any] = {}
         self._outer: dict[int, tuple[Any, Stream, Any]] = {}
@@ -188,6 +191,9 @@ class Session:
         what = f"the generator is seeded with a constant at {stream.constant}: every call draws the same numbers"
         self.constants[what] = None
         self.region.note(what)
+        self._true_draws += 1
+        if self._true_draws > MOST_TRUE_DRAWS:
+            raise refusal(f"one call has {self._true_draws:,} draws with a constant seed: a loop may go on for ever")
         return True
 
     # Draws.

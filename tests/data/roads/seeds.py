@@ -65,6 +65,13 @@ def wrong_beside(tokens, q, p):
     return len(tokens), pick(p[len(tokens)], u())
 
 
+def endless(tokens, q, p):
+    """Draws one number again until it accepts."""
+    while np.random.default_rng(0).random() * q[0][tokens[0]] >= p[0][tokens[0]] / 2:
+        pass
+    return chain(tokens, q, p, random.random)
+
+
 def order_only(tokens, q, p):
     """A constant order of the vocabulary changes no law."""
     order = np.random.default_rng(0).permutation(len(p[0]))
