@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,27 @@ def _places(frames: Sequence[traceback.FrameSummary]) -> str:
     )
 
 
-def quiet() -> AbstractContextManager[Any]:
-    """Within it output of user code goes to stderr, as stdout is for results."""
-    return redirect_stdout(sys.stderr)
+#: In how many threads and levels output is redirected now, and where it went before.
+_redirected = 0
+_before: Any = None
+_redirecting = threading.Lock()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within it output of user code goes to stderr, as stdout is for results; the last thread to leave puts it back."""
+    global _redirected, _before  # noqa: PLW0603 - as `sys.stdout` is
+    with _redirecting:
+        if not _redirected:
+            _before, sys.stdout = sys.stdout, sys.stderr
+        _redirected += 1
+    try:
+        yield
+    finally:
+        with _redirecting:
+            _redirected -= 1
+            if not _redirected:
+                sys.stdout, _before = _before, None
 
 
 @contextmanager
