@@ -40,6 +40,8 @@ from draftproof.simulator.vectors import is_tensor
 
 #: Objects in one snapshot at most; further ones are left out.
 MOST = 20_000
+#: Plain entries of a dictionary or list that are named one by one; more are compared at once.
+FEW = 100
 #: Bytes of an array that are compared; of a longer one so many, evenly chosen.
 BYTES = 2**16
 #: How often a run that changes something is repeated: other threads may change the same meanwhile.
@@ -146,6 +148,8 @@ class Snapshot:
 
     def _of(self, thing: Any, holder: int, name: str) -> Any:
         kind = type(thing)
+        if kind is _PlainEntries:
+            return thing
         if issubclass(kind, _PLAIN):
             return kind, _shown(thing)
         if kind in _NUMBERS:
@@ -217,6 +221,8 @@ class Snapshot:
         if is_generator(thing):
             self.generators.append(thing)
             yield "", repr(generator_state(thing))
+        elif (entries := _plain_entries(thing)) is not None:
+            yield "", entries
         elif isinstance(thing, dict):
             for key, part in list(dict.items(thing)):
                 yield "[]", key
@@ -252,6 +258,20 @@ def _shown(thing: Any) -> str:
         return repr(thing)
     except Exception:
         return f"a {type(thing).__name__} whose repr raises"
+
+
+class _PlainEntries(tuple[Any, ...]):
+    """Many plain entries of a dictionary or list, which are compared at once."""
+
+
+def _plain_entries(thing: Any) -> _PlainEntries | None:
+    if type(thing) is dict:
+        kinds, many = {*map(type, thing), *map(type, thing.values())}, thing.items()
+    elif type(thing) in (list, tuple):
+        kinds, many = set(map(type, thing)), thing
+    else:
+        return None
+    return _PlainEntries(many) if len(thing) > FEW and kinds <= {bool, int, float, str, bytes, type(None)} else None
 
 
 def _entries(thing: Any) -> list[Any]:
