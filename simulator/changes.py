@@ -170,6 +170,7 @@ class Snapshot:
             thing, _OPAQUE
         ):  # the inside of a symbolic number is not its value
             yield "", id(thing)
+            yield from generators_of(thing.__name__) if isinstance(thing, ModuleType) else ()
         elif isinstance(thing, FunctionType):
             yield "", id(thing.__code__)
             yield from [("", thing.__defaults__), ("", thing.__kwdefaults__), *_attributes(thing)]
@@ -369,6 +370,8 @@ def _is_of_library(thing: Any) -> bool:
 
 def _is_source(thing: Any) -> bool:
     """Whether code that names it may draw from a source without a state."""
+    if isinstance(thing, ModuleType):
+        return thing.__name__ in _CHANCE
     if isinstance(thing, (FunctionType, type, *_BOUND)) or callable(thing):
         home, name = getattr(thing, "__module__", None), getattr(thing, "__name__", "")
     else:
