@@ -8,20 +8,22 @@ every time. Sources without a state, such as `secrets` and clocks, are found by 
 
 from __future__ import annotations
 
+import ast
 import dis
 import gc
+import inspect
 import io
 import logging
 import sys
+import textwrap
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
@@ -84,8 +86,7 @@ class Snapshot:
     """The state of all that some objects refer to.
 
     generators: those among it. chance: whether its code names sources without a state. home: the packages of these
-    objects, whose code is user code also where it is installed. added_to: the names of lists and sets whose content is
-    left out.
+    objects, whose code is user code also where it is installed. added_to: names to leave out.
     """
 
     def __init__(self, *things: Any, added_to: frozenset[str] = frozenset()) -> None:
@@ -98,11 +99,9 @@ class Snapshot:
             self._of(thing, -1, type(thing).__name__)
         self._states: list[list[Part]] = []
         while len(self._states) < len(self._found):
-            thing, _, name = self._found[len(self._states)]
-            if isinstance(thing, (list, deque, set)) and name.removeprefix(".") in added_to:
-                self._states.append([])
-                continue
-            self._states.append([(name, self._of(part, len(self._states), name)) for name, part in self._parts(thing)])
+            thing, number = self._found[len(self._states)][0], len(self._states)
+            parts = [(name, part) for name, part in self._parts(thing) if name.removeprefix(".") not in added_to]
+            self._states.append([(name, self._of(part, number, name)) for name, part in parts])
 
     def drawn(self) -> list[Any]:
         """The states of the generators now."""
@@ -283,7 +282,7 @@ def _entries(thing: Any) -> list[Any]:
 
 def _attributes(thing: Any) -> list[tuple[str, Any]]:
     with suppress(Exception):
-        return [(f".{name}", part) for name, part in list(vars(thing).items())]
+        return [(f".{name}", part) for name, part in list(vars(thing).items()) if not name.startswith("_draftproof_")]
     return []
 
 
@@ -336,23 +335,51 @@ def _read(code: CodeType) -> frozenset[str]:
     return frozenset(read).union(*(_read(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
-#: Methods that add to a list or a set, and give nothing back.
-_ADDING = frozenset(("append", "extend", "add", "update", "appendleft"))
+#: What reads variables and attributes of any name.
+_ANY_NAME = frozenset(("vars", "globals", "__dict__", "eval", "exec"))
+#: Methods that add to what they belong to.
+_ADDING = frozenset(("append", "extend", "add", "update", "appendleft", "add_"))
 
 
-def only_added_to(codes: Iterable[CodeType]) -> frozenset[str]:
-    """The names of variables and attributes that code names only to add to them, as to a log that others look at."""
+def only_added_to(entry: CodeType, codes: Sequence[CodeType]) -> frozenset[str]:
+    """The names of variables and attributes that a function only adds to, as to counters and logs that others look at.
+
+    codes: of all functions that it may call.
+    """
     added: set[str] = set()
     read: set[str] = set()
-    waiting = list(codes)
-    for code in waiting:  # grows
-        waiting += [part for part in code.co_consts if isinstance(part, CodeType)]
+    ran = [entry]
+    for code in ran:  # grows by what is named
+        named = {*_names(code), *code.co_freevars}
+        ran += [other for other in codes if other not in ran and (other.co_name in named or _special(other.co_name))]
         read.update(part for part in code.co_consts if isinstance(part, str))  # as for `getattr`
-        for step, after in pairwise(dis.get_instructions(code)):
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"):
-                adds = after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _ADDING
-                (added if adds else read).add(step.argval)
+        if not _ANY_NAME.isdisjoint(named):
+            return frozenset()
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+        except (OSError, SyntaxError):
+            return frozenset()
+        above = {node: holder for holder in ast.walk(tree) for node in ast.iter_child_nodes(holder)}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                (added if _is_added_to(node, above) else read if isinstance(node.ctx, ast.Load) else set()).add(name)
     return frozenset(added - read)
+
+
+def _special(name: str) -> bool:
+    return name.startswith("__") and name != "__init__"
+
+
+def _is_added_to(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a name stands in `name += ..`, `name[..] += ..` or a statement such as `name.append(..)`."""
+    holder = above[node]
+    if isinstance(holder, ast.Subscript) and holder.value is node:
+        node, holder = holder, above[holder]
+    if isinstance(holder, ast.AugAssign):
+        return holder.target is node
+    called = isinstance(holder, ast.Attribute) and holder.attr in _ADDING and isinstance(above[holder], ast.Call)
+    return called and isinstance(above[above[holder]], ast.Expr)
 
 
 def _is_of_library(thing: Any) -> bool:

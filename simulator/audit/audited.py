@@ -3,6 +3,7 @@
 So the enumerating engine, the balance equation and shrinking apply to it as to any verifier.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
@@ -262,7 +263,9 @@ class Audited:
 
     def _snapshot(self) -> Snapshot:
         """The state of all that the function can reach, without what it only adds to."""
-        return Snapshot(self.function, added_to=only_added_to(codes((self.function,))))
+        entry = getattr(inspect.unwrap(self.function), "__code__", None)
+        names = frozenset() if entry is None else only_added_to(entry, codes((self.function,)))
+        return Snapshot(self.function, added_to=names)
 
     def _assert_steady(self, before: Snapshot, nodes: tuple[DraftNode, ...], *answers: Sequence[int]) -> None:
         """Raise `InvalidVerifier` if each repetition of a call changes what the function can reach."""

@@ -67,10 +67,10 @@ def _recording(base: Any) -> Any:
     def make(self: Any, *arguments: Any, **options: Any) -> None:
         session = current()
         given = (*arguments, *options.values())
-        with suspended():  # without a seed it asks the operating system
-            base.__init__(
-                self, *without_seeds(arguments), **{name: without_seeds(value) for name, value in options.items()}
-            )
+        plain = {name: without_seeds(value) for name, value in options.items()}
+        unseeded = all(value is None for value in given)
+        with suspended():  # numpy may ask the operating system, whose seeds differ from run to run
+            base.__init__(self, *((0,) if session is not None and unseeded else without_seeds(arguments)), **plain)
         if session is None:
             return
         sequences = (session.own_stream(seed) for seed in given if isinstance(seed, _Sequence))

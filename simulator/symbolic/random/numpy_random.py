@@ -262,7 +262,7 @@ def _first_number(seed: Any) -> bytes:
 def _make_state(self: Any, seed: Any = None) -> None:
     session = current()
     with suspended():  # numpy asks the operating system even where a seed is given
-        _RandomState.__init__(self, without_seeds(seed))
+        _RandomState.__init__(self, 0 if session is not None and seed is None else without_seeds(seed))
     if session is not None and not isinstance(seed, np.random.BitGenerator):
         session.attach(self, _legacy_stream(session, seed))
 

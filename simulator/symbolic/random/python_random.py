@@ -170,7 +170,7 @@ def _seed_method(self: Any, a: Any = None, version: int = 2) -> None:
 def _make(self: Any, x: Any = None) -> None:
     session = current()
     with suspended():  # it seeds itself
-        _Random.__init__(self, without_seeds(x))
+        _Random.__init__(self, 0 if session is not None and x is None else without_seeds(x))
     if session is not None:
         session.attach(self, _stream(session, x))
 

@@ -43,6 +43,48 @@ class Counted:
 counted = Counted().verify
 
 
+class Statistics:
+    """What it counts and logs decides nothing."""
+
+    def __init__(self):
+        self.counts = {"calls": 0}
+        self.lengths = []
+
+    def verify(self, tokens, q, p):
+        self.counts["calls"] += 1
+        block = seeds.chain(tokens, q, p, random.random)
+        self.lengths.append(block[0])
+        return block
+
+    def report(self):
+        return self.counts, self.lengths
+
+
+statistics = Statistics().verify
+
+
+class Adaptive(Statistics):
+    """Looks at what it counted."""
+
+    def verify(self, tokens, q, p):
+        block = super().verify(tokens, q, p)
+        return (0, 0) if len(self.lengths) % 50 == 0 else block
+
+
+adaptive = Adaptive().verify
+
+
+class Kept:
+    """Keeps the generator of each call."""
+
+    def verify(self, tokens, q, p):
+        self.generator = np.random.default_rng()
+        return seeds.chain(tokens, q, p, self.generator.random)
+
+
+kept = Kept().verify
+
+
 class Lazy:
     """Makes its generator in the first call."""
 

@@ -78,17 +78,22 @@ def test_functions_of_engines_are_lossless_on_every_case(planted, name):
     assert run_audit(Request(name, audit, default_cases(audit.audited.interface, scheme))).verdict.lossless
 
 
+class Seen(Exception):
+    def __init__(self, given):
+        super().__init__("seen")
+        self.given = given
+
+
 def seen(interface, scheme, names):
     """The arguments of the first call, by name."""
-    calls = []
-    source = f"def function({', '.join(names)}):\n    calls.append(dict(locals()))\n    raise RuntimeError('seen')\n"
-    scope = {"calls": calls}
+    source = f"def function({', '.join(names)}):\n    raise Seen(dict(locals()))\n"
+    scope = {"Seen": Seen}
     exec(source, scope)
     audit = make_audit(scope["function"], interface)
     [case] = default_cases(audit.audited.interface, scheme, ["three_tokens"])
-    with pytest.raises(InvalidVerifier, match="seen"):
+    with pytest.raises(InvalidVerifier, match="seen") as failed:
         audit.judge(case.instance, case.scheme)
-    return calls[0]
+    return failed.value.__cause__.given
 
 
 def test_vllm_is_given_flat_arrays():
