@@ -20,7 +20,7 @@ from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
 
 if TYPE_CHECKING:
-    from draftproof.simulator.audit.assertion import assert_lossless
+    from draftproof.simulator.audit.function import assert_lossless
     from draftproof.simulator.verdicts.lossless import Check, block_law, check
 
 __all__ = [
@@ -63,7 +63,7 @@ __all__ = [
 
 #: What waits until it is asked for, since the engines take as long to import as all else.
 _LATER = {
-    "assert_lossless": "draftproof.simulator.audit.assertion",
+    "assert_lossless": "draftproof.simulator.audit.function",
     **dict.fromkeys(("Check", "block_law", "check"), "draftproof.simulator.verdicts.lossless"),
 }
 

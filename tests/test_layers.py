@@ -33,17 +33,17 @@ HOUSE = """
     simulator.theorems
     simulator.symbolic.where
     simulator.symbolic.numbers
-    simulator.symbolic.knowledge
+    simulator.symbolic.decide
     simulator.symbolic.arrays
-    simulator.symbolic.random
-    simulator.symbolic.frameworks
+    simulator.symbolic.sources
+    simulator.symbolic.torch simulator.symbolic.triton
     simulator.symbolic
     simulator.audit.failures
     simulator.audit.rows
     simulator.audit.interfaces
     simulator.audit
     simulator.audit.diagnosis
-    simulator.audit.assertion simulator.audit.pytest_plugin
+    simulator.audit.function simulator.audit.pytest_plugin
     simulator.audit! simulator!
     verifiers
     verifiers.controls verifiers.lossy

@@ -120,7 +120,7 @@ def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme
 
     As `draftproof.simulator.assert_lossless`, but verifier, target, draft and scheme are given as for `check`.
     """
-    from draftproof.simulator.audit.assertion import assert_lossless as judge
+    from draftproof.simulator.audit.function import assert_lossless as judge
 
     if target is not None and draft is not None:
         target, draft = as_pair(target, draft)

@@ -16,8 +16,9 @@ import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.symbolic import loading, reach
-from draftproof.simulator.symbolic.compiled import source_of
+from draftproof.simulator.symbolic.loading import files as loading
+from draftproof.simulator.symbolic.loading import reach
+from draftproof.simulator.symbolic.loading.compiled import source_of
 
 #: Containers longer than this, and attributes of attributes deeper than this, are not compared.
 _LONGEST, _DEEPEST = 100, 2

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.batches import BatchLaw, VerifyAll, batch_law, requests_of
 from draftproof.simulator.audit.failures import FunctionFailed
+from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.interfaces import SelfDrafted
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import Delayed
@@ -35,7 +35,7 @@ from draftproof.simulator.laws.enumeration import (
 )
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verdict, Verifier
-from draftproof.simulator.symbolic.knowledge.memory import FILLS
+from draftproof.simulator.symbolic.decide.memory import FILLS
 from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Sampling()

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.simulator.audit.assertion import DECORATED, assert_lossless
+from draftproof.simulator.audit.function import DECORATED, assert_lossless
 from draftproof.simulator.audit.verdict import NOT_JUDGED
 
 _STRICT = "--lossless-strict"

@@ -67,7 +67,7 @@ class RealCoins:
 def _kernels() -> AbstractContextManager[None]:
     if "triton.runtime.interpreter" not in sys.modules:
         return nullcontext()
-    from draftproof.simulator.symbolic.frameworks.triton_kernels import libdevice_computed  # noqa: PLC0415 - see above
+    from draftproof.simulator.symbolic.triton.kernels import libdevice_computed  # noqa: PLC0415 - see above
 
     return libdevice_computed()
 

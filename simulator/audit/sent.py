@@ -25,9 +25,11 @@ import numpy as np
 
 from draftproof.simulator.audit.held import assert_as_sent, held
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.symbolic import loading, patches
-from draftproof.simulator.symbolic.compiled import source_of
-from draftproof.simulator.symbolic.random import numpy_random, python_random
+from draftproof.simulator.symbolic import patches
+from draftproof.simulator.symbolic.loading import files as loading
+from draftproof.simulator.symbolic.loading.compiled import source_of
+from draftproof.simulator.symbolic.sources import numpy as numpy_random
+from draftproof.simulator.symbolic.sources import python as python_random
 
 
 def packed(function: Any, *arguments: Any, **options: Any) -> tuple[bytes, list[str]]:

@@ -12,9 +12,12 @@ from typing import Any
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic import loading, patches, reach, unfollowed, where
-from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
-from draftproof.simulator.symbolic.random import numpy_random, python_random
+from draftproof.simulator.symbolic import patches, where
+from draftproof.simulator.symbolic.decide.session import Session, enter, leave
+from draftproof.simulator.symbolic.loading import files as loading
+from draftproof.simulator.symbolic.loading import reach, unfollowed
+from draftproof.simulator.symbolic.sources import numpy as numpy_random
+from draftproof.simulator.symbolic.sources import python as python_random
 from draftproof.simulator.symbolic.where import NotFollowed, location
 
 
@@ -81,7 +84,7 @@ def _torch_mode() -> Any:
     """The module `torch_mode`, imported before anything is replaced; None where torch is not loaded."""
     if "torch" not in sys.modules:
         return None
-    from draftproof.simulator.symbolic.frameworks import torch_mode  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.torch import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
 
     return torch_mode
 
@@ -90,7 +93,7 @@ def _states() -> dict[str, Any]:
     """The true states of the global generators; of torch only where it is loaded."""
     states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
     if "torch" in sys.modules:
-        from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
+        from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
 
         states["torch"] = torch_random.state()
     states |= {name: None for name in unfollowed.LIBRARIES if name in sys.modules}

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from draftproof.simulator.symbolic import unfollowed
 from draftproof.simulator.symbolic.arrays import numpy_lists
-from draftproof.simulator.symbolic.random import maths, numpy_random, python_random, system
+from draftproof.simulator.symbolic.loading import unfollowed
+from draftproof.simulator.symbolic.sources import maths, system
+from draftproof.simulator.symbolic.sources import numpy as numpy_random
+from draftproof.simulator.symbolic.sources import python as python_random
 
 Patch = tuple[Any, str, Any]
 
@@ -31,8 +33,8 @@ def _always() -> tuple[Patch, ...]:
 
 @functools.cache
 def _with_torch() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.frameworks import torch_mode  # noqa: PLC0415 - only where torch is loaded
-    from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.torch import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
 
     replaced = (*torch_random.replacements(), *torch_mode.replacements())
     _remember(replaced)
@@ -50,7 +52,7 @@ ORIGINALS: dict[int, Any] = {}
 
 @functools.cache
 def _with_triton() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.frameworks import triton_kernels  # noqa: PLC0415 - only where triton is loaded
+    from draftproof.simulator.symbolic.triton import kernels as triton_kernels  # noqa: PLC0415 - only where triton is loaded
 
     replaced = tuple(triton_kernels.replacements())
     _remember(replaced)

@@ -21,8 +21,8 @@ from typing import Any
 from flint import fmpq
 
 from draftproof.simulator.origins import is_audited, is_generated
-from draftproof.simulator.symbolic.knowledge.region import Region
-from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
+from draftproof.simulator.symbolic.decide.region import Region
+from draftproof.simulator.symbolic.decide.session import Draw, Session, Stream
 from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES
 from draftproof.simulator.symbolic.numbers.stepped import Grid

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 

@@ -30,22 +30,20 @@ def _symbolic(*names: str) -> tuple[str, ...]:
 TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic": _symbolic(*_SOURCES, "test_uniforms", "test_torch", "test_torch_tensors"),
     "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch", "test_floats_of_python"),
-    "simulator/symbolic/knowledge": _symbolic(*_NUMBERS, *_SOURCES),
+    "simulator/symbolic/decide": _symbolic(*_NUMBERS, *_SOURCES),
     "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments", "test_not_a_number"),
-    "simulator/symbolic/random": _symbolic(*_SOURCES, "test_torch", "test_races"),
-    "simulator/symbolic/frameworks": _symbolic(*_TORCH, "test_generators", "test_arguments"),
+    "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
+    "simulator/symbolic/torch": _symbolic(*_TORCH, "test_generators", "test_arguments"),
     **dict.fromkeys(
-        (f"simulator/symbolic/{name}.py" for name in ("compiled", "loading", "locating", "partial_module")),
+        (f"simulator/symbolic/loading/{name}.py" for name in ("compiled", "files", "locating", "partial_module")),
         _symbolic("test_taking", "test_load", "test_torch", "test_generators"),
     ),
-    "simulator/symbolic/frameworks/torch_tensors.py": _symbolic(
-        *_TORCH, "test_generators", "test_arguments", "test_leaks"
-    ),
-    "simulator/symbolic/knowledge/memory.py": (*_symbolic("test_unset"), "tests/simulator/audit/test_unset_memory.py"),
-    "simulator/symbolic/random/torch_random.py": _symbolic(*_SOURCES, "test_torch", "test_torch_tensors", "test_races"),
+    "simulator/symbolic/torch/memory.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
+    "simulator/symbolic/torch/random.py": _symbolic(*_SOURCES, "test_torch", "test_torch_tensors", "test_races"),
+    "simulator/symbolic/decide/memory.py": (*_symbolic("test_unset"), "tests/simulator/audit/test_unset_memory.py"),
     "simulator/symbolic/arrays/numpy_lists.py": _symbolic("test_not_a_number", "test_floats_of_python", "test_unset"),
     "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
-    "simulator/symbolic/frameworks/triton_kernels.py": _symbolic("test_triton"),
+    "simulator/symbolic/triton": _symbolic("test_triton", "test_lanes"),
     "simulator/audit": tuple(
         f"tests/simulator/audit/test_{name}.py"
         for name in (

@@ -16,8 +16,8 @@ from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
-from draftproof.simulator.audit.assertion import REUSE_SHOWN
 from draftproof.simulator.audit.diagnosis.catalogue import decided_twice
+from draftproof.simulator.audit.function import REUSE_SHOWN
 from draftproof.simulator.audit.judge import TOLERANCE
 from draftproof.simulator.audit.verdict import HALF, way_out
 from draftproof.simulator.instances.case import Case

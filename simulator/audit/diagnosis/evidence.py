@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from draftproof.simulator.audit.audited import Presentation
 from draftproof.simulator.audit.batches import VerifyAll
+from draftproof.simulator.audit.followed import Presentation
 from draftproof.simulator.audit.instances import context_free, probe, with_equal_rows
 from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.errors import DraftproofError

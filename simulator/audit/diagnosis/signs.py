@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, law_is_that_of
 from draftproof.simulator.audit.diagnosis.references import PLACES, CommonMinimum, Corrections, Recursive, TokenWise
+from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.rows import RowForm

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
 from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol

@@ -15,7 +15,7 @@ import numpy as np
 from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.arrays.array_functions import applied
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 
 #: Functions that make an array, with the position of the argument that is converted; the next one is the dtype.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.symbolic.arrays.arrays import elementwise
-from draftproof.simulator.symbolic.knowledge.compare import count_below
+from draftproof.simulator.symbolic.decide.compare import count_below
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 

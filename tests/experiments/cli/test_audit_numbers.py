@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from draftproof.simulator.audit import audited
+from draftproof.simulator.audit import followed as audited
 from draftproof.simulator.symbolic import replay
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import point_of

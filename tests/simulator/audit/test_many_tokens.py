@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
-from draftproof.simulator.audit.assertion import assert_function_lossless
+from draftproof.simulator.audit.function import assert_function_lossless
 from draftproof.simulator.symbolic import load
 
 RULES = """

@@ -111,7 +111,7 @@ def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     assert "defined at test_theirs.py:20" in done.stdout
     assert "test_nothing is marked lossless and returned None" in done.stdout
     assert "another exception occurred" not in done.stdout
-    assert "assertion.py" not in done.stdout  # a failure is the message, without the lines of this project
+    assert "function.py" not in done.stdout  # a failure is the message, without the lines of this project
     cases = {case.get("name"): case for case in ElementTree.parse(tmp_path / "done.xml").iter("testcase")}
     assert "the hash" in cases["test_refused"].find("skipped").get("message")
     assert "is not lossless" in cases["test_wrong"].find("failure").get("message")

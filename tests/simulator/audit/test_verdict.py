@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
-from draftproof.simulator.audit.audited import Audited
+from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.verdict import Record, Request, check_states, conclude, decide, judge, run_audit, survey
 from draftproof.simulator.errors import InvalidVerifier, NoFunction
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, argbest
-from draftproof.simulator.symbolic.arrays.lanes import Lanes, blocked, chosen, densified, elementwise
+from draftproof.simulator.symbolic.triton.lanes import Lanes, blocked, chosen, densified, elementwise
 
 WIDTH = 5
 

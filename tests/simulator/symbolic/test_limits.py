@@ -12,8 +12,8 @@ from draftproof.simulator.audit.failures import FunctionFailed, function_errors
 from draftproof.simulator.audit.instances import default_cases
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.symbolic import NotFollowed, intercepted, load
-from draftproof.simulator.symbolic.frameworks.triton_kernels import device_replacements
 from draftproof.simulator.symbolic.numbers.forms import Extreme
+from draftproof.simulator.symbolic.triton.kernels import device_replacements
 
 LANES = """
 import random

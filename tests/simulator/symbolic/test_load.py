@@ -6,7 +6,8 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.symbolic import load, loading
+from draftproof.simulator.symbolic import load
+from draftproof.simulator.symbolic.loading import files as loading
 
 HALF = fmpq(1, 2)
 SOURCE = """

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.symbolic.knowledge import measure as measured
-from draftproof.simulator.symbolic.knowledge.measure import measure
+from draftproof.simulator.symbolic.decide import measure as measured
+from draftproof.simulator.symbolic.decide.measure import measure
 from draftproof.simulator.symbolic.numbers.exact import log
 
 ZERO, ONE = fmpq(0), fmpq(1)

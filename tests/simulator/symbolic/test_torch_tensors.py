@@ -9,7 +9,7 @@ from flint import fmpq
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.raised import short_repr
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.result import plain_values
 
 torch = pytest.importorskip("torch")

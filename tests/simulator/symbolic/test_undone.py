@@ -13,7 +13,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
 from draftproof.simulator.symbolic import intercepted, patches
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 
 torch = pytest.importorskip("torch")
 

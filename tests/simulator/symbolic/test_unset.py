@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from draftproof.simulator.symbolic.knowledge.memory import FILLS, Memory
+from draftproof.simulator.symbolic.decide.memory import FILLS, Memory
 
 torch = pytest.importorskip("torch")
 ROW = torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)

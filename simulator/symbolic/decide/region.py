@@ -16,8 +16,8 @@ from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic.knowledge import compare
-from draftproof.simulator.symbolic.knowledge.measure import measure
+from draftproof.simulator.symbolic.decide import compare
+from draftproof.simulator.symbolic.decide.measure import measure
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log
 from draftproof.simulator.symbolic.numbers.symbol import Variable
 from draftproof.simulator.symbolic.where import caller, refusal

@@ -28,10 +28,10 @@ from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
-from draftproof.simulator.symbolic.knowledge.region import Region
-from draftproof.simulator.symbolic.knowledge.session import Draw
+from draftproof.simulator.symbolic.decide.region import Region
+from draftproof.simulator.symbolic.decide.session import Draw
+from draftproof.simulator.symbolic.loading.reach import codes, sorts
 from draftproof.simulator.symbolic.numbers.exact import as_float
-from draftproof.simulator.symbolic.reach import codes, sorts
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of, same_choices
 
 

@@ -14,9 +14,9 @@ from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic.knowledge.compare import count_below
-from draftproof.simulator.symbolic.knowledge.memory import Memory
-from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Region, Reuse
+from draftproof.simulator.symbolic.decide.compare import count_below
+from draftproof.simulator.symbolic.decide.memory import Memory
+from draftproof.simulator.symbolic.decide.region import BoundaryEvent, Region, Reuse
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
 from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, drawn_seed, seed_words, without_seeds

@@ -17,12 +17,14 @@ from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.origins import HOME, is_user_code
-from draftproof.simulator.symbolic import patches, unfollowed
+from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, plain
-from draftproof.simulator.symbolic.knowledge.session import current, suspended
+from draftproof.simulator.symbolic.decide.session import current, suspended
+from draftproof.simulator.symbolic.loading import unfollowed
 from draftproof.simulator.symbolic.numbers.seeds import Seed
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.random import numpy_random, python_random
+from draftproof.simulator.symbolic.sources import numpy as numpy_random
+from draftproof.simulator.symbolic.sources import python as python_random
 from draftproof.simulator.symbolic.where import type_refused
 
 _FLOAT, _INT, _TYPE = "_draftproof_float", "_draftproof_int", "_draftproof_type"

@@ -18,12 +18,12 @@ import numpy as np
 from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, note_narrow_type, plain
-from draftproof.simulator.symbolic.frameworks import torch_operations
-from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
-from draftproof.simulator.symbolic.knowledge.session import Session, current
+from draftproof.simulator.symbolic.decide.session import Session, current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.random import torch_random
+from draftproof.simulator.symbolic.torch import operations as torch_operations
+from draftproof.simulator.symbolic.torch import random as torch_random
+from draftproof.simulator.symbolic.torch.memory import Tensors
 from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
 
 

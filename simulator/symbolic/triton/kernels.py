@@ -20,7 +20,10 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
-from draftproof.simulator.symbolic.arrays.lanes import (
+from draftproof.simulator.symbolic.decide.session import current
+from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
+from draftproof.simulator.symbolic.triton.lanes import (
     Lanes,
     blocked,
     chosen,
@@ -28,9 +31,6 @@ from draftproof.simulator.symbolic.arrays.lanes import (
     elementwise,
     taken,
 )
-from draftproof.simulator.symbolic.knowledge.session import current
-from draftproof.simulator.symbolic.numbers.functions import is_random
-from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 _OBJECT = np.dtype(object)

@@ -13,7 +13,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch, torch_module
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import without_seeds
 from draftproof.simulator.symbolic.numbers.stepped import Grid

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.symbolic import unfollowed
-from draftproof.simulator.symbolic.loading import is_theirs, module_of, recorded
+from draftproof.simulator.symbolic.loading import unfollowed
+from draftproof.simulator.symbolic.loading.files import is_theirs, module_of, recorded
 from draftproof.simulator.symbolic.where import SAMPLE, refusal
 
 

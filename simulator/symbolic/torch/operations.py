@@ -9,10 +9,10 @@ import numpy as np
 
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.symbolic.arrays.arrays import elementwise, tested
-from draftproof.simulator.symbolic.frameworks.torch_reductions import RULES as REDUCTIONS
-from draftproof.simulator.symbolic.frameworks.torch_reductions import indices
-from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
+from draftproof.simulator.symbolic.torch.memory import Tensors
+from draftproof.simulator.symbolic.torch.reductions import RULES as REDUCTIONS
+from draftproof.simulator.symbolic.torch.reductions import indices
 from draftproof.simulator.symbolic.where import refused_operation
 
 #: Operation -> positions of indices and masks, which stay as they are.

@@ -17,9 +17,9 @@ from draftproof.simulator.symbolic.arrays.arrays import (
     tested,
 )
 from draftproof.simulator.symbolic.arrays.searching import bisected, increasing, searchsorted
-from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS
+from draftproof.simulator.symbolic.torch.memory import Tensors
 from draftproof.simulator.symbolic.where import refused_operation
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
-from draftproof.simulator.symbolic.random import bit_generators
-from draftproof.simulator.symbolic.random.python_random import assert_plain, overrides
+from draftproof.simulator.symbolic.sources import bit_generators
+from draftproof.simulator.symbolic.sources.python import assert_plain, overrides
 from draftproof.simulator.symbolic.where import refusal
 
 

@@ -6,7 +6,7 @@ import math
 import random as _random
 from typing import Any
 
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.where import refused_operation
 

@@ -17,7 +17,7 @@ from functools import update_wrapper
 from typing import Any
 
 from draftproof.simulator.origins import is_under_audit
-from draftproof.simulator.symbolic.knowledge.session import current, followed
+from draftproof.simulator.symbolic.decide.session import current, followed
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.audit import child, sent
-from draftproof.simulator.audit.audited import Audited
 from draftproof.simulator.audit.diagnosis.catalogue import decided_twice, diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.instances import also_cases, default_cases
 from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import TOLERANCE, Audit, Finding

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from draftproof.simulator.origins import auditing_packages, in_simulator, is_user_code
-from draftproof.simulator.symbolic import compiled, patches, unfollowed
-from draftproof.simulator.symbolic.random import numpy_random, python_random, system
+from draftproof.simulator.symbolic import patches
+from draftproof.simulator.symbolic.loading import compiled, unfollowed
+from draftproof.simulator.symbolic.sources import numpy as numpy_random
+from draftproof.simulator.symbolic.sources import python as python_random
+from draftproof.simulator.symbolic.sources import system
 from draftproof.simulator.symbolic.where import refusal
 
 #: A function that reads a value, one that writes it, and its place in words.
@@ -60,7 +63,7 @@ def _homes(functions: tuple[Any, ...]) -> set[str]:
 def _swap(value: Any) -> Any:
     recording = python_random.swapped(value) or numpy_random.swapped(value) or system.swapped(value)
     if recording is None and "torch" in sys.modules:
-        from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
+        from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
 
         return torch_random.swapped(value)
     return recording

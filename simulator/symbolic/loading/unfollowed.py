@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.where import SAMPLE, NotFollowed, refusal
 
 #: Packages that compile what they run, and their names for people.

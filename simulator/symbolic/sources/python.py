@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from draftproof.simulator.arithmetic import real
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import NotFollowed, refusal

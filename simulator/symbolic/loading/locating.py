@@ -13,9 +13,9 @@ from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic import patches
-from draftproof.simulator.symbolic.compiled import decorators_left_out, noted, source_of
-from draftproof.simulator.symbolic.loading import imports_followed, load_module, parsed
-from draftproof.simulator.symbolic.partial_module import PartialModule, signature_without_self
+from draftproof.simulator.symbolic.loading.compiled import decorators_left_out, noted, source_of
+from draftproof.simulator.symbolic.loading.files import imports_followed, load_module, parsed
+from draftproof.simulator.symbolic.loading.partial_module import PartialModule, signature_without_self
 from draftproof.simulator.symbolic.where import refusal
 
 #: Gives an attribute of a class by its name: None where it has none.

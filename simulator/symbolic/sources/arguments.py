@@ -8,7 +8,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
-from draftproof.simulator.symbolic.knowledge.session import Session
+from draftproof.simulator.symbolic.decide.session import Session
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, suspended
+from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal
 

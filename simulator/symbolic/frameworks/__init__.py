@@ -1,1 +1,0 @@
-"""torch and Triton kernels, operation by operation, on arrays of which some elements are random."""

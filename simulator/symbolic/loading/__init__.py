@@ -1,0 +1,1 @@
+"""How the code under audit is found and imported, and what it can reach."""

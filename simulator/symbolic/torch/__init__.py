@@ -1,0 +1,1 @@
+"""torch, operation by operation, on tensors of which some elements are random."""

@@ -1,0 +1,1 @@
+"""Triton kernels, in Triton's own interpreter."""
