@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ MOST = 300
 def user_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
-    return _told(error, [frame for frame in frames if not frame.filename.startswith(HOME)] or frames)
+    outside = [frame for frame in frames if not frame.filename.startswith(HOME)] or frames
+    return _told(error, list(dropwhile(lambda frame: is_trusted(frame.filename), outside)) or outside)
 
 
 def user_places(error: BaseException) -> str:
