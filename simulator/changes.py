@@ -90,6 +90,7 @@ class Snapshot:
     """
 
     def __init__(self, *things: Any, added_to: frozenset[str] = frozenset()) -> None:
+        self._things = things
         self.generators: list[Any] = []
         self.chance = False
         self.home = {_package(type(thing)) for thing in things} - _QUIET
@@ -132,7 +133,9 @@ class Snapshot:
             if isinstance(thing, FunctionType):
                 called = {thing.__name__, self._name(place, "").rpartition(".")[2]}
                 names.setdefault(thing.__code__, set()).update(called)
-        ran = [code for code, called in names.items() if called & _ENTRIES or not all(map(str.isidentifier, called))]
+        entries = [getattr(thing, "__func__", thing) for thing in self._things]
+        ran = [entry.__code__ for entry in entries if isinstance(entry, FunctionType)]
+        ran += [code for code, called in names.items() if called & _ENTRIES or not all(map(str.isidentifier, called))]
         for code in ran:  # grows by what is named, and may run, too
             named = {*_names(code), *code.co_freevars}
             ran += [other for other, called in names.items() if other not in ran and called & named]

@@ -178,7 +178,8 @@ def _generator(value: Any) -> Any:
     torch: Any = sys.modules.get("torch")
     made: tuple[Any, tuple[Any, ...]]
     if isinstance(value, random.Random):
-        made = _bare_random, (_class_of(value, python_random.RecordingRandom, random.Random),)
+        state = None if isinstance(value, random.SystemRandom) else random.Random.getstate(value)
+        made = _bare_random, (_class_of(value, python_random.RecordingRandom, random.Random), state)
     elif isinstance(value, np.random.Generator):
         kind = _class_of(value, numpy_random.RecordingGenerator, np.random.Generator)
         made = _bare_numpy, (kind, np.random.Generator, value.bit_generator)
@@ -188,7 +189,8 @@ def _generator(value: Any) -> Any:
     elif torch is not None and value is torch.default_generator:
         return _found, ("torch", "default_generator")
     elif torch is not None and isinstance(value, torch.Generator):
-        made = _bare_torch, (_class_of(value, None, torch.Generator), str(value.device))
+        kind, state = _class_of(value, None, torch.Generator), torch.Generator.get_state(value)
+        made = _bare_torch, (kind, str(value.device), state)
     else:
         return None
     own = {name: item for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("_draftproof")}
@@ -199,8 +201,11 @@ def _class_of(value: Any, recording: Any, original: Any) -> Any:
     return original if type(value) is recording else type(value)
 
 
-def _bare_random(kind: Any) -> Any:
-    return kind.__new__(kind)
+def _bare_random(kind: Any, state: Any) -> Any:
+    made = kind.__new__(kind)
+    if state is not None:
+        python_random.RecordingRandom.setstate(made, state)
+    return made
 
 
 def _bare_numpy(kind: Any, base: Any, source: Any) -> Any:
@@ -209,9 +214,10 @@ def _bare_numpy(kind: Any, base: Any, source: Any) -> Any:
     return made
 
 
-def _bare_torch(kind: Any, device: str) -> Any:
+def _bare_torch(kind: Any, device: str, state: Any) -> Any:
     made = kind.__new__(kind, device)
     sys.modules["torch"].Generator.__init__(made, device)
+    sys.modules["torch"].Generator.set_state(made, state)
     return made
 
 

@@ -162,7 +162,13 @@ class Session:
         if stream is not None:
             return stream
         if id(owner) not in self._outer:
-            self._outer[id(owner)] = owner, Stream(self.region.next_fetch()), (state, state())
+            now = state()
+            if now is not None and any(now == other for _, _, (_, other) in self._outer.values()):
+                raise refusal(
+                    f"two generators ({type(owner).__name__}) that were made before the call give the same numbers",
+                    "give them different seeds, or use one",
+                )
+            self._outer[id(owner)] = owner, Stream(self.region.next_fetch()), (state, now)
         return self._outer[id(owner)][1]
 
     def global_stream(self, library: str) -> Stream:

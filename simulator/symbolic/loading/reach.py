@@ -139,10 +139,15 @@ def _parts(owner: Any) -> list[Any]:
         return [owner.func, *owner.args, *owner.keywords.values()]
     if isinstance(owner, types.FunctionType):
         return [owner.__wrapped__] if hasattr(owner, "__wrapped__") else []
-    kind = owner if isinstance(owner, type) else type(owner)
-    if not is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None)):
-        return []
-    return [var for var in vars(kind).values() if isinstance(var, types.FunctionType)]
+    kinds = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
+    theirs = [kind for kind in kinds if is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None))]
+    return [function for kind in theirs for member in vars(kind).values() for function in _functions_of(member)]
+
+
+def _functions_of(member: Any) -> list[types.FunctionType]:
+    """The functions behind a member of a class: a method, also a static one or one of the class, or a property."""
+    behind = [member, *(getattr(member, name, None) for name in ("__func__", "fget", "func"))]
+    return [function for function in behind if isinstance(function, types.FunctionType)]
 
 
 def _is_audited_value(value: Any, homes: set[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -352,7 +353,11 @@ def swapped(value: Any) -> Any:
     for base, recording in ((_Generator, RecordingGenerator), (_RandomState, RecordingState)):
         if isinstance(value, base) and not isinstance(value, recording):
             assert_plain(value, base)
-            return recording(np.random.PCG64(0)) if base is _Generator else recording(0)
+            if base is _Generator:
+                return recording(copy.deepcopy(value._bit_generator))
+            made = recording(0)
+            _RandomState.set_state(made, _RandomState.get_state(value))
+            return made
     return None
 
 

@@ -123,7 +123,9 @@ def swapped(value: Any) -> Any:
     made = recording_class()
     usual = torch_module().default_generator
     if isinstance(value, _made["base"]) and not isinstance(value, made) and value is not usual:
-        return made(device=value.device)
+        copied = made(device=value.device)
+        _made["base"].set_state(copied, _made["base"].get_state(value))
+        return copied
     return None
 
 
@@ -137,7 +139,7 @@ def stream(session: Session, generator: Any) -> Stream:
             "a torch.Generator that was made before the call is used",
             "load the file with `load`, or make the generator in the function",
         )
-    return session.stream_of(known)
+    return session.stream_of(known, lambda: bytes(_made["base"].get_state(known).numpy()))
 
 
 def state() -> Any:
