@@ -151,7 +151,7 @@ class Audit:
         if self.audited.log.memory:
             results += [self.with_(fill=fill)._attempt(instance, scheme) for fill in FILLS[1:]]
         result = results[0]
-        if not all(_alike(result, other, self.audited.rows.kind.tolerance) for other in results):
+        if not all(_alike(result, other, self.audited.rows.kind.tolerance) for other in results[1:]):
             places = ", ".join(self.audited.log.memory)
             what = f"its result depends on numbers that were never set: with others it has another law ({places})"
             raise FunctionFailed(what, "", "", False)
@@ -355,6 +355,7 @@ def _alike(result: Finding | FunctionFailed, other: Finding | FunctionFailed, ro
     """Whether the laws are the same up to the rounding of rows, or both fail alike."""
     if isinstance(result, FunctionFailed) or isinstance(other, FunctionFailed):
         return str(result) == str(other) if type(result) is type(other) else False
-    gaps = [abs(one - two).max() for one, two in zip(result.law.correction, other.law.correction, strict=True)]
+    pairs = zip(result.law.correction, other.law.correction, strict=True)
+    gaps = [as_python(abs(one - two).max()) for one, two in pairs]
     gaps.append(abs((result.dependence or 0) - (other.dependence or 0)))
     return not max(gaps) > rounding

@@ -3,12 +3,14 @@
 import importlib.util
 import inspect
 import json
+import os
+import pickle
 import random
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,6 +20,7 @@ import pytest
 
 from draftproof.simulator.audit import assert_lossless
 from draftproof.simulator.audit.verdict import NOT_JUDGED
+from tests.quick import quick
 
 ROADS = Path(__file__).parents[2] / "data" / "roads"
 EXIT_CODES = {0: "lossless", 1: "refuted", 2: "refused"}
@@ -28,7 +31,16 @@ def programs() -> Iterator[Any]:
         for program in tomllib.loads(table.read_text())["program"]:
             missing = [name for name in program.get("needs", ()) if importlib.util.find_spec(name) is None]
             marks = [pytest.mark.skip(reason=f"needs {missing[0]}")] if missing else []
+            marks += [pytest.mark.heavy] if program.get("slow") else []
             yield pytest.param(program, id=f"{program['code']}-{program['interface']}", marks=marks)
+
+
+def some(every: int) -> list[Any]:
+    """The programs; all but one in every so many heavy."""
+    return [
+        pytest.param(*param.values, id=param.id, marks=[*param.marks, *[pytest.mark.heavy] * (place % every != 0)])
+        for place, param in enumerate(programs())
+    ]
 
 
 def arguments(program: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +63,7 @@ def libraries():
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.parametrize("program", list(programs()))
+@pytest.mark.parametrize("program", some(2))
 def test_python(program, monkeypatch):
     file, name = program["code"].split(":")
     monkeypatch.syspath_prepend(str(ROADS))
@@ -83,15 +95,37 @@ def flags(program: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"--{key}", ",".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-@pytest.mark.parametrize("program", list(programs()))
+def in_a_process(call: Callable[[], Any]) -> Any:
+    """What a call gives in a process of its own, as a command has: an audited file may change libraries."""
+    reading, writing = os.pipe()
+    if (worker := os.fork()) == 0:
+        try:
+            os.write(writing, pickle.dumps(call()))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        found = pipe.read()
+    os.waitpid(worker, 0)
+    return pickle.loads(found)
+
+
+@pytest.mark.parametrize("program", some(6))
 def test_command(program, draftproof):
+    code, text = in_a_process(lambda: ran(draftproof, program))
+    said(program, EXIT_CODES[code], text)
+
+
+def ran(draftproof: Callable[..., Any], program: Mapping[str, Any]) -> tuple[int, str]:
     report = draftproof("audit", f"{ROADS}/{program['code']}", *flags(program), "--no-shrink")
-    said(program, EXIT_CODES[report.code], report.out + report.err)
+    return report.code, report.out + report.err
 
 
-def test_pytest(tmp_path):
-    """All programs in one session of pytest, each in a test of its own."""
-    listed = [param for param in programs() if not param.marks]
+@pytest.mark.parametrize("every", quick([1, 12], [12]))
+def test_pytest(tmp_path, every):
+    """Programs in one session of pytest, each in a test of its own: all, or one in every so many."""
+    listed = [param for param in programs() if every == 1 or not param.marks][::every]
+    listed = [param for param in listed if not any(mark.name == "skip" for mark in param.marks)]
     lines = [
         "import random",
         "import sys",

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 #: Seconds for one case, bytes of memory that it may take, and characters of a message.
-SECONDS, MEMORY, CHARACTERS = 10, 2**30, 320
+SECONDS, MEMORY, CHARACTERS = 10, 2**30, 800
 ODD = (
     "",
     "-1",

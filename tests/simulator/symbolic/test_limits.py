@@ -83,7 +83,7 @@ def _deep(depth):
 
 
 def _caught(function):
-    with pytest.raises((NotFollowed, FunctionFailed)) as caught, function_errors((), ""):
+    with pytest.raises((NotFollowed, FunctionFailed)) as caught, function_errors({}, ""):
         function()
     return caught.type
 
@@ -95,7 +95,7 @@ def _of_memory():
 def test_recursion_of_the_function_alone_is_its_fault_and_has_the_whole_stack():
     assert _caught(lambda: _endless(0)) is FunctionFailed
     limit = sys.getrecursionlimit()
-    with function_errors((), ""):
+    with function_errors({}, ""):
         assert _deep(limit - 20) == 0
     assert sys.getrecursionlimit() == limit
 

@@ -28,7 +28,8 @@ class Left:
         self.myself = self
 
     def __del__(self):
-        ENDED.append(os.stat(os.curdir))
+        found = os.stat(os.curdir)
+        ENDED or ENDED.append(found)
 
 
 class Leaving(Allocating):
