@@ -356,6 +356,6 @@ def _alike(result: Finding | FunctionFailed, other: Finding | FunctionFailed, ro
     if isinstance(result, FunctionFailed) or isinstance(other, FunctionFailed):
         return str(result) == str(other) if type(result) is type(other) else False
     pairs = zip(result.law.correction, other.law.correction, strict=True)
-    gaps = [as_python(abs(one - two).max()) for one, two in pairs]
+    gaps: list[Any] = [as_python(abs(one - two).max()) for one, two in pairs]
     gaps.append(abs((result.dependence or 0) - (other.dependence or 0)))
     return not max(gaps) > rounding

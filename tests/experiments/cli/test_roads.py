@@ -63,7 +63,7 @@ def libraries():
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.parametrize("program", some(2))
+@pytest.mark.parametrize("program", some(4))
 def test_python(program, monkeypatch):
     file, name = program["code"].split(":")
     monkeypatch.syspath_prepend(str(ROADS))
@@ -110,7 +110,7 @@ def in_a_process(call: Callable[[], Any]) -> Any:
     return pickle.loads(found)
 
 
-@pytest.mark.parametrize("program", some(6))
+@pytest.mark.parametrize("program", some(12))
 def test_command(program, draftproof):
     code, text = in_a_process(lambda: ran(draftproof, program))
     said(program, EXIT_CODES[code], text)
@@ -121,7 +121,7 @@ def ran(draftproof: Callable[..., Any], program: Mapping[str, Any]) -> tuple[int
     return report.code, report.out + report.err
 
 
-@pytest.mark.parametrize("every", quick([1, 12], [12]))
+@pytest.mark.parametrize("every", quick([1, 30], [30]))
 def test_pytest(tmp_path, every):
     """Programs in one session of pytest, each in a test of its own: all, or one in every so many."""
     listed = [param for param in programs() if every == 1 or not param.marks][::every]
