@@ -116,6 +116,8 @@ class BareSelf:
             raise refusal(f"{owner} was never made, and self.{name} is not known", f"give self.{name}=VALUE")
         if isinstance(attribute, staticmethod):
             return attribute.__func__
+        if isinstance(attribute, classmethod):
+            return types.MethodType(attribute.__func__, self)
         if isinstance(attribute, property) and attribute.fget:
             return attribute.fget(self)
         return types.MethodType(attribute, self) if isinstance(attribute, types.FunctionType) else attribute
