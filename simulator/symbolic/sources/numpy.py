@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -354,7 +353,9 @@ def swapped(value: Any) -> Any:
         if isinstance(value, base) and not isinstance(value, recording):
             assert_plain(value, base)
             if base is _Generator:
-                return recording(copy.deepcopy(value._bit_generator))
+                source = getattr(np.random, type(value._bit_generator).__name__)(0)
+                source.state = value._bit_generator.state
+                return recording(source)
             made = recording(0)
             _RandomState.set_state(made, _RandomState.get_state(value))
             return made

@@ -20,8 +20,7 @@ class Engine:
 
 equal, different = Engine(5, 5).step, Engine(5, 6).step
 
-coins, others = random.Random(1), random.Random(1)
-apart = random.Random(2)
+coins, apart = random.Random(1), random.Random(2)
 
 
 def verify(tokens, q, p, rng):
@@ -30,10 +29,6 @@ def verify(tokens, q, p, rng):
             rest = [max(a - b, 0) for a, b in zip(p[i], q[i], strict=True)]
             return i, rng.choices(range(len(rest)), weights=rest)[0]
     return len(tokens), rng.choices(range(len(p[-1])), weights=p[-1])[0]
-
-
-def twins(tokens, q, p):
-    return verify(tokens, q, p, others)
 
 
 def two(tokens, q, p):
