@@ -7,6 +7,7 @@ from math import log10
 from pathlib import Path
 from random import Random
 from tempfile import gettempdir
+from threading import RLock
 from typing import Any, TypeAlias
 
 import hypothesis.strategies as st
@@ -31,7 +32,8 @@ SEARCH_EXAMPLES = 200
 ENUMERATED = 20_000
 #: Of sampled instances: the most tokens, and the denominator where sampling is not rational.
 LARGEST_DRAWN, ROUNDED = 8, 2**10
-
+#: Hypothesis keeps caches and reads sources by `ast`, which several threads at once make fail in Python 3.11.
+_ONE_AT_A_TIME = RLock()
 
 _TWICE = (
     "it failed on one instance in one run and not in the next: verify must be a function of the tree and the coin, "
@@ -159,9 +161,10 @@ def _search(fails: Failing, instances: Any, scheme: DraftScheme, examples: int) 
     )
     set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # by default it is the working directory
     try:
-        minimal: Instance = find(
-            instances, lambda instance: fails(instance, scheme), settings=options, random=Random(0)
-        )
+        with _ONE_AT_A_TIME:
+            minimal: Instance = find(
+                instances, lambda instance: fails(instance, scheme), settings=options, random=Random(0)
+            )
     except NoSuchExample:
         return None
     except Flaky as error:
