@@ -127,8 +127,8 @@ def highlighted(lines: Lines, count: int) -> list[str]:
     return chosen
 
 
-def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
-    """Draw the gains of lines on matplotlib `axes`: a few by name, others grey. Returns whether there are others.
+def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> str:
+    """Draw the gains of lines on matplotlib `axes`: a few by name, others grey. Returns a line about the others.
 
     The region above the upper bound is shaded. room: for the names, as a share of the width.
     """
@@ -143,7 +143,9 @@ def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
     lines = gains(lines)
     named = highlighted(lines, NAMED)
     values = [y for points in lines.values() for _, y, _ in points]
-    values = [y for y in values if y >= -max(values)]  # lines far below the baseline would flatten the others
+    lowest = -max(values)  # lines far below the baseline would flatten the others
+    outside = sorted(name for name, points in lines.items() if all(y < lowest for _, y, _ in points))
+    values = [y for y in values if y >= lowest]
     margin = 0.12 * (max(values) - min(values) or 1.0)
     low, high = min(values) - margin, max(values) + margin
     if bound := lines.get(_OPTIMUM):
@@ -151,7 +153,7 @@ def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
         axes.fill_between(x, y, high, color="0.88", zorder=0, linewidth=0)
         axes.plot(x, y, color="0.25", linewidth=2.5, zorder=1)
         axes.text(x[-1], high - 0.3 * margin, "no lossless verifier gets here ", ha="right", va="top", color="0.25")
-    others = [name for name in lines if name not in (*named, _OPTIMUM)]
+    others = [name for name in lines if name not in (*named, *outside, _OPTIMUM)]
     for name in others:
         axes.plot(*_columns(lines[name]), color="0.75", linewidth=0.8, zorder=1)
     for number, name in enumerate(named):
@@ -171,7 +173,8 @@ def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
         )
     axes.set_ylim(low, high)
     style_axes(axes)
-    return bool(others)
+    below = f"below the picture: {', '.join(outside)}" if outside else ""
+    return "; ".join(part for part in ("grey: other verifiers" if others else "", below) if part)
 
 
 def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[float]]:
@@ -199,15 +202,16 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     if not any(name != _OPTIMUM for name in lines):
         return b""
     figure, axes = pyplot.subplots(figsize=(7.4, 4.8), layout="constrained")
-    grey = "; grey: other verifiers" if draw_delay(axes, lines) else ""
-    left_out = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
+    about = [caption, draw_delay(axes, lines)]
+    if undrawn(rows):
+        about.append(f"not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}")
     proved = all(row["arithmetic"] == "rational" for row in rows)
     how = "exact" if proved else "exact to rounding"
     figure.suptitle(
         "\n".join(
             [
                 f"Block efficiency and its upper bound: {how}, {budget} drafted tokens (L1 + K L2 = {budget})",
-                *wrap(f"{caption}{grey}{left_out}", 115),
+                *wrap("; ".join(filter(None, about)), 115),
             ]
         ),
         x=0.01,

@@ -138,7 +138,7 @@ def test_figures_take_any_name():
 
 
 def test_a_table_of_a_comparison_shows_a_name_as_it_is():
-    assert "[red]x[/red]" in drawn(compare_table([row(MARKUP)], MARKUP))
+    assert "[red]x[/red]" in drawn(compare_table([row(MARKUP)]))
 
 
 @pytest.mark.parametrize("field", ["name", "title"])

@@ -233,10 +233,11 @@ def _show(
     if not rows:
         return
     short = len(rows) <= tables.MAX_ROWS
+    console.print(printable(title), soft_wrap=True)
     if short:
-        console.print(tables.compare_table([*rows, *policies], title))
+        console.print(tables.compare_table([*rows, *policies]))
     else:
-        console.print(f"{title}\n{len(rows):,} rows are too many to print; --csv or --json FILE has them all")
+        console.print(f"{len(rows):,} rows are too many to print; --csv or --json FILE has them all")
     if "speedup" in rows[0] or not short:
         console.print(tables.best_table(rows))
     if policies:

@@ -53,6 +53,7 @@ def shapes(
 ) -> list[DraftScheme]:
     """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
 
+    At K = 1 every split into L1 and L2 is the same tree: the one with the longest trunk stands for all.
     build: makes a scheme from K, L1 and L2; ranges: the values of those of the three that are given.
     """
     size = prod(map(len, ranges.values()))
@@ -61,9 +62,8 @@ def shapes(
     shapes = (dict(zip(ranges, values, strict=True)) for values in product(*ranges.values()))
     built = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
     kept = [scheme for scheme in built if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
-    if budget is not None:  # at K = 1 every split into L1 and L2 is the same tree
-        singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
-        kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
+    paths = {scheme.nodes: scheme for scheme in kept if scheme.as_dict().get("K") == 1}
+    kept = [scheme for scheme in kept if scheme.as_dict().get("K") != 1 or scheme is paths[scheme.nodes]]
     if not kept:
         reason = (
             "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"

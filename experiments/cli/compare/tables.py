@@ -25,7 +25,7 @@ _LAST_COLUMNS = (
 
 
 #: A table with more rows is not printed.
-MAX_ROWS = 400
+MAX_ROWS = 150
 #: How many of the shapes that a policy uses are named.
 MAX_NAMED_SHAPES = 3
 #: Fields that only some rows have, with their headings.
@@ -44,9 +44,9 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
-    """`proved`, `to rounding`, `rounding decides` or `NO`; `by its structure` where `verify` was not run."""
+    """`proved`, `to rounding`, `rounding decides` or `NO` and how far; `by its structure` if `verify` was not run."""
     if not row["lossless"]:
-        return Text("NO", style="bold red")
+        return Text(f"NO, {short(row['max_deviation_float'], 4)}", style="bold red")
     if row.get("assumed"):
         return Text("by its structure", style="yellow")
     if row.get("rounding_decides"):
@@ -59,37 +59,33 @@ def depths(row: dict[str, Any]) -> str:
     return " ".join(f"{100 * mass:4.1f}" for mass in row["depth_distribution"])
 
 
-def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """One line a row, grouped by shape; policies, which choose among the shapes, after them."""
-    table = Table(title=title, title_justify="left", caption_justify="left")
-    table.add_column("K, L1, L2")
-    table.add_column("verifier")
-    table.add_column("lossless")
+def compare_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """A section for each shape: its optimum, the lossless verifiers by block efficiency, then the refuted ones."""
+    table = Table(caption_justify="left")
+    table.add_column("K, L1, L2, verifier")
     table.add_column("E[tau+1]", justify="right")
-    table.add_column("Var[tau]", justify="right")
-    table.add_column("P(tau = 0, 1, ..) in %")
-    table.add_column("deviation", justify="right")
-    extra = _extra(rows)
+    extra = {name: heading for name, heading in _extra(rows).items() if name != "optimum_float"}
     for heading in extra.values():
         table.add_column(heading, justify="right")
-    shape = None
-    for row in rows:
-        current = row["shape"]
-        if shape is not None and current != shape:
-            table.add_section()
+    table.add_column("lossless")
+    table.add_column("P(tau = 0, 1, ..) in %")
+    for shape in dict.fromkeys(row["shape"] for row in rows):
+        here = [row for row in rows if row["shape"] == shape]
+        optimum = here[0].get("optimum_float")
+        table.add_section()
         table.add_row(
-            current if current != shape else "",
-            row["verifier"] + (" (control)" if row["control"] else ""),
-            verdict_text(row),
-            short(row["block_efficiency_float"]),
-            _cell(row["variance_float"]),
-            depths(row),
-            _deviation(row["max_deviation_float"]),
-            *(_cell(row.get(name)) for name in extra),
+            Text(shape, style="bold"), "" if optimum is None else short(optimum), "" if optimum is None else "optimum"
         )
-        shape = current
+        for row in sorted(here, key=_place):
+            table.add_row(
+                "  " + row["verifier"] + (" (control)" if row["control"] else ""),
+                short(row["block_efficiency_float"]),
+                *(_cell(row.get(name)) for name in extra),
+                verdict_text(row),
+                depths(row),
+            )
     table.caption = (
-        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is not comparable.\n"
+        "NO: the largest violation of the balance equation. E[tau+1] of a lossy verifier is not comparable.\n"
         f"engine: {engines(rows)}"
     )
     if any(row.get("rounding_decides") for row in rows):
@@ -103,6 +99,11 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             "the vocabulary that is left after the cut."
         )
     return table
+
+
+def _place(row: dict[str, Any], measure: str = "block_efficiency_float") -> tuple[bool, bool, float]:
+    """Sorts rows: lossless verifiers by what they bring, then negative controls, then what is refuted."""
+    return not row["lossless"], row["control"], -round(row[measure], 9)  # equal but for rounding: in their order
 
 
 def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
@@ -129,11 +130,6 @@ def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _deviation(value: float) -> str:
-    """Deviations as small as rounding are shown, too."""
-    return _cell(value) if value == 0 else short(value, 4)
-
-
 def _cell(value: float | None) -> str:
     """A number of a row; `-` where there is none, 0 for one as small as rounding."""
     if value is None:
@@ -148,22 +144,30 @@ def engines(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def best_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """For each verifier the shape that brings most: by speedup where times are known, else tokens a target pass."""
+    """For each verifier the shape that brings most: by speedup where times are known, else tokens a target pass.
+
+    Without times the longest path brings most of all shapes: it is left out where there are trees.
+    """
     measure = next((name for name in ("speedup", "steady_state_float") if name in rows[0]), "block_efficiency_float")
+    trees = [row for row in rows if row["K"] != 1] if measure != "speedup" else []
     best: dict[str, dict[str, Any]] = {}
-    for row in rows:
+    for row in trees or rows:
         if row["verifier"] not in best or row[measure] > best[row["verifier"]][measure]:
             best[row["verifier"]] = row
     extra = _extra(rows)
-    table = Table(title="best shape of each verifier", title_justify="left", caption_justify="left")
+    title = "best tree of each verifier" if trees else "best shape of each verifier"
+    table = Table(title=title, title_justify="left", caption_justify="left")
     table.add_column("verifier")
-    for heading in ("K, L1, L2", "drafted", "lossless", "E[tau+1]", *extra.values()):
+    for heading in ("K, L1, L2", "drafted", "E[tau+1]", *extra.values()):
         table.add_column(heading, justify="right")
-    for row in sorted(best.values(), key=lambda row: -float(row[measure])):
-        cells = row["shape"], str(row["nodes"]), verdict_text(row), short(row["block_efficiency_float"])
+    table.add_column("lossless")
+    for row in sorted(best.values(), key=lambda row: _place(row, measure)):
+        cells = row["shape"], str(row["nodes"]), short(row["block_efficiency_float"])
         name = row["verifier"] + (" (control)" if row["control"] else "")
-        table.add_row(name, *cells, *(_cell(row.get(key)) for key in extra))
+        table.add_row(name, *cells, *(_cell(row.get(key)) for key in extra), verdict_text(row))
     table.caption = f"engine: {engines(rows)}"
+    if len(trees) < len(rows) and trees:
+        table.caption += "\nSingle paths are left out: the longest brings most tokens a pass, and costs most drafts."
     if "speedup" in extra:
         table.caption += "\nspeedup: tokens a pass over its time T, against one token for a target pass without drafts."
     return table

@@ -82,7 +82,7 @@ def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draft
 def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
     given = ("compare", "nss", "--vocab", 2, "--K", "1..2", "--L1", "0..2", "--L2", "0..2", "--json", "-")
     rows = draftproof(*given).json["rows"]
-    assert len(rows) == 3 * 3 + 3 * 2
+    assert len(rows) == 5 + 3 * 2  # paths of 0 to 4 tokens, and trees
     rows = draftproof(*given, "--budget", 4).json["rows"]
     assert [(row["K"], row["L1"], row["L2"]) for row in rows] == [(1, 2, 2), (2, 0, 2), (2, 2, 1)]
 
