@@ -94,3 +94,8 @@ def minhash(p: Vector, q: Vector, k: int) -> Any:
     """`sum min(p, q) / sum max(p, q) = (1 - TV) / (1 + TV)`: weighted MinHash [daliri2024coupling]."""
     shared = naive(p, q, 1)
     return shared / (p.sum() + q.sum() - shared)
+
+
+def sum_over_drafts(p: Vector, q: Vector, k: int) -> Any:
+    """`sum q K min(1, p/q)`: a false one, which counts a token as often as it is drafted."""
+    return k * naive(p, q, k)

@@ -1,13 +1,12 @@
-"""Statements about planned and grown draft trees, tested by exhaustive search, and one about the number of shapes."""
+"""Quantities of planned and grown draft trees, by exhaustive search, and the number of different delayed trees."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from draftproof.experiments.claims.statements import check_spec
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import DySpec, OptTree, Topology
+from draftproof.simulator.drafts import Topology
 from draftproof.simulator.drafts.sequoia import plan
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
@@ -20,17 +19,15 @@ from draftproof.verifiers.sequoia import acceptance_vector
 Slot = tuple[Any, Context, Vector]
 
 
-def greedy_growth(largest: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """Whether filling the slot of the largest value first maximises the expected sum of the values filled.
+def slots(instance: Instance, scheme: DraftScheme, rule: str) -> Any:
+    """The expected sum of the values of the slots filled; rule: `largest` or `smallest` first, `best` for the most.
 
     The value of a slot is the probability that verification reaches it if drafts are accepted with their draft
-    probability; it does not depend on the slot's token. largest: False for filling the smallest first.
+    probability; it does not depend on the slot's token.
     """
-    assert isinstance(scheme, DySpec)
     root: list[Slot] = [(RATIONAL.number(1), (), instance.draft.row(()))]
-    best = _value(instance.draft, root, scheme.nodes, None)
-    filled = _value(instance.draft, root, scheme.nodes, max if largest else min)
-    return None if filled == best else f"the rule fills {as_python(filled)}, the best way {as_python(best)}"
+    chosen = {"largest": max, "smallest": min, "best": None}[rule]
+    return as_python(_value(instance.draft, root, scheme.nodes, chosen))
 
 
 def _value(draft: TokenProcess, slots: list[Slot], left: int, rule: Any) -> Any:
@@ -56,22 +53,17 @@ def _filled(draft: TokenProcess, slots: list[Slot], place: int, left: int, rule:
     return total
 
 
-def largest_sum(by_draft: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """Whether OPT-Tree has the largest sum of draft probabilities of all trees of its size; else: of target ones."""
-    assert isinstance(scheme, OptTree)
-    process = instance.draft if by_draft else instance.target
-    mass = sum(reach(process, context) for context in drafted(scheme, instance.draft))
+def drafted_mass(instance: Instance, scheme: DraftScheme, side: str) -> Any:
+    """The sum of probabilities of the nodes of a deterministic tree, and 1 for its root; side: `target` or `draft`."""
+    process = getattr(instance, side)
+    return 1 + as_python(sum((reach(process, c) for c in drafted(scheme, instance.draft)), RATIONAL.number(0)))
+
+
+def largest_mass(instance: Instance, scheme: DraftScheme, side: str) -> Any:
+    """The largest such sum of all trees of the size."""
+    process = getattr(instance, side)
     every = small_trees(instance.vocab_size, scheme.nodes, scheme.nodes)
-    best = max(sum((reach(process, context) for context in tree), RATIONAL.number(0)) for tree in every)
-    return None if mass == best else f"the tree has {as_python(mass)}, the best {as_python(best)}"
-
-
-def fixed_tree_efficiency(by_target: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """Whether naive sampling on a deterministic tree brings 1 plus the target, else draft, mass of its nodes."""
-    process = instance.target if by_target else instance.draft
-    claimed = 1 + as_python(sum((reach(process, c) for c in drafted(scheme, instance.draft)), RATIONAL.number(0)))
-    efficiency = check_spec("nss", instance, scheme).block_efficiency
-    return None if efficiency == claimed else f"nss {efficiency}, claimed {claimed}"
+    return 1 + as_python(max(sum((reach(process, c) for c in tree), RATIONAL.number(0)) for tree in every))
 
 
 def drafted(scheme: DraftScheme, draft: TokenProcess) -> list[Context]:
@@ -98,19 +90,18 @@ def small_trees(size: int, depth: int, nodes: int) -> Iterator[tuple[Context, ..
                 yield chosen
 
 
-def sequoia_plan(planned: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """Whether the planned tree, else a single path, accepts most if the acceptance vector holds at every node.
+def accepted_of_tree(instance: Instance, scheme: DraftScheme, which: str) -> Any:
+    """Expected accepted tokens of the `planned` tree, of a single `path` or of the `best` tree of its size and depth.
 
-    The vector is measured on the instance at its first step.
+    The acceptance vector is that of the instance at its first step, and holds at every node.
     """
     nodes, depth = scheme.nodes, scheme.depth
     vector = acceptance_vector(instance.target, instance.draft, 1, instance.vocab_size)
-    tree = plan(vector, nodes, depth) if planned else (*(1,) * min(nodes, depth), 0)
-    every = [made for count in range(nodes + 1) for made in topologies(count) if Topology(made).depth <= depth]
-    planned_gain, best = gain(tree, vector), max(gain(made, vector) for made in every)
-    return (
-        None if planned_gain == best else f"{tree} accepts {as_python(planned_gain)}, the best tree {as_python(best)}"
-    )
+    if which == "best":
+        every = (tree for count in range(nodes + 1) for tree in topologies(count) if Topology(tree).depth <= depth)
+        return as_python(max(gain(tree, vector) for tree in every))
+    tree = {"planned": plan(vector, nodes, depth), "path": (*(1,) * min(nodes, depth), 0)}[which]
+    return as_python(gain(tree, vector))
 
 
 def topologies(nodes: int) -> Iterator[tuple[int, ...]]:
@@ -137,11 +128,7 @@ def gain(tree: Sequence[int], acceptance: Sequence[Any]) -> Any:
     return sum(mass.values()) - 1
 
 
-def counted_shapes(claimed: int, _: Instance, __: DraftScheme) -> str | None:
-    """Whether the triples K in 1..4, L1 and L2 in 0..8 are `claimed` different trees."""
-    different = {
-        (1, length, 0) if K == 1 or L2 == 0 else (K, L1, L2)
-        for K, L1, L2 in product(range(1, 5), range(9), range(9))
-        for length in (L1 + L2,)
-    }
-    return None if len(different) == claimed else f"{len(different)} different trees"
+def different_trees(_: Instance, __: DraftScheme, ___: str) -> int:
+    """The number of different delayed trees with K in 1..4 and L1 and L2 in 0..8."""
+    every = product(range(1, 5), range(9), range(9))
+    return len({(1, L1 + L2, 0) if K == 1 or L2 == 0 else (K, L1, L2) for K, L1, L2 in every})

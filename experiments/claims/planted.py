@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
-from draftproof.simulator.vectors import minimum, residual, without
+from draftproof.simulator.vectors import without
 from draftproof.verifiers._greedy_order import greedy_laws
 from draftproof.verifiers._paths import count_iid_branches, verify_drawn
 from draftproof.verifiers._rho import smallest_rho
 from draftproof.verifiers._top_down import walk
+from draftproof.verifiers.spectr import SpecTr
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,12 @@ class KSeq:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, self._next_token)
+        return SpecTr(self.rho).verify(root, coin)
 
-    def _next_token(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-        k = len(drafted)
-        least = smallest_rho(p, q, k)[0]
-        scaled = minimum(p / (least + (k - least) * self.step / STEPS), q)
-        for token in drafted:
-            if coin.flip(scaled[token] / q[token]):
-                return token
-        beta = scaled.sum()
-        return coin.choose(residual(p, scaled * ((1 - (1 - beta) ** k) / beta)) if beta > 0 else p)
+    def rho(self, p: Vector, q: Vector, k: int) -> Any:
+        """Its number, shape `(n.., 1)`."""
+        least = smallest_rho(p, q, k)
+        return least + (k - least) * self.step / STEPS
 
 
 @dataclass(frozen=True)

@@ -1,268 +1,172 @@
-"""The statements of claims: losslessness, order of block efficiencies, equal laws, bounds."""
+"""What claims say of one instance and draft scheme; each kind of statement is a function of fields in the ledger."""
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
+from itertools import pairwise, product
+from types import MappingProxyType
 from typing import Any
 
-from draftproof.experiments.claims.claim import HERE, INSTANCE, Command, Outcome
+from draftproof.experiments.claims.quantities import QUANTITIES
+from draftproof.experiments.claims.runs import ONLY, SCHEMES, checked, corrections
 from draftproof.experiments.inputs.schemes import scheme_spec
-from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.lp_analysis import optimum
-from draftproof.simulator.arithmetic import as_python, exact_fraction
-from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.verdicts.lossless import Check, block_law, check
+from draftproof.simulator.protocol import DraftScheme
 
-#: `only(instance, scheme)`: whether a statement applies to them.
-Only = Callable[[Instance, DraftScheme], bool]
-Outputs = list[dict[str, Any]]
-#: How far certified bounds of an optimum are apart at most.
-GAP = 1e-6
-_RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "=": operator.eq, "<": operator.lt}
-
-
-@cache
-def verifier(spec: str) -> Verifier:
-    """The verifier of a specification, in which `HERE` is the folder of this module."""
-    return find_verifier(spec.replace(HERE, str(Path(__file__).parent))).verifier
-
-
-def check_spec(spec: str, instance: Instance, scheme: DraftScheme) -> Check:
-    """The exact check of the verifier of a specification on one instance."""
-    return check(verifier(spec), instance.target, instance.draft, scheme)
-
-
-def always(_: Instance, __: DraftScheme) -> bool:
-    """The statement applies to every instance."""
-    return True
-
-
-def fractions(row: Any) -> list[Fraction]:
-    """A row as `Fraction`s."""
-    return [exact_fraction(value) for value in row]
-
-
-def same_scheme(scheme: DraftScheme) -> DraftScheme:
-    """The scheme of the case, for a `Run` whose label and command name it."""
-    return scheme
+#: The place of the file of the instance in a command.
+INSTANCE = "{file}"
+#: Longer fractions are shown as decimals.
+LONGEST = 40
+#: `relation(left, right, margin)`.
+RELATIONS: Mapping[str, Callable[[Fraction, Fraction, Fraction], bool]] = MappingProxyType(
+    {
+        "<=": lambda left, right, margin: left <= right + margin,
+        "<": lambda left, right, margin: left < right + margin,
+        ">=": lambda left, right, margin: left + margin >= right,
+        "=": lambda left, right, margin: abs(left - right) <= margin,
+    }
+)
 
 
 @dataclass(frozen=True)
-class Lossless:
-    """The verifier is lossless; with `lossy`, it is not. scheme: makes the draft scheme from that of the case."""
+class Command:
+    """A command that shows a failure. words: with `INSTANCE`; key, values: a field of its JSON, or of its rows."""
 
-    spec: str
-    lossy: bool = False
-    only: Only = always
-    scheme: Callable[[DraftScheme], DraftScheme] | None = None
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        if not self.only(instance, scheme):
-            return Outcome(True, applies=False)
-        used_scheme = self.scheme(scheme) if self.scheme else scheme
-        check = check_spec(self.spec, instance, used_scheme)
-        option = ("--scheme", scheme_spec(used_scheme)) if self.scheme else ()
-        text = f"{self.spec} is lossless" if check.lossless else f"{self.spec}: {check.violation}"
-        return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", INSTANCE, *option),))
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        return any(output.get("lossless") is self.lossy for output in outputs)
+    words: tuple[str, ...]
+    key: str
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Run:
-    """A verifier on the draft scheme of the case, or on the one that `scheme` makes of it."""
+class Outcome:
+    """The result of a statement on one instance.
 
-    spec: str
-    scheme: Callable[[DraftScheme], DraftScheme] | None = None
-
-    def on(self, scheme: DraftScheme) -> DraftScheme:
-        """Its draft scheme for a case."""
-        return self.scheme(scheme) if self.scheme else scheme
-
-    def label(self, scheme: DraftScheme) -> str:
-        """Its name, with its scheme where that is not the case's."""
-        return f"{self.spec} on {self.on(scheme)}" if self.scheme else self.spec
-
-
-@dataclass(frozen=True)
-class Efficiency:
-    """The block efficiencies of two runs, exact: `left <= right`, `left < right` or `left = right`.
-
-    margin: added to the right one, for verifiers that round their own numbers.
+    text: the values. commands: show them. applies: whether the statement is about such an instance.
     """
 
-    left: Run
-    relation: str
-    right: Run
-    only: Only = always
-    margin: Fraction = Fraction(0)
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        if not self.only(instance, scheme):
-            return Outcome(True, applies=False)
-        one, other = (
-            check_spec(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right)
-        )
-        text = f"{self.left.label(scheme)} {one}, {self.right.label(scheme)} {other}"
-        return Outcome(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
-
-    def _commands(self, scheme: DraftScheme) -> tuple[Command, ...]:
-        exact = ("--instance", INSTANCE, "--arithmetic", "rational")
-        if self.left.scheme is None and self.right.scheme is None:
-            return (("compare", self.left.spec, self.right.spec, *exact),)
-        return tuple(
-            ("compare", run.spec, *exact, "--scheme", scheme_spec(run.on(scheme))) for run in (self.left, self.right)
-        )
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        """See `Statement`; rows of `left` come first, as its command does."""
-        rows = [row for output in outputs for row in output["rows"]]
-        one, other = (Fraction(row["block_efficiency"]) for row in rows)
-        return not _RELATIONS[self.relation](one, other + self.margin)
+    holds: bool
+    text: str = ""
+    commands: tuple[Command, ...] = ()
+    applies: bool = True
 
 
-@dataclass(frozen=True)
-class SameLaw:
+def lossless(
+    instance: Instance, scheme: DraftScheme, verifier: str, lossy: bool = False, only: str = "", unlike: str = ""
+) -> Outcome:
+    """The verifier is lossless; with `lossy`, it is not. unlike: only where its law is not that of this verifier."""
+    if not ONLY[only](instance, scheme):
+        return Outcome(True, applies=False)
+    if unlike and corrections(verifier, instance, scheme) == corrections(unlike, instance, scheme):
+        return Outcome(True)
+    check = checked(verifier, instance, scheme)
+    text = f"{verifier} is lossless" if check.lossless else f"{verifier}: {check.violation}"
+    shown = Command(("check", verifier, "--instance", INSTANCE), "lossless", (check.lossless,))
+    return Outcome(check.lossless is not lossy, text, (shown,))
+
+
+def same_law(instance: Instance, scheme: DraftScheme, left: str, right: str) -> Outcome:
     """Two verifiers have the same law of the block, entry by entry."""
-
-    left: str
-    right: str
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        laws = [block_law(verifier(spec), instance.target, instance.draft, scheme) for spec in (self.left, self.right)]
-        one, other = ([table.tolist() for table in law.correction] for law in laws)
-        text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, different laws"
-        compare = ("compare", self.left, self.right, "--instance", INSTANCE, "--arithmetic", "rational")
-        return Outcome(one == other, text, (compare,))
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        """See `Statement`: the commands print block efficiencies only, which two laws may share."""
-        return len({row["block_efficiency"] for output in outputs for row in output["rows"]}) > 1
+    text = f"the laws of {left} and {right} differ"
+    return Outcome(corrections(left, instance, scheme) == corrections(right, instance, scheme), text)
 
 
 @dataclass(frozen=True)
-class Acceptance:
-    """At one step the block efficiency of a verifier is 1 plus a closed form of `(p, q, K)`."""
+class _Side:
+    """One side of an order: its values (of strings: at several roots), as text, and the command that shows them."""
 
-    spec: str
-    formula: Callable[..., Any]
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        """See `Statement`; the engine is the enumeration."""
-        checked = check(verifier(self.spec), instance.target, instance.draft, scheme, engine="enumerate")
-        rate = checked.block_efficiency - 1
-        k = scheme.as_dict().get("K", 2)
-        claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), k))
-        text = f"{self.spec} accepts with probability {rate}, not {claimed}"
-        return Outcome(rate == claimed, text, (("check", self.spec, "--instance", INSTANCE),))
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        """See `Statement`: the command prints the rate, which a reader compares."""
-        return bool(outputs)
+    values: tuple[Fraction, ...]
+    text: str
+    command: Command | None = None
 
 
-@dataclass(frozen=True)
-class Attains:
-    """The block efficiency of a verifier is a certified upper bound of every lossless verifier.
+def _side(text: str, instance: Instance, scheme: DraftScheme, engine: str, named: bool) -> _Side:
+    """`NAME`, `NAME on SCHEME` or a number; a name is a quantity's, a verifier's, `bound` or `gap`.
 
-    least: the share of the bound that it must reach.
+    named: whether the draft scheme is shown.
     """
-
-    spec: str
-    least: Fraction = Fraction(1)
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        efficiency = check_spec(self.spec, instance, scheme).block_efficiency
-        upper = optimum(instance.target, instance.draft, scheme).upper
-        text = f"{self.spec} {efficiency}, upper bound {float(upper):.6f}"
-        commands = (("check", self.spec, "--instance", INSTANCE), ("bound", "--instance", INSTANCE))
-        return Outcome(efficiency >= self.least * upper, text, commands)
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])
+    if text[:1].isdecimal():
+        return _Side((Fraction(text),), text)
+    name, _, made = text.partition(" on ")
+    used = SCHEMES[made](scheme) if made else scheme
+    values, key, words = _values(name, instance, used, engine)
+    shown = f"{name} on {used}" if named else name
+    options = ("--instance", INSTANCE, *(("--scheme", scheme_spec(used)) if named else ()))
+    command = Command((*words, *options), key, values) if words else None
+    return _Side(values, f"{shown} {', '.join(map(_short, values))}", command)
 
 
-@dataclass(frozen=True)
-class Optima:
-    """The optimum on one draft scheme is at most that on another (`<=`), or they are equal (`=`), by certified bounds.
+def _values(
+    name: str, instance: Instance, scheme: DraftScheme, engine: str
+) -> tuple[tuple[Fraction, ...], str, tuple[str, ...]]:
+    """The values, and the field of the JSON of a command that shows them; no words where none does."""
+    quantity, _, argument = name.partition(":")
+    if quantity in QUANTITIES:
+        found = QUANTITIES[quantity](instance, scheme, argument)
+        return tuple(map(Fraction, found if isinstance(found, list) else [found])), "", ()
+    if name in ("bound", "gap"):
+        bounds = optimum(instance.target, instance.draft, scheme)
+        return ((bounds.upper,), "upper", ("bound",)) if name == "bound" else ((bounds.gap,), "gap", ("bound",))
+    value = Fraction(checked(name, instance, scheme, engine).block_efficiency)
+    return (value,), "block_efficiency", ("compare", name, "--arithmetic", "rational")
 
-    left, right: make a draft scheme from that of the case. Bounds are `GAP` apart: two optima that differ by less are
-    taken as equal.
+
+def _short(value: Fraction) -> str:
+    return str(value) if len(str(value)) <= LONGEST else f"{float(value):.7f}"
+
+
+def order(
+    instance: Instance,
+    scheme: DraftScheme,
+    left: str,
+    right: str,
+    relation: str = "<=",
+    margin: str = "0",
+    only: str = "",
+    engine: str = "auto",
+) -> Outcome:
+    """`left <= right`, `left < right` or `left = right`, of block efficiencies, certified bounds and other quantities.
+
+    margin: what the right side may be short of, for verifiers that round their own numbers and for certified bounds,
+    which are 1e-6 apart at most. engine: of block efficiencies.
     """
-
-    left: Callable[[DraftScheme], DraftScheme]
-    relation: str
-    right: Callable[[DraftScheme], DraftScheme]
-    only: Only = always
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        if not self.only(instance, scheme):
-            return Outcome(True, applies=False)
-        schemes = self.left(scheme), self.right(scheme)
-        one, other = (optimum(instance.target, instance.draft, each, gap=GAP) for each in schemes)
-        shown = (f"{float(found.upper):.6f} on {each}" for each, found in zip(schemes, (one, other), strict=True))
-        commands = tuple(("bound", "--instance", INSTANCE, "--scheme", scheme_spec(each)) for each in schemes)
-        holds = self._holds((one.lower, one.upper), (other.lower, other.upper))
-        return Outcome(holds, f"optimum {', '.join(shown)}", commands)
-
-    def _holds(self, one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> bool:
-        """Whether bounds leave the relation open or show it."""
-        return one[0] <= other[1] and (self.relation == "<=" or other[0] <= one[1])
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        one, other = ((Fraction(output["lower"]), Fraction(output["upper"])) for output in outputs)
-        return not self._holds(one, other)
+    if not ONLY[only](instance, scheme):
+        return Outcome(True, applies=False)
+    named = " on " in left + right
+    one, other = (_side(text, instance, scheme, engine, named) for text in (left, right))
+    wide = zip(one.values, other.values, strict=True) if len(other.values) > 1 else product(one.values, other.values)
+    holds = all(RELATIONS[relation](a, b, Fraction(margin)) for a, b in wide)
+    return Outcome(holds, f"{one.text}, {other.text}", _commands(one, other))
 
 
-@dataclass(frozen=True)
-class Reachable:
-    """A closed form for the accepted tokens of one step is at most the upper bound of lossless verifiers."""
-
-    formula: Callable[..., Any]
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        assert isinstance(scheme, Delayed)
-        claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), scheme.K))
-        upper = optimum(instance.target, instance.draft, scheme).upper - 1
-        text = f"{claimed} accepted tokens claimed, {upper} possible"
-        return Outcome(claimed <= upper, text, (("bound", "--instance", INSTANCE),))
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        """See `Statement`: the command prints the bound, which a reader compares with the evidence."""
-        return "upper" in outputs[0]
+def _commands(one: _Side, other: _Side) -> tuple[Command, ...]:
+    """The commands of both sides; one for two verifiers on the scheme of the case."""
+    shown = tuple(side.command for side in (one, other) if side.command is not None)
+    if [command.words[0] for command in shown] != ["compare", "compare"] or "--scheme" in shown[0].words:
+        return shown
+    first, second = shown
+    words = ("compare", first.words[1], *second.words[1:])
+    return (Command(words, first.key, (*first.values, *second.values)),)
 
 
-@dataclass(frozen=True)
-class Every:
-    """Several statements; the outcome is that of the first one that fails."""
-
-    parts: tuple[Any, ...]
-
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        outcomes = [part.evaluate(instance, scheme) for part in self.parts]
-        failed = next((outcome for outcome in outcomes if not outcome.holds), None)
-        return failed or Outcome(True, applies=any(outcome.applies for outcome in outcomes))
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        return any(part.refuted_by(outputs) for part in self.parts)
+def monotone(instance: Instance, scheme: DraftScheme, term: str, over: str, relation: str = "<=") -> Outcome:
+    """The values of a term are in order over the numbers `FIRST..LAST` that stand for its `{}`."""
+    first, _, last = over.partition("..")
+    terms = [term.replace("{}", str(number)) for number in range(int(first), int(last) + 1)]
+    return every(order(instance, scheme, before, after, relation) for before, after in pairwise(terms))
 
 
-@dataclass(frozen=True)
-class Holds:
-    """Any other statement: `failure(instance, scheme)` is None where it is true, else the actual values as text."""
+def every(outcomes: Iterable[Outcome]) -> Outcome:
+    """Several outcomes as one: the first that fails."""
+    seen = []
+    for outcome in outcomes:
+        if not outcome.holds:
+            return outcome
+        seen.append(outcome)
+    return Outcome(True, applies=any(outcome.applies for outcome in seen))
 
-    failure: Callable[[Instance, DraftScheme], str | None]
 
-    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
-        """See `Statement`; no command shows it."""
-        text = self.failure(instance, scheme)
-        return Outcome(text is None, text or "")
-
-    def refuted_by(self, outputs: Outputs) -> bool:
-        return False
+#: The kinds of statements, as the ledger names them.
+STATEMENTS: Mapping[str, Callable[..., Outcome]] = MappingProxyType(
+    {"lossless": lossless, "order": order, "same law": same_law, "monotone": monotone}
+)

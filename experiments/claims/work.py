@@ -1,44 +1,35 @@
-"""Computes the claims of the ledger: each claim has parts, and each part gives one stored row."""
+"""Computes the claims of the ledger: the test of each claim and its variants give one stored row each."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from typing import Any
 
-from draftproof.experiments.claims import branches, delayed, drafters, lossy, multipath, noise, tokenizers, trees
-from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Measured, Open, Outcome, Statement
+from draftproof.experiments.claims.ledger import (
+    DEEP,
+    DEEP_MEASUREMENT,
+    MEASURED,
+    OPEN,
+    REFUTED,
+    Claim,
+    Test,
+    claim_named,
+)
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
-from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 
-
-@cache
-def ledger() -> tuple[Claim, ...]:
-    """The claims in the order of the page."""
-    return (
-        *delayed.claims(),
-        *multipath.claims(),
-        *trees.claims(),
-        *lossy.claims(),
-        *noise.claims(),
-        *branches.claims(),
-        *tokenizers.claims(),
-        *drafters.claims(),
-    )
-
-
-#: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true variant.
-SEARCH, FIGURES, FALSE_VARIANT, TRUE_VARIANT = "search", "figures", "false variant", "true variant"
-#: With `--deep` a measurement has this many times the usual instances.
-DEEP_MEASUREMENT = 8
+#: The tests of a claim: its own, that of the false and of the true variant.
+OWN, FALSE_VARIANT, TRUE_VARIANT = "claim", "false variant", "true variant"
+#: Seconds that a test takes, roughly; those that shrink a refuting instance take longer.
+USUAL, SHRINKING = 0.5, 8.0
 
 
 @dataclass(frozen=True)
 class Part:
-    """One row of the ledger. what: the number of a shape, or a part above; deep: whether it is for `--deep`."""
+    """One row of the ledger. what: one of the tests above; deep: whether it is for `--deep`."""
 
     claim: str
     what: str
@@ -50,116 +41,71 @@ class Part:
         return strong_id(asdict(self))
 
 
-def claim_named(name: str) -> Claim:
-    """The claim of that name; raises `InvalidInput` for any other."""
-    from difflib import get_close_matches
-
-    known = {claim.id: claim for claim in ledger()}
-    if name not in known:
-        close = get_close_matches(name, known, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "draftproof claims lists them"
-        raise InvalidInput(f"there is no claim {name!r}; {hint}")
-    return known[name]
-
-
 def parts_of(claim: Claim, deep: bool) -> list[Part]:
-    """The parts of a claim; the false variant is the same part with and without `--deep`."""
-    if isinstance(claim, Open):
+    """The parts of a claim; the false variant, and the search for a refuting instance, are the same with `--deep`."""
+    if claim.status == OPEN:
         return []
-    if isinstance(claim, Measured):
-        return [Part(claim.id, FIGURES, deep), Part(claim.id, FALSE_VARIANT)]
-    assert isinstance(claim, Exact)
-    if claim.true_variant is not None:
-        return [Part(claim.id, SEARCH), Part(claim.id, TRUE_VARIANT, deep), Part(claim.id, FALSE_VARIANT)]
-    shapes = range(len(claim.cases.all_shapes(deep)))
-    return [*(Part(claim.id, str(number), deep) for number in shapes), Part(claim.id, FALSE_VARIANT)]
+    own = [Part(claim.id, OWN, deep and claim.true is None), Part(claim.id, FALSE_VARIANT)]
+    return own if claim.true is None else [*own, Part(claim.id, TRUE_VARIANT, deep)]
 
 
 def compute(part: Part) -> dict[str, Any]:
     """The row of a part."""
     started = time.perf_counter()
     claim = claim_named(part.claim)
-    result = _figures(claim, part) if isinstance(claim, Measured) else _tested(claim, part)
-    fields = {"claim": part.claim, "what": part.what, "deep": part.deep, **result, "strong_id": part.strong_id}
-    return {**fields, "versions": versions(), "seconds": round(time.perf_counter() - started, 3)}
+    test = {OWN: claim.test, FALSE_VARIANT: claim.false, TRUE_VARIANT: claim.true}[part.what]
+    assert test is not None
+    if claim.status == MEASURED:
+        result = asdict(test.figures(DEEP_MEASUREMENT if part.deep else 1))
+    else:
+        result = _tested(claim, test, part)
+    fields = {**asdict(part), **result, "strong_id": part.strong_id, "versions": versions()}
+    return {**fields, "seconds": round(time.perf_counter() - started, 3)}
 
 
-def _figures(claim: Measured, part: Part) -> dict[str, Any]:
-    measure = claim.measure if part.what == FIGURES else claim.false_variant.test
-    figures: Figures = measure(DEEP_MEASUREMENT if part.deep else 1)
-    return {"instances": figures.instances, "families": list(figures.families), "shapes": [], **_text(figures)}
+def _tested(claim: Claim, test: Test, part: Part) -> dict[str, Any]:
+    """The applicable instances with their families and shapes, up to the first failure; and that one, shrunk."""
+    applicable, families, shapes = 0, dict[str, None](), dict[str, None]()
+    failed = None
+    for (size, scheme), instance in test.cases.instances(part.deep):
+        outcome = test.evaluate(instance, scheme)
+        if outcome.applies:
+            applicable += 1
+            families[instance.about["family"]] = None
+            shapes[f"V = {size}, {scheme}"] = None
+        if not outcome.holds:
+            shrink = part.what == OWN and not claim.unshrunk  # any instance that refutes a variant will do
+            failed = _failure(claim, test, instance, scheme, shrink)
+            break
+    return {"instances": applicable, "families": list(families), "shapes": list(shapes), "failed": failed}
 
 
-def _text(figures: Figures) -> dict[str, Any]:
-    return {"shown": figures.shown, "text": figures.text}
-
-
-def _tested(claim: Claim, part: Part) -> dict[str, Any]:
-    assert isinstance(claim, Exact)
-    variant = {FALSE_VARIANT: claim.false_variant, TRUE_VARIANT: claim.true_variant}.get(part.what)
-    test: Statement = claim.test if variant is None else variant.test
-    cases = claim.cases if variant is None or variant.cases is None else variant.cases
-    if part.what.isdecimal():
-        cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), for_deep=())
-    counts, failed = _first_failure(test, cases, part.deep)
-    if failed is None:
-        return {**counts, "failed": None}
-    instance, scheme = failed
-    if variant is None and not claim.keep_unshrunk:  # any instance that refutes a variant will do
+def _failure(claim: Claim, test: Test, instance: Instance, scheme: DraftScheme, shrink: bool) -> dict[str, Any]:
+    if shrink:
         from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
 
         instance, scheme = smallest(lambda smaller, tree: _fails(test, smaller, tree), instance, scheme)
     outcome = test.evaluate(instance, scheme)
-    about = {"claim": claim.id, "says": claim.words, "found": outcome.text}
+    about = {"claim": claim.id, "says": claim.statement, "found": outcome.text}
     kept = replace(instance, scheme=scheme, about=about).as_dict()
-    return {
-        **counts,
-        "failed": {"text": outcome.text, "commands": [list(words) for words in outcome.commands], "instance": kept},
-    }
+    return {"text": outcome.text, "commands": [list(each.words) for each in outcome.commands], "instance": kept}
 
 
-def _first_failure(
-    test: Statement, cases: Cases, deep: bool
-) -> tuple[dict[str, Any], tuple[Instance, DraftScheme] | None]:
-    """The number of applicable instances with their families and shapes, up to the first failure; and that instance."""
-    applicable, families, shapes = 0, dict[str, None](), dict[str, None]()
-    failed = None
-    for case, instance in _instances(cases, deep):
-        outcome = test.evaluate(instance, case[1])
-        if outcome.applies:
-            applicable += 1
-            families[instance.about["family"]] = None
-            shapes[f"V = {case[0]}, {case[1]}"] = None
-        if not outcome.holds:
-            failed = instance, case[1]
-            break
-    return {"instances": applicable, "families": list(families), "shapes": list(shapes)}, failed
-
-
-def _instances(cases: Cases, deep: bool) -> Iterator[tuple[tuple[int, DraftScheme], Instance]]:
-    for case in cases.all_shapes(deep):
-        for instance in cases.instances(case, deep):
-            yield case, instance
-
-
-def _fails(test: Statement, instance: Instance, scheme: DraftScheme) -> bool:
+def _fails(test: Test, instance: Instance, scheme: DraftScheme) -> bool:
     if not scheme.nodes:  # statements are about schemes that draft something
         return False
     try:
-        outcome: Outcome = test.evaluate(instance, scheme)
+        outcome = test.evaluate(instance, scheme)
     except (DraftproofError, AssertionError):  # a verifier may refuse a smaller tree, which refutes nothing
         return False
     return not outcome.holds
 
 
-def tasks_of(claims: Sequence[Claim], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> list[Task[Part]]:
-    """The tasks of claims. recorded: the seconds of each claim when the page was made, for the expected times."""
-    usual = [row["seconds"] for row in recorded.values()]
-    mean = sum(usual) / len(usual) if usual else 2.0
-    tasks = []
-    for claim in claims:
-        seconds = recorded[claim.id]["seconds"] if claim.id in recorded else mean
-        one = seconds / max(len(parts_of(claim, False)), 1)
-        parts = parts_of(claim, deep)
-        tasks += [Task((part.strong_id,), part, one * (DEEP if part.deep else 1)) for part in parts]
-    return tasks
+def tasks_of(claims: Sequence[Claim], deep: bool) -> list[Task[Part]]:
+    """The tasks of claims."""
+    return [Task((part.strong_id,), part, _seconds(claim, part)) for claim in claims for part in parts_of(claim, deep)]
+
+
+def _seconds(claim: Claim, part: Part) -> float:
+    shrinking = claim.status == REFUTED and part.what == OWN
+    return (SHRINKING if shrinking else USUAL) * (DEEP if part.deep else 1)

@@ -3,40 +3,73 @@
 Instances that refute stand beside it. ROWS.db: a store, so that a stopped run can be resumed.
 """
 
-import json
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from draftproof.experiments.claims import work
-from draftproof.experiments.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
-from draftproof.experiments.claims.work import ledger
-from draftproof.experiments.cli import claims as claims_command
+from draftproof.experiments.claims.ledger import CLAIMS, INSTANCES, ledger, papers
+from draftproof.experiments.claims.verdicts import verdict
+from draftproof.experiments.cli.claims import fields, instance_file, summary
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import write_whole
 
 PAGE = CLAIMS / "README.md"
+#: The root of the repository, from which the page names files.
+ROOT = CLAIMS.parents[1]
 
 
 def main(path: str | None) -> int:
     """Compute the missing rows and write the page; returns 0 if all verdicts are as expected, else 1."""
     store = Store(path)
-    tasks = work.tasks_of(list(ledger()), {}, False)
-    if not run(tasks, store, Executor(work.compute, os.cpu_count() or 1)):
+    if not run(work.tasks_of(list(ledger()), False), store, Executor(work.compute, os.cpu_count() or 1)):
         return 130
     verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
     INSTANCES.mkdir(exist_ok=True)
     for old in INSTANCES.glob("*.json"):
         old.unlink()
     rows = []
-    os.chdir(claims_command.ROOT)  # the page names files from the root
+    os.chdir(ROOT)
     for judged in verdicts:
         if judged.instance is not None:
             write_whole(INSTANCES / f"{judged.claim.id}.json", judged.instance.dumps())
-        rows.append(claims_command.fields(judged, claims_command.instance_file(judged, None)))
-    write_whole(RECORDED, json.dumps(rows, indent=1) + "\n")
-    write_whole(PAGE, claims_command.page(rows))
+        rows.append(fields(judged, instance_file(judged, None)))
+    write_whole(PAGE, "\n".join(lines(rows)) + "\n")
     return 0 if all(judged.as_expected for judged in verdicts) else 1
+
+
+def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The lines of the page."""
+    yield "# What papers claim\n"
+    yield "Made by `python -m draftproof.experiments.pages.claims`; `draftproof claims` computes it again.\n"
+    yield (
+        f"{summary(rows)}.\n"
+        "*Holds*: on all exact instances that were tested, in rationals. *Refuted*: by an instance, which the command\n"
+        "shows, shrunk unless that takes long. *Measured*: numbers over instances. Each test refutes a false variant\n"
+        "of its claim; that of a refuted claim passes a true variant. `draftproof claims NAME` shows both.\n"
+        "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
+        "on others (`draftproof claims --deep` tests twenty times as many instances, and larger ones).\n"
+        "A verifier *brings more* than another if its block efficiency is larger; `bound` is the certified bound of\n"
+        "all lossless verifiers.\n\n"
+        "Speed-ups are not among the claims, since they need the papers' models, prompts and machines: tokens a\n"
+        "second of [thomas2026dynamic], time a token and throughput of [thomas2026greedy], throughput and latency of\n"
+        "[xiong2024dyspec]. A speed-up of `s` needs a block efficiency of `s` at least.\n"
+    )
+    for key in dict.fromkeys(claim.key for claim in ledger()):
+        yield f"\n## {key}\n\n{papers()[key]}\n\n| claim | statement | verdict | evidence |\n|---|---|---|---|"
+        yield from (line(row) for row in rows if row["source"].startswith(f"{key},"))
+    yield "\n## The refutations from the shell\n\n```sh"
+    yield from (row["command"] for row in rows if row["instance"])
+    yield "```"
+
+
+def line(row: dict[str, Any]) -> str:
+    """The line of a claim."""
+    place = row["source"].partition(", ")[2]
+    cells = (f"`{row['id']}`", f"{row['statement']} ({place})", row["status"], row["evidence"])
+    return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
 
 
 if __name__ == "__main__":

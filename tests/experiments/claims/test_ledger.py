@@ -1,25 +1,28 @@
 """Every claim has a test that can fail and that can pass, a source, and the verdict that the page shows."""
 
-import json
 import shlex
 from dataclasses import replace
+from fractions import Fraction
+from operator import attrgetter
 
 import pytest
 
+from draftproof.experiments.claims import ledger as claims_ledger
 from draftproof.experiments.claims import work
-from draftproof.experiments.claims.claim import Claim, Exact, Measured, Open
-from draftproof.experiments.claims.statements import Holds, Lossless
-from draftproof.experiments.claims.verdicts import INSTANCES, RECORDED, verdict
-from draftproof.experiments.claims.work import ledger
-from draftproof.experiments.cli.claims import FURTHER, PAPERS, ROOT, page, recorded
-from draftproof.experiments.pages.claims import PAGE
+from draftproof.experiments.claims.ledger import INSTANCES, OPEN, Claim, claim_of, ledger, papers
+from draftproof.experiments.claims.statements import STATEMENTS, Outcome
+from draftproof.experiments.claims.verdicts import verdict
+from draftproof.experiments.cli.claims import fields, instance_file
+from draftproof.experiments.pages.claims import PAGE, ROOT, line
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 from tests.quick import by_turns, quick
 
 CLAIMS = {claim.id: claim for claim in ledger()}
-TESTED = [name for name, claim in CLAIMS.items() if not isinstance(claim, Open)]
-REFUTED = [name for name, claim in CLAIMS.items() if claim.expected == "refuted"]
-RECORDS = recorded(RECORDED)
+TESTED = [name for name, claim in CLAIMS.items() if claim.status != OPEN]
+REFUTED = [name for name, claim in CLAIMS.items() if claim.status == "refuted"]
+LINES = PAGE.read_text(encoding="utf-8").splitlines()
 #: Of several kinds of statement one that is quick.
 QUICK = ["one-path-traversal-is-block", "sequoia-plan-best", "gbv-any-ties"]
 
@@ -33,107 +36,136 @@ def test_there_are_at_least_forty_and_each_has_a_name_of_its_own():
 
 
 def test_every_paper_is_known_and_every_further_one_has_a_claim():
-    cited = {claim.source.key for claim in ledger()}
-    assert cited <= set(PAPERS)
-    assert set(FURTHER) <= cited
-    assert all(claim.source.place and claim.words.endswith(".") for claim in ledger())
+    cited = {claim.key for claim in ledger()}
+    assert cited <= set(papers())
+    assert set(papers()) - set(BIBLIOGRAPHY) <= cited
+    assert all(", " in claim.paper and claim.statement.endswith(".") for claim in ledger())
 
 
 def test_whatever_is_not_decided_says_why():
-    assert all(claim.why for claim in ledger() if isinstance(claim, Open))
+    assert all(claim.note for claim in ledger() if claim.status == OPEN)
 
 
 @pytest.mark.parametrize("name", by_turns(TESTED))
 def test_the_test_of_every_claim_refutes_its_false_variant(name):
+    assert CLAIMS[name].false.says
     row = work.compute(work.Part(name, work.FALSE_VARIANT))
-    if isinstance(CLAIMS[name], Measured):
+    if CLAIMS[name].status == "measured":
         assert row["shown"] is False
     else:
         assert row["failed"]["text"]
         assert row["instances"] > 0
 
 
+def refutation(name: str) -> tuple[Instance, Outcome]:
+    instance = Instance.load(INSTANCES / f"{name}.json")
+    return instance, CLAIMS[name].test.evaluate(instance, instance.scheme)
+
+
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_variant(name):
-    claim = CLAIMS[name]
-    kept = Instance.load(INSTANCES / f"{name}.json")
-    assert kept.about["says"] == claim.words
-    outcome = claim.test.evaluate(kept, kept.scheme)
+    kept, outcome = refutation(name)
+    assert kept.about["says"] == CLAIMS[name].statement
     assert outcome.applies
     assert not outcome.holds
     assert outcome.text == kept.about["found"]
-    assert claim.true_variant.test.evaluate(kept, kept.scheme).holds
+    assert CLAIMS[name].true.evaluate(kept, kept.scheme).holds
 
 
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
+    """The page has them, and they print the values on which the verdict rests."""
     monkeypatch.chdir(ROOT)
-    outputs = []
-    for command in RECORDS[name]["command"].split(" && "):
-        program, *words = shlex.split(command)
+    _, outcome = refutation(name)
+    texts = next(text for text in LINES if f"/{name}.json" in text).split(" && ")
+    for text, command in zip(texts, outcome.commands, strict=True):
+        program, *words = shlex.split(text)
         assert program == "draftproof"
-        assert words[0] in ("check", "compare", "bound")
+        assert words[:2] == [command.words[0], command.words[1].replace("planted.py", "experiments/claims/planted.py")]
         ran = draftproof(*words, "--json", "-")
         assert ran.code in (0, 1), ran.err
-        outputs.append(ran.json)
-    assert CLAIMS[name].test.refuted_by(outputs)
+        assert printed(ran.json, command.key) == list(command.values)
 
 
-def test_an_instance_that_refutes_nothing_shows_nothing(draftproof, tmp_path):
-    """The check of the commands can say no: on one where both bring the same."""
-    even = {"": ["1/2", "1/2"], "0": ["1/2", "1/2"], "1": ["1/2", "1/2"]}
-    scheme = {"name": "delayed", "K": 1, "L1": 0, "L2": 1}
-    fields = {"vocab_size": 2, "depth": 1, "target": even, "draft": {"": even[""]}, "scheme": scheme}
-    (tmp_path / "even.json").write_text(json.dumps(fields))
-    exact = ("--instance", "even.json", "--json", "-")
-    compared = draftproof("compare", "block", "gbv", "--arithmetic", "rational", *exact).json
-    assert not CLAIMS["gbv-at-least-block"].test.refuted_by([compared])
-    assert not CLAIMS["block-accepts-with-weights"].test.refuted_by([draftproof("check", "block", *exact).json])
+def printed(output: dict, key: str) -> list:
+    values = [row[key] for row in output.get("rows", [output])]
+    return [value if isinstance(value, bool) else Fraction(value) for value in values]
 
 
-def test_the_page_and_its_instances_are_generated():
-    assert list(RECORDS) == list(CLAIMS)
-    assert PAGE.read_text(encoding="utf-8") == page(list(RECORDS.values()))
+def test_the_values_of_a_command_are_the_ones_compared():
+    _, outcome = refutation("gbv-at-least-block")
+    assert [str(value) for value in outcome.commands[0].values] == ["2", "7/4"]
+    assert outcome.text == "block 2, gbv 7/4"
+    _, outcome = refutation("more-paths-never-hurt-gbv")
+    assert len(outcome.commands) == 2
+    assert all("--scheme" in command.words for command in outcome.commands)
+
+
+def test_the_page_and_its_instances_are_of_the_ledger():
+    shown = [text for text in LINES if text.startswith("| `")]
+    assert [text.split("`")[1] for text in shown] == [
+        claim.id for key in dict.fromkeys(map(attrgetter("key"), ledger())) for claim in ledger() if claim.key == key
+    ]
+    for text in shown:
+        claim = CLAIMS[text.split("`")[1]]
+        row = {"id": claim.id, "source": claim.paper, "statement": claim.statement, "status": claim.status}
+        assert text.startswith(line({**row, "evidence": ""}).removesuffix(" |"))
     assert {path.stem for path in INSTANCES.iterdir()} == set(REFUTED)
-    for name, row in RECORDS.items():
-        assert (row["statement"], row["status"]) == (CLAIMS[name].words, CLAIMS[name].expected)
-        assert row["as_expected"]
-        assert row["defects"] == []
 
 
 @pytest.mark.parametrize("name", quick(TESTED, QUICK))
-def test_every_claim_has_the_verdict_of_the_page(name):
+def test_every_claim_has_the_verdict_of_the_page(monkeypatch, name):
+    monkeypatch.chdir(ROOT)
     found = verdict(CLAIMS[name], rows_of(CLAIMS[name]))
     assert found.as_expected
-    assert found.evidence == RECORDS[name]["evidence"]
-    assert found.instances == RECORDS[name]["instances"] or name not in QUICK
+    row = fields(found, instance_file(found, None))
+    assert line(row) in LINES
+    assert found.instance is None or row["command"] in LINES
 
 
-NEVER, ALWAYS = Holds(lambda *_: "nothing"), Holds(lambda *_: None)
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"test": "ordre"}, "claim c: 'ordre'"),
+        ({"lefft": "naive"}, "unexpected keyword argument 'lefft'"),
+        ({"cases": "path"}, "claim c: 'path'"),
+        ({"false": {"says": "no", "margins": "1"}}, "unexpected keyword argument 'margins'"),
+    ],
+)
+def test_an_entry_that_is_no_claim_is_refused(changed, words):
+    entry = {"id": "c", "paper": "p, x", "statement": "s.", "test": "order", "left": "naive", "right": "block"}
+    with pytest.raises(InvalidInput, match=words):
+        claim_of({**entry, "cases": "paths", "false": {"says": "no"}, **changed})
+
+
+NEVER, ALWAYS = {"test": "never"}, {"test": "always"}
 
 
 @pytest.mark.parametrize(
     ("changed", "status", "defect"),
     [
-        ({"test": ALWAYS, "false_variant": "test"}, "holds", "its test does not refute the false variant"),
-        ({"test": Lossless("naive_from_target")}, "refuted", ""),
-        ({"test": Lossless("nss", only=lambda *_: False)}, "cannot be decided here", "it applies to no instance"),
-        ({"test": NEVER, "true_variant": NEVER}, "refuted", "its test refutes the true variant"),
-        ({"test": ALWAYS, "true_variant": ALWAYS}, "holds", ""),
+        ({"test": ALWAYS, "false": ALWAYS}, "holds", "its test does not refute the false variant"),
+        ({"test": {"test": "lossless", "verifier": "naive_from_target"}}, "refuted", ""),
+        (
+            {"test": {"test": "lossless", "verifier": "nss", "only": "several"}},
+            "cannot be decided here",
+            "it applies to no instance",
+        ),
+        ({"test": NEVER, "true": NEVER}, "refuted", "its test refutes the true variant"),
+        ({"test": ALWAYS, "true": ALWAYS}, "holds", ""),
     ],
     ids=["never fails", "is false", "asks nothing", "always fails", "was thought refuted"],
 )
 def test_a_claim_whose_test_proves_nothing_is_not_as_expected(monkeypatch, changed, status, defect):
+    always, never = (lambda *_: Outcome(True)), (lambda *_: Outcome(False, "nothing"))
+    monkeypatch.setattr(claims_ledger, "STATEMENTS", {**STATEMENTS, "always": always, "never": never})
     claim = CLAIMS["block-at-least-naive"]
-    assert isinstance(claim, Exact)
     new = {
-        key: replace(claim.false_variant, test=value) if key == "true_variant" else value
+        key: replace(claim.test, kind=value["test"], fields={name: value[name] for name in value if name != "test"})
         for key, value in changed.items()
     }
-    if new.get("false_variant") == "test":
-        new["false_variant"] = replace(claim.false_variant, test=new["test"])
-    planted = replace(claim, **new)
-    monkeypatch.setattr(work, "ledger", lambda: (planted,))
+    planted = replace(claim, **new, status="refuted" if "true" in new else "holds")
+    monkeypatch.setattr(work, "claim_named", lambda _: planted)
     found = verdict(planted, rows_of(planted))
     assert found.status == status
     assert not found.as_expected
