@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.claims.figures import MEASUREMENTS, Figures
-from draftproof.experiments.claims.statements import STATEMENTS, Outcome, every
+from draftproof.experiments.claims.runs import ONLY
+from draftproof.experiments.claims.statements import RELATIONS, STATEMENTS, Outcome, every
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
@@ -79,12 +80,15 @@ class Test:
                 yield part["test"], {**single, **dict(zip(lists, chosen, strict=True))}
 
     def check_fields(self) -> None:
-        """Raise `TypeError` or `KeyError` for a kind or field that does not exist."""
+        """Raise `TypeError`, `KeyError` or `ValueError` for a kind, field or relation that does not exist."""
         if self.kind in MEASUREMENTS:
             inspect.signature(MEASUREMENTS[self.kind]).bind(1, **self.fields)
         elif self.kind:
             for kind, fields in self.statements():
                 inspect.signature(STATEMENTS[kind]).bind(None, None, **fields)
+                for key, known in (("relation", RELATIONS), ("only", ONLY)):
+                    if fields.get(key, next(iter(known))) not in known:
+                        raise ValueError(f"{key} {fields[key]!r} is none of {', '.join(map(repr, known))}")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The texts that commands know by name: a committed table of counts, and the text of Python's documentation.
 
 `topics` is the language reference that every Python carries, as of Python 3.11: the counts of its four-grams, in
-`topics.npz`, made by `python -m draftproof.experiments.pages.topics` under that Python. `pydoc_data.topics` is the text
+`topics.npz`, made by `python -m draftproof.experiments.pages text` under that Python. `pydoc_data.topics` is the text
 of the running Python, which differs between versions.
 """
 

@@ -1,10 +1,6 @@
-"""The page of claims: `python -m draftproof.experiments.pages.claims [ROWS.db]` tests them and writes the page.
-
-Instances that refute stand beside it. ROWS.db: a store, so that a stopped run can be resumed.
-"""
+"""The page of claims; instances that refute stand beside it."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,8 +17,11 @@ PAGE = CLAIMS / "README.md"
 ROOT = CLAIMS.parents[1]
 
 
-def main(path: str | None) -> int:
-    """Compute the missing rows and write the page; returns 0 if all verdicts are as expected, else 1."""
+def write(path: str | None) -> int:
+    """Test the claims that the store does not have and write the page; returns 1 if a verdict is not the recorded one.
+
+    path: of the store; None for none.
+    """
     store = Store(path)
     if not run(work.tasks_of(list(ledger()), False), store, Executor(work.compute, os.cpu_count() or 1)):
         return 130
@@ -43,7 +42,7 @@ def main(path: str | None) -> int:
 def lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The lines of the page."""
     yield "# What papers claim\n"
-    yield "Made by `python -m draftproof.experiments.pages.claims`; `draftproof claims` computes it again.\n"
+    yield "Made by `python -m draftproof.experiments.pages claims`; `draftproof claims` computes it again.\n"
     yield (
         f"{summary(rows)}.\n"
         "*Holds*: on all exact instances that were tested, in rationals. *Refuted*: by an instance, which the command\n"
@@ -70,7 +69,3 @@ def line(row: dict[str, Any]) -> str:
     place = row["source"].partition(", ")[2]
     cells = (f"`{row['id']}`", f"{row['statement']} ({place})", row["status"], row["evidence"])
     return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else None))

@@ -1,11 +1,10 @@
-"""The page of theorems: `python -m draftproof.experiments.pages.theorems [ROWS.db]` proves them and writes the page.
+"""The page of theorems: they are proved, and the page is written.
 
 Rows are stored, so that a stopped run can be resumed; after a change of any source all are proved again. The page names
 the commit that proved it and says nothing of later code. Seconds are processor seconds.
 """
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -315,7 +314,7 @@ def confirmed(request: Request, answer: Report | Related) -> str | None:
 
 def lines(rows: list[dict[str, Any]], commit: str, waiting: Sequence[Claim] = ()) -> Iterator[str]:
     """The lines of the page. commit: what proved the rows. waiting: claims without a row."""
-    made_by = "`python -m draftproof.experiments.pages.theorems`"
+    made_by = "`python -m draftproof.experiments.pages theorems`"
     yield f"# Theorems\n\nMade by {made_by}, with the code of commit {commit}.\n"
     yield (
         "Each line is about **every** target p and draft q at its shape, ties included, with full support or, where\n"
@@ -422,8 +421,8 @@ def lines_of_every_size(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"| {name_of(row)} | every | {scheme_from_dict(row['scheme'])} | {row['verdict']} | {counts} |"
 
 
-def main(path: str) -> None:
-    """Prove the claims that are not in the store, then write the page."""
+def write(path: str) -> None:
+    """Prove the claims that are not in the store at this path, then write the page."""
     file = Store(path)
     for claim in claims():
         if claim.strong_id not in file:
@@ -450,7 +449,3 @@ def commit() -> str:
 
 def _git(*words: str) -> str:
     return str(subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout).strip()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "theorems.db")

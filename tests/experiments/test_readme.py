@@ -16,17 +16,10 @@ from draftproof.experiments.cli import COMMANDS
 from draftproof.experiments.cli.listing import cards_markdown
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import find_verifier, from_file
-from draftproof.experiments.pages.readme import (
-    PAGE,
-    PAGES,
-    README,
-    TRANSCRIPT,
-    counterexamples,
-    lossless_on_delayed,
-    page,
-    section,
-    with_table,
-)
+from draftproof.experiments.pages import transcripts
+from draftproof.experiments.pages.__main__ import main
+from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, with_table
+from draftproof.experiments.pages.verifiers import PAGE, counterexamples, lossless_on_delayed, page, section
 from draftproof.verifiers import REGISTRY
 from tests.quick import quick
 
@@ -66,7 +59,7 @@ def test_citation_and_changes_have_the_version_of_the_project():
 def test_table_of_verifiers_is_the_generated_one():
     text = PAGE.read_text(encoding="utf-8")
     assert with_table(text, "verifiers", cards_markdown()) == text, (
-        "run `python -m draftproof.experiments.pages.readme`"
+        "run `python -m draftproof.experiments.pages verifiers`"
     )
     assert with_table(text, "verifiers", "") != text  # the marks are there
 
@@ -90,6 +83,19 @@ def timed(command, shown):
 def test_commands_print_what_the_readme_shows(draftproof, command, shown):
     printed = "\n".join(line.rstrip() for line in draftproof(*shlex.split(command)).out.splitlines())
     assert printed == shown.rstrip()
+
+
+def test_one_program_fills_in_what_commands_print_and_the_table_of_the_main_job(monkeypatch, tmp_path):
+    page, table = tmp_path / "page.md", tmp_path / "table.md"
+    marks = "<!-- comparison: generated -->\n{}<!-- comparison: end -->\n"
+    command = "```console\n$ draftproof list verifiers\n{}```\n"
+    page.write_text(marks.format("old\n") + command.format("old\n"))
+    table.write_text("| a |\n")
+    monkeypatch.setattr(transcripts, "PAGES", (page,))
+    assert main(["transcripts", "--comparison", str(table)]) == 0
+    assert page.read_text() == marks.format("| a |\n") + command.format(transcripts.transcript("list verifiers"))
+    with pytest.raises(SystemExit, match="2"):
+        main(["transcript"])
 
 
 def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monkeypatch, tmp_path):
@@ -138,12 +144,12 @@ def test_commands_that_pages_quote_are_commands_about_what_there_is():
 
 @pytest.mark.heavy
 def test_reference_page_is_the_generated_one():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m draftproof.experiments.pages.readme`"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m draftproof.experiments.pages verifiers`"
 
 
 @pytest.mark.parametrize("name", quick(["block", "optimum", "naive_from_target"], ["naive_from_target"]))
 def test_sections_of_the_reference_page_are_the_generated_ones(name):
-    assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m draftproof.experiments.pages.readme`"
+    assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m draftproof.experiments.pages verifiers`"
 
 
 def test_every_verifier_has_its_section_and_its_docstring_on_the_page():

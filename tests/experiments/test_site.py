@@ -11,7 +11,6 @@ import pytest
 
 import draftproof
 from draftproof.experiments.cli import COMMANDS
-from draftproof.experiments.pages.notebook import NOTEBOOK, executed, written
 from draftproof.experiments.pages.site import (
     DOCS,
     LINK,
@@ -22,12 +21,13 @@ from draftproof.experiments.pages.site import (
     python_page,
     schemes_page,
 )
+from draftproof.experiments.pages.tutorial import NOTEBOOK, executed, written
 from draftproof.simulator.drafts import lossless_for
 
 
 def test_the_tutorial_shows_what_its_code_gives() -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")
-    assert written(executed(json.loads(text))) == text, "run `python -m draftproof.experiments.pages.notebook`"
+    assert written(executed(json.loads(text))) == text, "run `python -m draftproof.experiments.pages tutorial`"
     outputs = [cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     assert sum(map(bool, outputs)) > 10
 

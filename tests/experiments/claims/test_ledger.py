@@ -129,6 +129,7 @@ def test_every_claim_has_the_verdict_of_the_page(monkeypatch, name):
         ({"test": "ordre"}, "claim c: 'ordre'"),
         ({"lefft": "naive"}, "unexpected keyword argument 'lefft'"),
         ({"cases": "path"}, "claim c: 'path'"),
+        ({"relation": "=<"}, "claim c: relation '=<' is none of '<=', '<', '>=', '='"),
         ({"false": {"says": "no", "margins": "1"}}, "unexpected keyword argument 'margins'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The tutorial: `python -m draftproof.experiments.pages.notebook` runs its code and saves the outputs.
+"""The tutorial: its code is run, and the outputs are saved.
 
 The cells run in this process, one after the other, and the outputs that Jupyter would show are saved. A kernel of
 Jupyter needs some thirty packages and takes seconds to start.
@@ -10,8 +10,6 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
-
-from draftproof.experiments.shared.output import write_whole
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
 
@@ -51,7 +49,3 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
 def written(notebook: dict[str, Any]) -> str:
     """The text of the file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    write_whole(NOTEBOOK, written(executed(json.loads(NOTEBOOK.read_text(encoding="utf-8")))))

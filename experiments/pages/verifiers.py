@@ -1,14 +1,6 @@
-"""Bring READMEs and pages of docs up to date: `python -m draftproof.experiments.pages.readme [COMPARISON.md]`.
+"""The page of verifiers: cards, docstrings, what is proved on the conformance instances, and which brings more."""
 
-Every `console` block is filled with what its command prints, and the table of the main job is taken from the file that
-`draftproof compare --markdown` wrote, if one is given.
-"""
-
-import re
-import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -21,7 +13,6 @@ import numpy as np
 
 from draftproof import verifiers
 from draftproof.experiments.cli.listing import cards_markdown
-from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import estimate_size
@@ -76,7 +67,7 @@ def page() -> str:
     below = counterexamples(names)
     parts = [
         "# The verifiers",
-        "Made by `python -m draftproof.experiments.pages.readme` from the cards, the docstrings and "
+        "Made by `python -m draftproof.experiments.pages verifiers` from the cards, the docstrings and "
         "the conformance instances. "
         "Another verifier is a file here, one algorithm a file, named in `verifiers/__init__.py`; "
         "after that command help, tables, this page and tests follow from its card.",
@@ -176,40 +167,4 @@ def _cost(verifier: Verifier) -> str:
     return f"Cost: about {size.runs_per_tree:.1f} runs a draft tree at V = 3 on {case[1]}{vocabulary}."
 
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-PAGE = README.parent / "verifiers" / "README.md"
-#: The pages whose examples are run and whose outputs of commands are compared.
-PAGES = (
-    README,
-    *(README.parent / f"{room}/README.md" for room in ("experiments/.", "experiments/models", "simulator/.")),
-    *sorted((README.parent / "docs").rglob("*.md")),
-)
-TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def with_table(text: str, name: str, table: str) -> str:
-    """The text with a new table between the two marks of this name."""
-    pattern = rf"(<!-- {name}: generated -->\n).*?(<!-- {name}: end -->)"
-    return re.sub(pattern, lambda match: match[1] + table + match[2], text, flags=re.DOTALL)
-
-
-def transcript(command: str) -> str:
-    """What a command prints to stdout, run in an empty folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-c", "from draftproof.experiments.cli import main; main()", *shlex.split(command)]
-        ran = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
-    return "\n".join(line.rstrip() for line in ran.stdout.splitlines()).rstrip() + "\n"
-
-
-def refresh(text: str, comparison: str | None) -> str:
-    """The page with current tables and outputs."""
-    if comparison is not None:
-        text = with_table(text, "comparison", comparison)
-    return TRANSCRIPT.sub(lambda match: f"```console\n$ draftproof {match[1]}\n{transcript(match[1])}```", text)
-
-
-if __name__ == "__main__":
-    comparison = Path(sys.argv[1]).read_text(encoding="utf-8") if len(sys.argv) > 1 else None
-    write_whole(PAGE, page())
-    for readme in PAGES:
-        write_whole(readme, refresh(readme.read_text(encoding="utf-8"), comparison))
+PAGE = Path(__file__).resolve().parents[2] / "verifiers" / "README.md"
