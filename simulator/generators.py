@@ -38,12 +38,12 @@ class _NumpyState:
     def __call__(self) -> Any:
         generator = _GENERATOR()
         if not isinstance(generator, _TWISTER):
-            return _comparable(_GET_STATE(legacy=False))
+            return comparable(_GET_STATE(legacy=False))
         words = string_at(generator.ctypes.state_address, TWISTER)
         if self._alone[0] is not generator or self._alone[1] != words:
             whole = _GET_STATE(legacy=False)
             if whole["has_gauss"]:
-                return _comparable(whole)
+                return comparable(whole)
             self._alone = generator, words
         return words
 
@@ -78,15 +78,16 @@ def generator_state(generator: Any) -> Any:
     if generator is SHARED["numpy.random"]:
         return numpy_state()
     if isinstance(generator, _RandomState):
-        return _comparable(_RandomState.get_state(generator, legacy=False))
+        return comparable(_RandomState.get_state(generator, legacy=False))
     if isinstance(generator, _Generator):
-        return _comparable(generator.bit_generator.state)
+        return comparable(generator.bit_generator.state)
     if isinstance(generator, _BitGenerator):
-        return _comparable(generator.state)
+        return comparable(generator.state)
     return generator.get_state().numpy().tobytes()
 
 
-def _comparable(state: Any) -> Any:
+def comparable(state: Any) -> Any:
+    """A state of numpy with bytes in place of arrays."""
     if isinstance(state, dict):
-        return {name: _comparable(part) for name, part in state.items()}
+        return {name: comparable(part) for name, part in state.items()}
     return state.tobytes() if isinstance(state, np.ndarray) else state

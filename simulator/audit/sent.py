@@ -178,7 +178,8 @@ def _generator(value: Any) -> Any:
     torch: Any = sys.modules.get("torch")
     made: tuple[Any, tuple[Any, ...]]
     if isinstance(value, random.Random):
-        made = _bare_random, (_class_of(value, python_random.RecordingRandom, random.Random),)
+        state = None if isinstance(value, random.SystemRandom) else random.Random.getstate(value)
+        made = _bare_random, (_class_of(value, python_random.RecordingRandom, random.Random), state)
     elif isinstance(value, np.random.Generator):
         kind = _class_of(value, numpy_random.RecordingGenerator, np.random.Generator)
         made = _bare_numpy, (kind, np.random.Generator, value.bit_generator)
@@ -200,8 +201,11 @@ def _class_of(value: Any, recording: Any, original: Any) -> Any:
     return original if type(value) is recording else type(value)
 
 
-def _bare_random(kind: Any) -> Any:
-    return kind.__new__(kind)
+def _bare_random(kind: Any, state: Any) -> Any:
+    made = kind.__new__(kind)
+    if state is not None:
+        random.Random.setstate(made, state)
+    return made
 
 
 def _bare_numpy(kind: Any, base: Any, source: Any) -> Any:

@@ -171,9 +171,9 @@ class Session:
             self._outer[id(owner)] = owner, Stream(self.region.next_fetch()), (state, now)
         return self._outer[id(owner)][1]
 
-    def global_stream(self, library: str) -> Stream:
-        """The generator behind the module functions of "random", "numpy" or "torch"."""
-        return self._global.setdefault(library, Stream(self.region.next_fetch()))
+    def global_stream(self, library: str, owner: Any, state: Callable[[], Any]) -> Stream:
+        """The stream of the generator behind the module functions of "random", "numpy" or "torch"."""
+        return self._global.get(library) or self.stream_of(owner, state)
 
     def seed_global(self, library: str, stream: Stream, state: tuple[Callable[[], Any], Callable[[Any], Any]]) -> bool:
         """The module functions were seeded in this call; whether the true generator must be.

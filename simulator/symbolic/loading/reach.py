@@ -134,7 +134,9 @@ def codes(functions: tuple[Any, ...]) -> list[types.CodeType]:
 def _parts(owner: Any) -> list[Any]:
     """The functions and objects that a callable or an object consists of."""
     if isinstance(owner, types.MethodType):
-        return [owner.__func__, owner.__self__]
+        code = getattr(owner.__func__, "__code__", None)
+        recorded = code is not None and in_simulator(code.co_filename)
+        return [owner.__self__] if recorded else [owner.__func__, owner.__self__]
     if isinstance(owner, functools.partial):
         return [owner.func, *owner.args, *owner.keywords.values()]
     if isinstance(owner, types.FunctionType):

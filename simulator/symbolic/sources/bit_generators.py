@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.generators import comparable
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal
@@ -21,7 +22,12 @@ _A_COUNTER = 4
 
 def stream_of(session: Session, source: Any) -> Stream:
     """The stream of a bit generator, which several generators may share."""
-    return session.stream_of(source, lambda: str(_state(source)))
+    return session.stream_of(*told(source))
+
+
+def told(source: Any) -> tuple[Any, Callable[[], Any]]:
+    """A bit generator, and what gives its true state."""
+    return source, lambda: comparable(_state(source))
 
 
 def _kind(source: Any) -> Any:

@@ -227,7 +227,7 @@ def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
 def _stream_of(session: Session, generator: Any) -> Stream:
     """The stream of a generator: its own, or that of the bit generator, which it may share with others."""
     if generator is GLOBAL_STATE:
-        return session.global_stream("numpy")
+        return session.global_stream("numpy", *bit_generators.told(_TRUE_GLOBAL._bit_generator))
     own = session.own_stream(generator)
     return own or bit_generators.stream_of(session, generator._bit_generator)
 
@@ -320,7 +320,7 @@ def _recorded_function(name: str, original: Any) -> Any:
         if name == "seed":
             made = _legacy_stream(session, arguments[0] if arguments else options.get("seed"))
             return _TRUE_GLOBAL.seed(*arguments, **options) if session.seed_global("numpy", made, STATE) else None
-        stream = session.global_stream("numpy")
+        stream = _stream_of(session, GLOBAL_STATE)
         if session.gives_true_numbers(stream):
             return original(*arguments, **options)
         return _apply(OLD, name, session, stream, arguments, options)

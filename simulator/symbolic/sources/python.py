@@ -5,6 +5,7 @@ from __future__ import annotations
 import _random as _written_in_c
 import random as _random
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -115,6 +116,8 @@ RECORDED: dict[str, Callable[..., Any]] = {
     "_randbelow": lambda s, g, n: s.choose_uniform(g, n, "random._randbelow"),
 }
 _Random = _random.Random
+#: The generator behind the functions of the module.
+_GLOBAL: Any = vars(_random)["_inst"]
 _PUBLIC = [name for name in dir(_Random) if not name.startswith("_") and name not in ("seed", "VERSION")]
 
 
@@ -139,7 +142,7 @@ def _recorded_method(name: str, original: Any) -> Any:
         session = current()
         if session is None or overrides(self, RecordingRandom, called):
             return original(self, *arguments, **options)
-        stream = session.stream_of(self)
+        stream = session.stream_of(self, partial(_Random.getstate, self))
         if session.gives_true_numbers(stream):
             return original(self, *arguments, **options)
         return _apply(name, session, stream, arguments, options)
@@ -191,7 +194,7 @@ def _recorded_function(name: str, original: Any) -> Any:
         if name == "seed":
             made = _stream(session, arguments[0] if arguments else options.get("a"))
             return original(*arguments, **options) if session.seed_global("random", made, STATE) else None
-        stream = session.global_stream("random")
+        stream = session.global_stream("random", _GLOBAL, STATE[0])
         if session.gives_true_numbers(stream):
             return original(*arguments, **options)
         return _apply(name, session, stream, arguments, options)
@@ -215,7 +218,9 @@ def swapped(value: Any) -> Any:
     if not isinstance(value, _Random) or isinstance(value, (RecordingRandom, _random.SystemRandom)):
         return None
     assert_plain(value, _Random)
-    return RecordingRandom(0)
+    made = RecordingRandom(0)
+    _Random.setstate(made, _Random.getstate(value))
+    return made
 
 
 def assert_plain(generator: Any, base: Any) -> None:

@@ -132,7 +132,7 @@ def swapped(value: Any) -> Any:
 def stream(session: Session, generator: Any) -> Stream:
     """The numbers of the generator that an operation was given, or of the global one."""
     if generator is None or generator._cdata == torch_module().default_generator._cdata:
-        return session.global_stream("torch")
+        return session.global_stream("torch", torch_module().default_generator, state)
     known = _recording.get(generator._cdata)
     if known is None:
         raise refusal(

@@ -20,7 +20,8 @@ class Engine:
 
 equal, different = Engine(5, 5).step, Engine(5, 6).step
 
-coins, apart = random.Random(1), random.Random(2)
+coins, apart, twin = random.Random(1), random.Random(2), random.Random(1)
+random.seed(1)
 
 
 def verify(tokens, q, p, rng):
@@ -33,6 +34,25 @@ def verify(tokens, q, p, rng):
 
 def two(tokens, q, p):
     return verify(tokens, q, p, apart)
+
+
+def same(tokens, q, p):
+    return verify(tokens, q, p, twin)
+
+
+def same_as_module(tokens, q, p):
+    return verify(tokens, q, p, random)
+
+
+class Holds:
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def verify(self, tokens, q, p):
+        return verify(tokens, q, p, self.rng)
+
+
+in_method = Holds(1).verify
 
 
 class Sorting:
