@@ -8,19 +8,19 @@ every time. Sources without a state, such as `secrets` and clocks, are found by 
 
 from __future__ import annotations
 
-import ast
 import dis
 import gc
-import inspect
 import io
 import logging
+import os
+import re
 import sys
-import textwrap
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -33,10 +33,11 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.counters import Counters, Place
 from draftproof.simulator.errors import NoFunction
 from draftproof.simulator.files import cut
 from draftproof.simulator.generators import generator_state, generators_of, is_generator, is_shared
-from draftproof.simulator.origins import is_foreign, is_library, is_ours, is_trusted
+from draftproof.simulator.origins import acting, is_foreign, is_library, is_ours, is_trusted
 from draftproof.simulator.user_code import Exact
 from draftproof.simulator.vectors import is_tensor
 
@@ -48,14 +49,17 @@ FEW = 100
 BYTES = 2**16
 #: How often a run that changes something is repeated: other threads may change the same meanwhile.
 TRIES = 40
+#: Caches are filled, and what is made once is made, after so many repetitions; counters count on.
+REPEATED = 4
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic)
 _NUMBERS = (Exact, fmpq, fmpz, Fraction, Decimal)
-_OPAQUE = (ModuleType, CodeType, logging.Logger)
+_OPAQUE = (ModuleType, CodeType)
+_CONTAINERS = (list, dict, set, deque, tuple, frozenset, np.ndarray)
+#: What every logger has.
+_LOGGER = frozenset(vars(logging.Logger("")))
 #: How the names of types of functions end, those of numpy and of Cython among them.
 _FUNCTIONS = ("function", "function_or_method", "ufunc", "_ArrayFunctionDispatcher", "descriptor")
-#: Functions that run without being named.
-_ENTRIES = {"verify", "draw", "<lambda>", "__call__", "__getattr__", "__getattribute__", "__getitem__", "__len__"}
 _CACHE = type(lru_cache(len))
 _BOUND = (MethodType, BuiltinFunctionType, type("".__str__))
 #: What code that draws without a state, or reads a clock, names.
@@ -72,6 +76,7 @@ _CALLS: dict[str, frozenset[str]] = {
     "_uuid": frozenset(("generate_time_safe", "UuidCreate")),
     **dict.fromkeys(("posix", "nt"), _OUTSIDE),
 }
+_ANEW = "compute it anew in each run, or leave it out"
 _SEED = Random.seed.__code__
 #: Packages whose functions draw from no global generator unless they are named for it.
 _QUIET = sys.stdlib_module_names | {"numpy", "flint", "draftproof", "None"}
@@ -86,11 +91,10 @@ class Snapshot:
     """The state of all that some objects refer to.
 
     generators: those among it. chance: whether its code names sources without a state. home: the packages of these
-    objects, whose code is user code also where it is installed. added_to: names to leave out.
+    objects, whose code is user code also where it is installed.
     """
 
-    def __init__(self, *things: Any, added_to: frozenset[str] = frozenset()) -> None:
-        self._things = things
+    def __init__(self, *things: Any) -> None:
         self.generators: list[Any] = []
         self.chance = False
         self.home = {_package(type(thing)) for thing in things} - _QUIET
@@ -101,8 +105,7 @@ class Snapshot:
         self._states: list[list[Part]] = []
         while len(self._states) < len(self._found):
             thing, number = self._found[len(self._states)][0], len(self._states)
-            parts = [(name, part) for name, part in self._parts(thing) if name.removeprefix(".") not in added_to]
-            self._states.append([(name, self._of(part, number, name)) for name, part in parts])
+            self._states.append([(name, self._of(part, number, name)) for name, part in self._parts(thing)])
 
     def drawn(self) -> list[Any]:
         """The states of the generators now."""
@@ -112,34 +115,47 @@ class Snapshot:
         """Whether a function or class is of the package of the things, which may be an installed one."""
         return _package(thing) in self.home
 
-    def change(self, after: Snapshot) -> str | None:
-        """The name of the first thing that is another one in `after`; None where all is the same."""
+    def change(self, after: Snapshot) -> Place | None:
+        """The place of the first thing that is another one in `after`; None where all is the same."""
         if self._states == after._states:
             return None
         for number, (one, other) in enumerate(zip(self._states, after._states, strict=False)):
             if len(one) != len(other):
-                return after._name(number, "")
+                return after._place(number, "")
             for (_, here), (name, there) in zip(one, other, strict=True):
-                if here != there and not self._only_counts(name, here, there):
-                    return after._name(number, name)
-        return None if len(self._states) == len(after._states) else after._name(0, "")
+                if here != there:
+                    return after._place(number, name)
+        return after._place(0, "")
 
-    def _only_counts(self, name: str, *states: Any) -> bool:
-        """Whether a run reads a number only to add to it: one that is counted for others to look at."""
-        if not name.startswith(".") or any(state[:1] != (int,) for state in states if isinstance(state, tuple)):
-            return False
-        names: dict[CodeType, set[str]] = {}
-        for place, (thing, _, _) in enumerate(self._found):
-            if isinstance(thing, FunctionType):
-                called = {thing.__name__, self._name(place, "").rpartition(".")[2]}
-                names.setdefault(thing.__code__, set()).update(called)
-        entries = [getattr(thing, "__func__", thing) for thing in self._things]
-        ran = [entry.__code__ for entry in entries if isinstance(entry, FunctionType)]
-        ran += [code for code, called in names.items() if called & _ENTRIES or not all(map(str.isidentifier, called))]
-        for code in ran:  # grows by what is named, and may run, too
-            named = {*_names(code), *code.co_freevars}
-            ran += [other for other, called in names.items() if other not in ran and called & named]
-        return not any(name[1:] in _read(code) for code in ran)
+    def _place(self, number: int, name: str) -> Place:
+        """The place of a part of an object; of a container as a whole where its content is another one.
+
+        Without a holder where it is not known, where several hold a container, which may then be read by another name,
+        and where user code says what is done with it.
+        """
+        thing, full, spots = self._found[number][0], self._name(number, name), [(number, name)]
+        if issubclass(type(thing), _CONTAINERS) or is_tensor(thing):
+            held = isinstance(thing, dict) and name in map(_entry, thing)
+            spots = spots if held else list(self._spots(number))
+        places = [Place(full, *_held(self._found[at][0], part)) for at, part in spots]
+        single = len({(id(place.holder), place.key) for place in places}) == 1 and places[0].holder is not None
+        return places[0] if single and _is_plain(places[0].get()) else Place(full)
+
+    def _spots(self, number: int) -> Iterator[tuple[int, str]]:
+        """The objects that hold an object, and its names there."""
+        for holder, parts in enumerate(self._states):
+            yield from [(holder, name) for name, state in parts if state == number]
+
+    def line_of(self, place: Place) -> str:
+        """The first line of user code that names a place, in brackets; "" where none does."""
+        names = re.findall(r"(?:^|\.)(\w+)", place.name)
+        codes = [thing.__code__ for thing, _, _ in self._found if isinstance(thing, FunctionType)]
+        steps = ((code, step) for code in codes if is_foreign(code) for step in dis.get_instructions(code))
+        found = [(names.index(step.argval), code, step) for code, step in steps if step.argval in names]
+        if not found:
+            return ""
+        _, code, step = max(found, key=lambda item: (item[0], item[2].opname.startswith("STORE")))
+        return f" ({Path(code.co_filename).name} line {step.positions.lineno if step.positions else '?'})"
 
     def _name(self, number: int, name: str) -> str:
         """How a part of an object is reached, as `Mine.rng`."""
@@ -190,10 +206,12 @@ class Snapshot:
             yield "", getattr(thing, "__name__", "")
             yield "", getattr(thing, "__func__", None)
             yield "", getattr(thing, "__self__", None)
-        elif isinstance(thing, (property, staticmethod, classmethod)):
-            yield from [("", getattr(thing, name, None)) for name in ("fget", "fset", "__func__")]
-        elif isinstance(thing, partial):
-            yield from [("", thing.func), ("", thing.args), ("", thing.keywords)]
+        elif isinstance(thing, logging.Logger):
+            yield from [(name, part) for name, part in _attributes(thing) if name[1:] not in _LOGGER]
+            yield from [("", part) for part in (*thing.handlers, *thing.filters) if not is_ours(type(part))]
+        elif isinstance(thing, (property, staticmethod, classmethod, partial)):
+            names = ("fget", "fset", "__func__", "func", "args", "keywords")
+            yield from [("", getattr(thing, name, None)) for name in names]
         elif isinstance(thing, GeneratorType):
             frame = thing.gi_frame
             yield "", None if frame is None else frame.f_lasti
@@ -229,18 +247,19 @@ class Snapshot:
         elif isinstance(thing, dict):
             for key, part in list(dict.items(thing)):
                 yield "[]", key
-                yield f"[{cut(repr(key), 40) if isinstance(key, _PLAIN) else '..'}]", part
-        elif isinstance(thing, (list, tuple, deque)):
+                yield _entry(key), part
+        elif isinstance(thing, (list, tuple, deque)) or (isinstance(thing, np.ndarray) and thing.dtype == object):
             yield from [(f"[{place}]", part) for place, part in enumerate(_entries(thing))]
         elif isinstance(thing, (set, frozenset)):
             yield from [("", part) for part in sorted(_entries(thing), key=_shown)]
-        elif isinstance(thing, np.ndarray) and thing.dtype == object:
-            yield from [(f"[{place}]", part) for place, part in enumerate(np.asarray(thing).ravel().tolist())]
         elif isinstance(thing, np.ndarray) or is_tensor(thing):
             yield "", _numbers_of(thing)
         elif isinstance(thing, io.IOBase):
-            with suppress(Exception):
-                yield "", thing.tell()
+            for tell in (getattr(thing, "getvalue", thing.tell), lambda: _file_state(thing.fileno())):
+                with suppress(Exception):
+                    yield "", tell()
+        elif isinstance(thing, ContextVar):
+            yield "", thing.get(None)
         elif isinstance(thing, _CACHE):
             yield from [("", part) for part in gc.get_referents(thing) if isinstance(part, dict)]
         elif not held:  # written in C: what it would be saved as, or refers to, tells its state
@@ -249,6 +268,32 @@ class Snapshot:
                 warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
                 saved = thing.__reduce_ex__(2)
             yield "", saved
+
+
+def _entry(key: Any) -> str:
+    """The name of an entry of a dictionary."""
+    return f"[{cut(repr(key), 40) if isinstance(key, _PLAIN) else '..'}]"
+
+
+def _held(thing: Any, name: str) -> tuple[Any, Any]:
+    """The object or dictionary that holds a part of an object, and the key there; no holder where it is not known."""
+    if isinstance(thing, dict):
+        return next(((thing, key) for key in thing if isinstance(key, _PLAIN) and _entry(key) == name), (None, name))
+    if isinstance(thing, FunctionType) and name in thing.__code__.co_freevars:
+        return (thing.__closure__ or ())[thing.__code__.co_freevars.index(name)], "cell_contents"
+    if isinstance(thing, FunctionType) and name in thing.__globals__:
+        return thing.__globals__, name
+    return (thing, name[1:]) if name.startswith(".") else (None, name)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether no method of user code says what is done with a value."""
+    return isinstance(value, _PLAIN) or is_ours(type(value))
+
+
+def _file_state(descriptor: int) -> str:
+    about = os.fstat(descriptor)
+    return f"{about.st_size} {about.st_mtime_ns}"
 
 
 def _package(thing: Any) -> str:
@@ -278,7 +323,9 @@ def _plain_entries(thing: Any) -> _PlainEntries | None:
 
 
 def _entries(thing: Any) -> list[Any]:
-    """The entries of a list, tuple, deque or set, without a method of user code."""
+    """The entries of a list, tuple, deque, set or array, without a method of user code."""
+    if isinstance(thing, np.ndarray):
+        return list(np.asarray(thing).ravel().tolist())
     kind: Any = next(kind for kind in (list, tuple, deque, set, frozenset) if isinstance(thing, kind))
     return list(kind.__iter__(thing))
 
@@ -324,65 +371,6 @@ def _names(code: CodeType) -> tuple[str, ...]:
     """The names in a function, and in those that it defines."""
     inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
     return tuple(dict.fromkeys((*code.co_names, *(name for names in inner for name in names))))
-
-
-@lru_cache(maxsize=1024)
-def _read(code: CodeType) -> frozenset[str]:
-    """The attributes that a function, or one that it defines, may read otherwise than in `x.name += ..`."""
-    read = {part for part in code.co_consts if isinstance(part, str)}  # as for `getattr`
-    before = ""
-    for step in dis.get_instructions(code):
-        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and before != "COPY":
-            read.add(step.argval)
-        before = step.opname
-    return frozenset(read).union(*(_read(part) for part in code.co_consts if isinstance(part, CodeType)))
-
-
-#: What reads variables and attributes of any name.
-_ANY_NAME = frozenset(("vars", "globals", "__dict__", "eval", "exec"))
-#: Methods that add to what they belong to.
-_ADDING = frozenset(("append", "extend", "add", "update", "appendleft", "add_"))
-
-
-def only_added_to(entry: CodeType, codes: Sequence[CodeType]) -> frozenset[str]:
-    """The names of variables and attributes that a function only adds to, as to counters and logs that others look at.
-
-    codes: of all functions that it may call.
-    """
-    added: set[str] = set()
-    read: set[str] = set()
-    ran = [entry]
-    for code in ran:  # grows by what is named
-        named = {*_names(code), *code.co_freevars}
-        ran += [other for other in codes if other not in ran and (other.co_name in named or _special(other.co_name))]
-        read.update(part for part in code.co_consts if isinstance(part, str))  # as for `getattr`
-        if not _ANY_NAME.isdisjoint(named):
-            return frozenset()
-        try:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-        except (OSError, SyntaxError):
-            return frozenset()
-        above = {node: holder for holder in ast.walk(tree) for node in ast.iter_child_nodes(holder)}
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                name = node.id if isinstance(node, ast.Name) else node.attr
-                (added if _is_added_to(node, above) else read if isinstance(node.ctx, ast.Load) else set()).add(name)
-    return frozenset(added - read)
-
-
-def _special(name: str) -> bool:
-    return name.startswith("__") and name != "__init__"
-
-
-def _is_added_to(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether a name stands in `name += ..`, `name[..] += ..` or a statement such as `name.append(..)`."""
-    holder = above[node]
-    if isinstance(holder, ast.Subscript) and holder.value is node:
-        node, holder = holder, above[holder]
-    if isinstance(holder, ast.AugAssign):
-        return holder.target is node
-    called = isinstance(holder, ast.Attribute) and holder.attr in _ADDING and isinstance(above[holder], ast.Call)
-    return called and isinstance(above[above[holder]], ast.Expr)
 
 
 def _is_of_library(thing: Any) -> bool:
@@ -469,6 +457,7 @@ class Watch:
         self._method, self._way_out = method, f"{method} must be a function of {given} and the coin"
         self._runs = 0
         self._known = Snapshot(subject)
+        self._counters = Counters()
         self._drawn: str | None = None
 
     @classmethod
@@ -496,8 +485,8 @@ class Watch:
         return outcome
 
     def _repeat(self, call: Callable[[Any], Any], coin: EnumeratingCoin, outcome: Any) -> None:
-        """Repeat a run until it changes nothing."""
-        for _ in range(TRIES):
+        """Repeat a run until it changes nothing but what may only be added to."""
+        for number in range(TRIES):
             coin.start()
             if _shown(self._called(call, coin)) != _shown(outcome):
                 raise NoFunction(
@@ -507,23 +496,44 @@ class Watch:
             changed = before.change(self._known)
             if changed is None:
                 return
+            if number >= REPEATED:
+                self._counters.add(changed)
+        assert changed is not None
         raise NoFunction(
-            f"{changed} changes with every run: {self._way_out}; compute it anew in each run, or leave it out"
+            f"{changed.name} changes with every call{self._known.line_of(changed)}: {self._way_out}; {_ANEW}"
         )
 
     def _called(self, call: Callable[[Any], T], coin: Any) -> T:
         """The outcome of a run; raises `NoFunction` if it draws from a generator or a source."""
         drawn = self._known.drawn()
         if not self._known.chance:
-            outcome = call(coin)
+            outcome = self._watched(call, coin)
         else:
             with profiled(self._follow):
-                outcome = call(coin)
+                outcome = self._watched(call, coin)
         if self._drawn is not None:
             raise NoFunction(self._drawn)
         if drawn != self._known.drawn():
             self._refuse(call, coin, drawn)
         return outcome
+
+    def _watched(self, call: Callable[[Any], T], coin: Any) -> T:
+        """The outcome of a run that finds nothing where it only adds to, and whose writing of files is seen."""
+        outer, _running.watch = getattr(_running, "watch", None), self
+        try:
+            with self._counters.hidden():
+                return call(coin)
+        except Exception as error:
+            if self._counters.read is not None:
+                raise NoFunction(f"{self._counters.read}: {self._way_out}; {_ANEW}") from error
+            if self._counters and isinstance(coin, EnumeratingCoin):
+                coin.start()
+                call(coin)  # fails likewise, unless what stands in place of counters is the reason
+                names = self._counters.names
+                raise NoFunction(f"{names} changes with every call, and is used: {self._way_out}; {_ANEW}") from error
+            raise
+        finally:
+            _running.watch = outer
 
     def _refuse(self, call: Callable[[Any], Any], coin: Any, drawn: list[Any]) -> None:
         """Refuse a run that drew from a generator, unless other threads draw from it: then some repetition does not."""
@@ -537,7 +547,7 @@ class Watch:
             call(coin)
             if drawn == known.drawn():
                 return
-        raise NoFunction(self._beside(f", from {changed}"))
+        raise NoFunction(self._beside(f", from {changed.name if changed else 'a generator'}"))
 
     def _beside(self, where: str) -> str:
         return f"{self._method} uses random numbers beside its coin{where}: {self._way_out}"
@@ -562,3 +572,35 @@ class Watch:
                 if clock
                 else self._beside(f", by {name}() at {line}")
             )
+
+    def wrote(self, what: str) -> None:
+        """Refuse a run of user code that writes a file."""
+        place = acting(sys._getframe(2))
+        if self._drawn is None and place is not None and self._is_own(place):
+            line = f"{Path(place.f_code.co_filename).name} line {place.f_lineno}"
+            self._drawn = f"{self._method} writes {what} at {line}: {self._way_out}; use `logging`, or write afterwards"
+
+
+#: The watch whose run is going on in this thread.
+_running = threading.local()
+#: Audit events of Python (`sys.audit`) that change files.
+_WRITES = frozenset((
+    "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.utime", "os.chmod",
+))  # fmt: skip
+
+
+def written(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """What an audit event of Python changes among the files, in words; None for other events."""
+    if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR) and arguments[0] != os.devnull:
+        return f"the file {arguments[0]}"
+    return f"files ({event})" if event in _WRITES else "a database" if event == "sqlite3.connect" else None
+
+
+def _heard(event: str, arguments: tuple[Any, ...]) -> None:
+    watch: Watch | None = getattr(_running, "watch", None)
+    what = None if watch is None else written(event, arguments)
+    if watch is not None and what is not None:
+        watch.wrote(what)
+
+
+sys.addaudithook(_heard)

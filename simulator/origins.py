@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import site
 import sys
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from operator import is_
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 #: The folder of draftproof. In a checkout its subfolders are links, and modules have the paths through these links.
@@ -24,6 +25,7 @@ _FOLDERS = (
 _INSTALLED = tuple({f"{path}/" for folder in _FOLDERS for path in (folder, Path(folder).resolve())})
 _SIMULATOR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_ASIDE = (os.path.dirname(os.path.abspath(logging.__file__)) + os.sep, "<frozen importlib")
 #: Packages whose own lines an audit never names, wherever they are installed.
 _LIBRARIES = ("numpy", "scipy", "torch", "triton")
 #: Set for classes that are made while Python runs (Py_TPFLAGS_HEAPTYPE).
@@ -94,6 +96,18 @@ def auditing_packages(modules: Iterable[str]) -> Iterator[None]:
         yield
     finally:
         _audited_packages[:] = before
+
+
+def acting(frame: FrameType | None) -> FrameType | None:
+    """The frame that acts through the standard library at this one; None for what imports and logging do.
+
+    Neither decides anything; a file of modules is written, too, when one is first imported.
+    """
+    while frame is not None and not frame.f_code.co_filename.startswith(_ASIDE):
+        if not in_simulator(frame.f_code.co_filename) and not is_standard(frame.f_code.co_filename):
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def is_generated(code: CodeType) -> bool:

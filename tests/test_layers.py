@@ -16,7 +16,7 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 #: the face of a package, which shows what stands in it.
 HOUSE = """
     simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.origins
-    simulator.raised simulator.generators
+    simulator.raised simulator.generators simulator.counters
     simulator.arithmetic simulator.few simulator.vectors simulator.coins simulator.user_code simulator.structures
     simulator.changes
     simulator.drafts

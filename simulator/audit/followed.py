@@ -3,7 +3,6 @@
 So the enumerating engine, the balance equation and shrinking apply to it as to any verifier.
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
@@ -20,9 +19,10 @@ from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, kind_of
 from draftproof.simulator.audit.real import RealCoins
 from draftproof.simulator.audit.rows import RowForm
-from draftproof.simulator.changes import Snapshot, only_added_to
+from draftproof.simulator.changes import REPEATED, TRIES, Snapshot
 from draftproof.simulator.coins import RecordingCoin, ReplayingCoin, SamplingCoin
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.counters import Counters
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
@@ -30,7 +30,7 @@ from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
 from draftproof.simulator.symbolic.decide.region import Region
 from draftproof.simulator.symbolic.decide.session import Draw
-from draftproof.simulator.symbolic.loading.reach import codes, sorts
+from draftproof.simulator.symbolic.loading.reach import sorts
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of, same_choices
 
@@ -79,8 +79,6 @@ class _ShownNode:
 
 _PLAIN = Presentation()
 _STATELESS = "it must be a function of its arguments and its random numbers, without state"
-#: A call is repeated so often until it changes nothing: caches are filled once, and counters count on.
-REPEATED = 4
 #: A run less probable than this is stopped: it is in a rejection loop that may not end.
 SMALLEST = 1e-200
 
@@ -111,7 +109,7 @@ class Log:
     places in races of numbers that were coins before. raced_twice: lines of two races with one number. replayed: by
     target row, trees and answers of the runs that were repeated at several points of real numbers. events: coins with
     boundary values in the last run. memory: places where memory is read that nothing was written to. called: the names
-    of the arguments of a call. calls: of the function.
+    of the arguments of a call. calls: of the function. counters: what it only adds to.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
@@ -125,6 +123,7 @@ class Log:
     memory: dict[str, None] = field(default_factory=dict)
     called: dict[str, None] = field(default_factory=dict)
     calls: int = 0
+    counters: Counters = field(default_factory=Counters)
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ class Audited:
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "fill": self.fill}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
         is_watched = not self.log.calls & (self.log.calls - 1)  # number 1, 2, 4, 8, ..
-        before = self._snapshot() if is_watched else None
+        before = Snapshot(self.function) if is_watched else None
         with intercepted(of_session, watch=(self.function,), boundary_coin=coin, **how) as session:
             try:
                 outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
@@ -206,6 +205,11 @@ class Audited:
                 self.log.raced.update({item.place: None for item in session.reuse if item.place is not None})
                 self.log.raced_twice.update(dict.fromkeys(session.region.raced_twice))
                 self.log.events = tuple(map(_event, session.boundary_events))
+        if isinstance(outcome, FunctionFailed) and self.log.counters:
+            with self.log.counters.shown():
+                again, _ = self._silently(nodes, ReplayingCoin(of_session.answers), ReplayingCoin(of_interface.answers))
+            if not _same(outcome, again):
+                raise InvalidVerifier(f"{self.log.counters.names} changes with every call, and is used: {_STATELESS}")
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.fill or broken_off):
             if before is not None:
@@ -237,9 +241,12 @@ class Audited:
 
     def _outcome(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict] | FunctionFailed:
         try:
-            return self._call_with(nodes, coins, coin)
+            with self.log.counters.hidden():
+                return self._call_with(nodes, coins, coin)
         except FunctionFailed as error:
             return error
+        except NoFunction as error:
+            raise InvalidVerifier(f"{error}: {_STATELESS}") from error
 
     def _first_call(self, nodes: tuple[DraftNode, ...]) -> None:
         """A call in advance, in which the function makes what it keeps, such as a generator that it makes once."""
@@ -258,26 +265,25 @@ class Audited:
             with redirect_stderr(StringIO()), intercepted(coin, watch=(self.function,), replay=replay) as session:
                 outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
         except InvalidVerifier as error:
+            if self.log.counters.read is not None:
+                raise
             return error, None
         return outcome, session
 
-    def _snapshot(self) -> Snapshot:
-        """The state of all that the function can reach, without what it only adds to."""
-        entry = getattr(inspect.unwrap(self.function), "__code__", None)
-        names = frozenset() if entry is None else only_added_to(entry, codes((self.function,)))
-        return Snapshot(self.function, added_to=names)
-
     def _assert_steady(self, before: Snapshot, nodes: tuple[DraftNode, ...], *answers: Sequence[int]) -> None:
-        """Raise `InvalidVerifier` if each repetition of a call changes what the function can reach."""
-        for _ in range(REPEATED):
-            after = self._snapshot()
+        """Raise `InvalidVerifier` if each repetition of a call changes what the function can reach, beside counters."""
+        for number in range(TRIES):
+            after = Snapshot(self.function)
             changed = before.change(after)
             if changed is None:
                 return
+            if number >= REPEATED and not self.log.counters.add(changed):
+                break
             before = after
             of_session, of_interface = map(ReplayingCoin, answers)
             self._silently(nodes, of_session, of_interface)
-        raise InvalidVerifier(f"{changed} changes with every call: {_STATELESS}")
+        assert changed is not None
+        raise InvalidVerifier(f"{changed.name} changes with every call{after.line_of(changed)}: {_STATELESS}")
 
     def _replay(
         self,

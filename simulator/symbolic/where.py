@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.origins import folder_of, in_simulator, is_audited, is_standard, is_under_audit
+from draftproof.simulator.origins import acting, folder_of, in_simulator, is_audited, is_under_audit
 
 _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -23,14 +23,9 @@ _listeners: list[Callable[[InvalidVerifier], None]] = []
 
 
 def called_from_audited_code() -> bool:
-    """Whether the innermost frame outside of the simulator and the standard library is under audit."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not in_simulator(name) and not is_standard(name):
-            return is_under_audit(name)
-        frame = frame.f_back
-    return False
+    """Whether code under audit calls, itself or through the standard library; see `acting`."""
+    frame = acting(sys._getframe(1))
+    return frame is not None and is_under_audit(frame.f_code.co_filename)
 
 
 def called_from_simulator() -> bool:

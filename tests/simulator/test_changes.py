@@ -185,7 +185,7 @@ LIARS = {
 NAMED = {
     "numpy": "Asking.rng",
     "system": "os.urandom() at test_changes.py line",
-    "100th call": "calls changes with every run",
+    "100th call": "calls changes with every call",
 }
 
 

@@ -517,7 +517,7 @@ def test_a_scheme_that_does_something_else_with_floats_gets_no_verdict():
 @pytest.mark.parametrize("arithmetic", ["rational", "float64"])
 def test_nothing_is_kept_at_a_node_from_one_run_to_the_next(name, arithmetic):
     rows = (P, Q) if arithmetic == "rational" else ([0.375, 0.625], [0.5, 0.5])
-    with pytest.raises(InvalidVerifier, match="met changes with every run") if name != "flag" else nullcontext():
+    with pytest.raises(InvalidVerifier, match="met changes with every call") if name != "flag" else nullcontext():
         found = draftproof.check(accepting(name), *rows, DELAYED, arithmetic=arithmetic)
         assert found.block_efficiency == 2
         assert not found.lossless

@@ -16,7 +16,8 @@ import uuid
 from functools import update_wrapper
 from typing import Any
 
-from draftproof.simulator.origins import is_under_audit
+from draftproof.simulator.changes import written
+from draftproof.simulator.origins import is_standard, is_under_audit
 from draftproof.simulator.symbolic.decide.session import current, followed
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
@@ -119,13 +120,26 @@ _OUTSIDE = {
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    what = _OUTSIDE.get(event)  # first, as there are many events
-    if (what is None and event != "open") or current() is None:
+    if current() is None:
         return
-    if event == "open":
-        what = None if _is_a_file(arguments[0]) else f"{arguments[0]}, which is no file that keeps its content,"
-    if what is not None and called_from_audited_code():
+    what = _OUTSIDE.get(event)
+    if event == "open" and not _is_a_file(arguments[0]):
+        what = f"{arguments[0]}, which is no file that keeps its content,"
+    if what is not None and called_from_audited_code() and not _is_of_event_loop():
         raise refusal(f"{what} cannot be followed")
+    what = written(event, arguments)
+    if what is not None and called_from_audited_code():
+        raise refusal(f"{what} is written, which may be read in a later call,", "use `logging`, or write afterwards")
+
+
+def _is_of_event_loop() -> bool:
+    """Whether an event loop of asyncio makes the pair of sockets by which it is woken, and which decides nothing."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and is_standard(frame.f_code.co_filename):
+        if frame.f_code.co_name == "_make_self_pipe":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_a_file(path: Any) -> bool:

@@ -83,8 +83,8 @@ class Watch:
             changed = None if self._refusal else before.change(Snapshot(self._subject))
             if changed is not None:
                 self._refusal = HasState(
-                    f"{changed} changed during a call: a theorem is about a function of the tree and the coin, without "
-                    "a memory between calls; compute it anew in each call"
+                    f"{changed.name} changed during a call: a theorem is about a function of the tree and the coin, "
+                    "without a memory between calls; compute it anew in each call"
                 )
             if self._refusal is not None:
                 raise self._refusal
