@@ -1,87 +1,111 @@
-"""What modules of user code hold, in words: to be compared in the process that judges with the one that asks."""
+"""What a function reads in modules of user code: compared in the process that judges with the one that asks."""
 
 from __future__ import annotations
 
 import functools
-import math
-import numbers
+import pickle
 import sys
 import types
-from collections.abc import Iterator, Mapping
-from enum import Enum
-from itertools import chain
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
-from flint import fmpq
 
+from draftproof.simulator.changes import Snapshot
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.symbolic.loading import files as loading
-from draftproof.simulator.symbolic.loading import reach
-from draftproof.simulator.symbolic.loading.compiled import source_of
-
-#: Containers longer than this, and attributes of attributes deeper than this, are not compared.
-_LONGEST, _DEEPEST = 100, 2
-#: Values that a text says all of.
-_PLAIN = (str, bytes, numbers.Number, np.generic, Enum, fmpq)
+from draftproof.simulator.generators import is_generator
+from draftproof.simulator.vectors import is_tensor
 
 
-def held(module: types.ModuleType) -> dict[str, str]:
-    """The plain values, functions and classes of a module, of its classes and of its objects, in words."""
-    told = (_inside(name, value, _DEEPEST, module.__name__) for name, value in list(vars(module).items()))
-    return {name: text for name, text in chain.from_iterable(told) if text is not None and "__" not in name}
+class Unsent(NamedTuple):
+    """In place of what cannot be sent, such as a lock: only its class is compared."""
+
+    kind: str
 
 
-def _inside(name: str, value: Any, deep: int, module: str) -> Iterator[tuple[str, str | None]]:
-    yield name, _told(value)
-    kind = type(value)
-    if deep and (value.__module__ == module if issubclass(kind, type) else not issubclass(kind, types.ModuleType)):
-        try:
-            attributes = list(vars(value).items())
-        except Exception:  # there are none, or they are made up when they are asked for
-            return
-        for key, item in attributes:
-            yield from _inside(f"{name}.{key}", item, deep - 1, module)
+class Missing:
+    """In place of a name that a module does not have."""
 
 
-def _told(value: Any, deep: int = 2 * _DEEPEST) -> str | None:
-    """A plain value, the name of a function or a class of user code, or the class of an object of such a class.
-
-    Objects are not asked what they are, as some are made when they are first asked something.
-    """
-    value = value.__func__ if issubclass(type(value), (staticmethod, classmethod)) else value
-    kind = type(value)
-    if value is None or issubclass(kind, _PLAIN) or kind.__name__ in ("dtype", "device"):
-        return repr(value)
-    if kind.__name__ in ("ndarray", "Tensor") and math.prod(value.shape) <= _LONGEST:
-        return f"{kind.__name__} {value.tolist()}"
-    if kind is functools.partial and deep:
-        return f"partial {_told((value.func, value.args, value.keywords), deep - 1)}"
-    if kind in (list, tuple, set, frozenset, dict) and deep and len(value) <= _LONGEST:
-        return _told_container(value, kind, deep - 1)
-    value = source_of(value) or value
-    named = value if issubclass(type(value), (types.FunctionType, type)) else kind
-    if not loading.is_theirs(getattr(sys.modules.get(named.__module__ or ""), "__file__", None)):
+def unsent(value: Any) -> Unsent | None:
+    """What is sent in place of a value that cannot be pickled by itself; None for others."""
+    if type(value) in cloudpickle.Pickler.dispatch_table:
         return None
-    return f"{named.__module__}.{named.__qualname__}{'' if named is value else ' object'}"
+    try:
+        reduced = value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+        if isinstance(reduced, str) and _named(value.__module__, reduced) is not value:
+            raise pickle.PicklingError
+    except Exception:
+        return Unsent(f"{type(value).__module__}.{type(value).__qualname__}")
+    return None
 
 
-def _told_container(value: Any, kind: type, deep: int) -> str | None:
-    items = [_told(item, deep) for item in (value.items() if kind is dict else value)]
-    texts = [item for item in items if item is not None]
-    ordered = sorted(texts) if kind in (set, frozenset) else texts
-    return f"{kind.__name__} ({', '.join(ordered)})" if len(texts) == len(items) else None
+def _named(module: str, name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), sys.modules[module])
 
 
-def assert_as_sent(function: Any, told: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise `InvalidVerifier` where a global that the function reads was something else where it was sent."""
-    names = reach.names((function,))
-    for home in told.keys() & sys.modules.keys():
-        here, there = held(sys.modules[home]), told[home]
-        for name in here.keys() | there.keys():
-            if here.get(name) != there.get(name) and name.rpartition(".")[2] in names:
-                raise InvalidVerifier(
-                    f"{name} of {home} is {there.get(name, 'something else')} in this process and "
-                    f"{here.get(name, 'something else')} in its file, which is what an audit judges; set it in the "
-                    "file, or hand it over as an argument of the function"
-                )
+def held(module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """The values of a module, and of its functions and classes, that have one of these names."""
+    for name, value in list(vars(module).items()):
+        kind = type(value)
+        if "__" not in name and name in names and not issubclass(kind, types.ModuleType):
+            yield name, value
+        if issubclass(kind, (type, types.FunctionType)) and value.__module__ == module.__name__:
+            inside = [(key, part) for key, part in list(vars(value).items()) if "__" not in key and key in names]
+            yield from [(f"{name}.{key}", part) for key, part in inside]
+
+
+class _Told(Snapshot):
+    """The structure of a value: functions by their code, without globals, classes by name, arrays without numbers."""
+
+    def _parts(self, thing: Any) -> Iterator[tuple[str, Any]]:
+        kind = type(thing)
+        if kind is Unsent:
+            yield "", thing.kind
+        elif isinstance(thing, types.FunctionType):
+            yield "", hash(thing.__code__)
+            yield from [("", thing.__defaults__), ("", thing.__kwdefaults__)]
+            yield from [("", cell) for cell in thing.__closure__ or ()]
+        elif isinstance(thing, types.CellType):
+            with suppress(ValueError):  # not filled yet
+                yield "", thing.cell_contents
+        elif isinstance(thing, (type, types.ModuleType)):
+            yield "", f"{thing.__module__}.{thing.__qualname__}" if isinstance(thing, type) else thing.__name__
+        elif is_generator(thing):
+            yield "", kind.__name__
+        elif _is_array(thing):
+            yield "", f"{thing.dtype} {tuple(thing.shape)}"
+        elif (kept := unsent(thing)) is not None:
+            yield "", kept.kind
+        else:
+            yield from super()._parts(thing)
+
+    def fill(self, there: _Told) -> None:
+        """Give the arrays of a value the numbers of another one of the same structure."""
+        for (mine, _, _), (theirs, _, _) in zip(self._found, there._found, strict=True):
+            if _is_array(mine):
+                with sys.modules["torch"].no_grad() if is_tensor(mine) else nullcontext():
+                    mine[...] = theirs
+
+
+def _is_array(thing: Any) -> bool:
+    return (isinstance(thing, np.ndarray) and thing.dtype != object) or (
+        type(thing).__module__.startswith("torch") and is_tensor(thing)
+    )
+
+
+def assert_as_sent(home: str, names: Iterable[str], there: Mapping[str, Any]) -> None:
+    """Raise `InvalidVerifier` where a module holds something else than where it was sent; fill its arrays as there."""
+    here = dict(held(sys.modules[home], names))
+    for name in dict.fromkeys((*here, *there)):
+        mine, theirs = (_Told(SimpleNamespace(**{name: values.get(name, Missing)})) for values in (here, there))
+        place = theirs.change(mine)
+        if place is not None:
+            raise InvalidVerifier(
+                f"{place.name.removeprefix('SimpleNamespace.')} of {home} is not in this process as in its file, which "
+                "is what an audit judges; set it in the file, or hand it over as an argument of the function"
+            )
+        mine.fill(theirs)

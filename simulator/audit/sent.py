@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from draftproof.simulator.audit.held import assert_as_sent, held
+from draftproof.simulator.audit.held import Unsent, assert_as_sent, held, unsent
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.loading import files as loading
+from draftproof.simulator.symbolic.loading import reach
 from draftproof.simulator.symbolic.loading.compiled import source_of
 from draftproof.simulator.symbolic.sources import numpy as numpy_random
 from draftproof.simulator.symbolic.sources import python as python_random
@@ -37,12 +38,15 @@ def packed(function: Any, *arguments: Any, **options: Any) -> tuple[bytes, list[
 
     Raises `InvalidVerifier` for what cannot travel.
     """
-    files, told = {}, {}
+    files, told = {}, dict[str, dict[str, bytes | None]]()
+    names, reached = reach.read((function,))
     for name, module in list(sys.modules.items()):
         file, places = _home(module)
         home = file or (f"{places[0]}/__init__.py" if places else None)
         if module is not sys.modules["__main__"] and loading.is_theirs(home):
-            files[name], told[name] = (file, places), held(module)
+            files[name] = file, places
+            if file in reached:
+                told[name] = {key: _told(value) for key, value in held(module, names)}
     out = io.BytesIO()
     pickler = _Pickler(out)
     try:
@@ -53,7 +57,17 @@ def packed(function: Any, *arguments: Any, **options: Any) -> tuple[bytes, list[
             f"{name} cannot be sent to the process that judges it: {type(error).__name__}: {error}; put it into a file "
             "of its own, with what it uses"
         ) from error
-    return pickle.dumps((files, told, out.getvalue())), sorted(pickler.libraries - files.keys() - {"__main__"})
+    return pickle.dumps((files, names, told, out.getvalue())), sorted(pickler.libraries - files.keys() - {"__main__"})
+
+
+def _told(value: Any) -> bytes | None:
+    """A value to be compared, with `Unsent` in place of what cannot be sent; None where this is not possible."""
+    out = io.BytesIO()
+    try:
+        _Pickler(out, lenient=True).dump(value)
+    except Exception:
+        return None
+    return out.getvalue()
 
 
 def _home(module: types.ModuleType) -> tuple[str | None, list[str] | None]:
@@ -67,7 +81,7 @@ def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
     Raises `InvalidVerifier` where that fails, or where a global that the function reads has another value there.
     """
-    files, told, sent = pickle.loads(data)
+    files, names, told, sent = pickle.loads(data)
     loading.FILES.update(files)
     for name, (file, _) in files.items():
         if name in sys.modules and _home(sys.modules[name])[0] != file:
@@ -78,6 +92,10 @@ def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
             arguments, options, replaced = _Unpickler(io.BytesIO(sent)).load()
             for module, name, value in replaced:
                 setattr(importlib.import_module(module), name, value)
+            for home in told.keys() & sys.modules.keys():
+                assert_as_sent(home, names, {name: _loaded(value) for name, value in told[home].items()})
+    except InvalidVerifier:
+        raise
     except InvalidInput as error:
         raise InvalidVerifier(str(error)) from error
     except (Exception, SystemExit) as error:
@@ -85,20 +103,28 @@ def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
             f"the function cannot be imported in a process of its own: {type(error).__name__}: {error}; put it into a "
             "file that can be imported by itself"
         ) from error
-    assert_as_sent(arguments[0], told)
     return arguments, options
 
 
+def _loaded(told: bytes | None) -> Any:
+    try:
+        return _Unpickler(io.BytesIO(told or b"")).load()
+    except Exception as error:
+        return error
+
+
+_CACHE = type(functools.lru_cache(len))
 #: The generator behind the functions of `random`.
 _INSTANCE: Any = random._inst
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
-    """libraries: the modules of libraries whose functions or classes were named."""
+    """libraries: the modules of libraries whose functions or classes were named. lenient: see `Unsent`."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, lenient: bool = False) -> None:
         super().__init__(file)
         self.libraries: set[str] = set()
+        self._lenient = lenient
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, types.CodeType):
@@ -108,6 +134,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
             return reduced
         if isinstance(obj, (types.FunctionType, type)):
             self.libraries.add(str(obj.__module__))
+        elif self._lenient and type(obj) not in self.dispatch_table and (kept := unsent(obj)) is not None:
+            return Unsent, (kept.kind,)
         reduced = super().reducer_override(obj)
         return _with_names_of_module(obj, reduced) if type(reduced) is tuple else reduced
 
@@ -157,7 +185,7 @@ def _with_names_of_module(value: Any, reduced: tuple[Any, ...]) -> tuple[Any, ..
 
 
 def _of_library(value: Any) -> Any:
-    """How a global generator travels, a method of one or of a class in C, a compiled function; None for others."""
+    """How a global generator, a method of one or of a class in C, a compiled function or a cache travels, else None."""
     owner = getattr(value, "__self__", None)
     if owner is _INSTANCE or owner is np.random.mtrand._rand:
         return _found, ("random" if owner is _INSTANCE else "numpy.random", value.__name__)
@@ -165,8 +193,14 @@ def _of_library(value: Any) -> Any:
         return _found, ("numpy.random.mtrand", "_rand")
     if isinstance(value, types.MethodType) and not isinstance(value.__func__, types.FunctionType):
         return getattr, (owner, value.__func__.__name__)
+    if isinstance(value, _CACHE) and unsent(value) is not None:  # of a method, or of a function inside another
+        return _cached, (value.__wrapped__, value.cache_parameters())
     source = source_of(value)
     return None if source is None else (_itself, (source,))
+
+
+def _cached(function: Any, parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
 
 
 def _itself(value: Any) -> Any:
@@ -204,7 +238,7 @@ def _class_of(value: Any, recording: Any, original: Any) -> Any:
 def _bare_random(kind: Any, state: Any) -> Any:
     made = kind.__new__(kind)
     if state is not None:
-        random.Random.setstate(made, state)
+        python_random.RecordingRandom.setstate(made, state)
     return made
 
 

@@ -117,18 +117,16 @@ SORTING = frozenset([
 
 def sorts(functions: tuple[Any, ...]) -> bool:
     """Whether the functions, or the user code that they name, read a name of `SORTING`."""
-    return not SORTING.isdisjoint(names(functions))
+    return not SORTING.isdisjoint(read(functions)[0])
 
 
-def names(functions: tuple[Any, ...]) -> set[str]:
-    """The names that the functions, and the user code that they name, read."""
-    return {name for code in codes(functions) for name in _names(code)}
-
-
-def codes(functions: tuple[Any, ...]) -> list[types.CodeType]:
-    """The code of the functions, and of the user code that they name."""
-    values = (read() for read, _, _ in slots(functions, code=True))
-    return [value for value in values if type(value) is types.CodeType]
+def read(functions: tuple[Any, ...]) -> tuple[set[str], set[str]]:
+    """The names that the functions, and the user code that they name, read; and the files where these may stand."""
+    values = [take() for take, _, _ in slots(functions, code=True)]
+    codes = [value for value in values if type(value) is types.CodeType]
+    modules = [vars(value).get("__file__") for value in values if issubclass(type(value), types.ModuleType)]
+    files = {file for file in (*modules, *(code.co_filename for code in codes)) if isinstance(file, str)}
+    return {name for code in codes for name in _names(code)}, files
 
 
 def _parts(owner: Any) -> list[Any]:

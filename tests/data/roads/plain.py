@@ -1,5 +1,6 @@
 """Token-by-token verification, right and wrong."""
 
+import asyncio
 import random
 
 
@@ -20,3 +21,21 @@ def wrong(tokens, q, p):
 
 def hashed(tokens, q, p):
     return len(tokens), hash(random.random()) % 2
+
+
+def in_a_loop(function):
+    async def answered(*arguments):
+        await asyncio.sleep(0)
+        return function(*arguments)
+
+    return lambda tokens, q, p: asyncio.run(answered(tokens, q, p))
+
+
+asynchronous, asynchronous_wrong = in_a_loop(right), in_a_loop(wrong)
+
+
+def connected(tokens, q, p):
+    async def answered():
+        await asyncio.open_connection("127.0.0.1", 9)
+
+    return asyncio.run(answered())

@@ -1,8 +1,15 @@
 """Token-by-token verification with state between calls: what changes with every call, and what is made once."""
 
+import contextvars
+import dataclasses
 import functools
 import itertools
+import logging
+import operator
+import pathlib
 import random
+import threading
+from collections import Counter
 
 import numpy as np
 import seeds
@@ -129,3 +136,109 @@ def first_call(tokens, q, p):
         FIRST.append(1)
         return len(tokens), 0
     return seeds.chain(tokens, q, p, random.random)
+
+
+def often(count):
+    """Wrong whenever the count is a multiple of 10,000."""
+
+    def verify(tokens, q, p):
+        return (len(tokens), 0) if count() % 10_000 == 0 else seeds.chain(tokens, q, p, random.random)
+
+    return verify
+
+
+LOGGER = logging.getLogger("state")
+LOGGER.calls = 0
+LOCAL = threading.local()
+CONTEXT = contextvars.ContextVar("calls", default=0)
+LOG = []
+SAME = LOG
+FILE = pathlib.Path("calls of state.txt")
+
+
+def of_logger():
+    LOGGER.calls += 1
+    return LOGGER.calls
+
+
+def of_thread():
+    LOCAL.calls = getattr(LOCAL, "calls", 0) + 1
+    return LOCAL.calls
+
+
+def of_context():
+    CONTEXT.set(CONTEXT.get() + 1)
+    return CONTEXT.get()
+
+
+def of_file():
+    FILE.write_text(str(int(FILE.read_text()) + 1 if FILE.exists() else 1))
+    return int(FILE.read_text())
+
+
+def of_alias():
+    LOG.append(1)
+    return len(SAME)
+
+
+@dataclasses.dataclass
+class Meter:
+    calls: int = 0
+
+    def __len__(self):
+        return self.calls
+
+
+class Metered(Meter):
+    pass
+
+
+METER, CALLS = Metered(), operator.attrgetter("calls")
+
+
+def of_meter(read):
+    def count():
+        METER.calls += 1
+        return read(METER)
+
+    return count
+
+
+logger, thread, context, file, alias = map(often, (of_logger, of_thread, of_context, of_file, of_alias))
+inherited, getter, values = (often(of_meter(read)) for read in (len, CALLS, lambda meter: sum(meter.__dict__.values())))
+as_tuple = often(of_meter(lambda meter: dataclasses.astuple(meter)[0]))
+as_text = often(of_meter(lambda meter: len(repr(meter))))
+
+
+@functools.lru_cache
+def residual(p, q):
+    return [max(a - b, 0) for a, b in zip(p, q, strict=True)]
+
+
+class Reported:
+    """Counts, logs what it has counted, and caches a function of rows: no later call depends on it."""
+
+    def __init__(self):
+        self.calls, self.accepted, self.lengths, self.histogram = 0, 0, Counter(), np.zeros(9)
+        self.residual = functools.lru_cache(self.computed)
+
+    def computed(self, p, q):
+        return residual(p, q)
+
+    def verify(self, tokens, q, p):
+        self.calls += 1
+        for place, token in enumerate(tokens):
+            if random.random() * q[place][token] >= p[place][token]:
+                rest = self.residual(tuple(p[place]), tuple(q[place]))
+                return self.reported(place, random.choices(range(len(rest)), weights=rest)[0])
+        return self.reported(len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0])
+
+    def reported(self, place, token):
+        self.accepted += place
+        self.lengths[place] += 1
+        self.histogram[place] += 1
+        LOGGER.warning("%d calls, %.3f tokens each", self.calls, self.accepted / self.calls)
+        return place, token
+
+
+reported = Reported().verify

@@ -99,7 +99,7 @@ def test_what_the_file_says_now_is_judged_and_a_global_that_is_not_as_in_the_fil
     theirs.UNREAD = "not read by the function"
     theirs.SETTINGS.most = 0.5
     with pytest.raises(
-        InvalidVerifier, match=r"SETTINGS\.most of theirs_of_a_test is 0\.5 in this process and 1\.0 in its"
+        InvalidVerifier, match=r"SETTINGS\.most of theirs_of_a_test is not in this process as in its file"
     ):
         word(theirs.verify)
     theirs.SETTINGS.most, theirs.accepted = 1.0, lambda ratio: True
@@ -111,6 +111,62 @@ def test_what_the_file_says_now_is_judged_and_a_global_that_is_not_as_in_the_fil
         word(theirs.verify)
     importlib.reload(theirs)
     assert word(theirs.verify) == "refuted"
+
+
+HELD = """
+import dataclasses, functools, pathlib, types
+from collections import OrderedDict, deque
+from typing import NamedTuple
+import numpy as np
+
+class Pair(NamedTuple):
+    most: float = 1.0
+
+@dataclasses.dataclass(slots=True)
+class Settings:
+    most: float = 1.0
+
+class Rules:
+    most = 1.0
+    def exact(self): return self.most
+    def loose(self): return 2.0
+
+def of(number):
+    return lambda: number
+
+RULES = Rules()
+VALUES = {
+    "LAMBDA": (lambda: 1.0, lambda: 2.0), "CLOSURE": (of(1.0), of(2.0)), "METHOD": (RULES.exact, RULES.loose),
+    "SLOTS": (Settings(), Settings(2.0)), "PAIR": (Pair(), Pair(2.0)), "LISTED": ([Settings()], [Settings(2.0)]),
+    "ORDERED": (OrderedDict(most=1.0), OrderedDict(most=2.0)), "DEQUE": (deque([1.0]), deque([2.0])),
+    "PATH": (pathlib.Path("1"), pathlib.Path("2")), "PARTIAL": (functools.partial(max, 1), functools.partial(max, 2)),
+    "VIEW": (types.MappingProxyType({"most": 1.0}), types.MappingProxyType({"most": 2.0})),
+}
+LAMBDA, CLOSURE, METHOD, SLOTS, PAIR, LISTED, ORDERED, DEQUE, PATH, PARTIAL, VIEW = [one for one, _ in VALUES.values()]
+ARRAY = np.ones(101)
+
+def reading(*arguments):
+    LAMBDA, CLOSURE, METHOD, SLOTS, PAIR, LISTED, ORDERED, DEQUE, PATH, PARTIAL, VIEW
+    return verify(*arguments)
+
+def of_array(tokens, q, p):
+    return verify(tokens, q, [[x * float(ARRAY[token]) for token, x in enumerate(row)] for row in p])
+"""
+
+
+def test_values_of_every_kind_are_compared_and_arrays_are_judged_as_they_are_here(tmp_path, monkeypatch):
+    (tmp_path / "holding_of_a_test.py").write_text(VERIFIER + HELD)
+    monkeypatch.syspath_prepend(tmp_path)
+    theirs = importlib.import_module("holding_of_a_test")
+    assert word(theirs.reading) == word(theirs.of_array) == "lossless"
+    for name, (own, other) in theirs.VALUES.items():
+        setattr(theirs, name, other)
+        with pytest.raises(InvalidVerifier, match=rf"{name}\b.* of holding_of_a_test is not in this process as in its"):
+            word(theirs.reading)
+        setattr(theirs, name, own)
+    theirs.ARRAY[0] = 2.0
+    assert word(theirs.of_array) == "refuted"
+    del sys.modules["holding_of_a_test"]
 
 
 @pytest.mark.parametrize("stub", [lambda: 0.25, Mock(return_value=0.25)], ids=["function", "mock"])
