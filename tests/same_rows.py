@@ -167,7 +167,7 @@ COMMANDS = {
     "check no such verifier": "check nobody",
     "prove": "prove traversal --K 2 --L2 1 --jobs 1 --formula",
     "prove with zeros": "prove naive --K 1 --L2 1 --zeros --jobs 1 --certificate proof.json",
-    "prove a certificate": "prove naive --K 1 --L2 1 --zeros --verify proof.json",
+    "prove a certificate": "verify proof.json",
     "prove wrong": "prove naive_from_target --K 1 --L2 1 --jobs 1",
     "prove dominates": "prove block --K 1 --L2 2 --dominates naive --jobs 1",
     "prove any solver": "prove khisti --K 2 --L2 1 --free solver --jobs 1",
@@ -188,7 +188,7 @@ COMMANDS = {
     "depths": "depths naive_tree traversal --text topics --vocab 3 --L 2 --arithmetic rational --sampling top_p=.9"
     " --sampling temperature=.7",
     "bound": "bound --family perturbed:s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",
-    "bound a certificate": "bound --verify bound.json",
+    "bound a certificate": "verify bound.json",
     "bound another scheme": "bound --family dirichlet --vocab 2 --scheme top_k:K=2,L1=0,L2=1",
     "matrix": "matrix naive spectr sequoia hsd_uncapped mine.py:Naive --instances 2 --scheme delayed --scheme top_k"
     " --scheme without_replacement --scheme mine.py:TwoFirst",

@@ -65,6 +65,7 @@ COMMANDS = {
     "claims": "claims:claims",
     "sweep": "sweep:sweep",
     "report": "report:report",
+    "verify": "verify:verify",
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70

@@ -24,16 +24,14 @@ from draftproof.experiments.grid.groups import group_columns, interval_text, mea
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.sources import Problem
-from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
+from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, duration, remark
-from draftproof.lp_analysis import certificate, check_file, dumps
+from draftproof.lp_analysis import certificate, dumps
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import parse_json, read_text
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
@@ -93,34 +91,13 @@ def save_certificates(bounds: Sequence[Bound], scheme: DraftScheme, names: Seque
     return [name for _, _, name in certified]
 
 
-def verification(path: str, instance: Instance | None) -> dict[str, Any]:
-    """The result of checking a certificate file, as fields. instance: the instance it should be about, if given."""
-    try:
-        lower, upper = check_file(path, instance)
-    except InvalidInput as error:
-        return {"certificate": path, "valid": False, "reason": str(error)}
-    stated = parse_json(read_text(path, "certificate"), "certificate")
-    scheme = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
-    return {
-        "certificate": path,
-        "valid": True,
-        "scheme": stated["instance"]["scheme"],
-        "instance_scheme": scheme,
-        "vocab_size": stated["instance"]["vocab_size"],
-        "digest": stated["digest"],
-        **number_fields("lower", lower),
-        **number_fields("upper", upper),
-        **number_fields("gap", upper - lower),
-    }
-
-
 def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:
     """Print the mean bounds and the bounds of each root."""
-    console.print(f"the optimum over all lossless verifiers, {_shape(fields['scheme'])}")
+    console.print(f"the optimum over all lossless verifiers, {shape_text(fields['scheme'])}")
     console.print(f"  {problem}")
     console.print(
-        f"  attained {fields['lower_float']:.9f}, at most {fields['upper_float']:.9f}, gap {_gap(fields['gap_float'])}"
-        f" (exact arithmetic on both sides, {fields['method']})"
+        f"  attained {fields['lower_float']:.9f}, at most {fields['upper_float']:.9f}, "
+        f"gap {gap_text(fields['gap_float'])} (exact arithmetic on both sides, {fields['method']})"
     )
     if fields["cut"] and fields["scheme"]["name"] != "delayed":
         console.print("  this bounds the cut tables only; --scheme delayed bounds the whole vocabulary from both sides")
@@ -134,9 +111,7 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
     files = [root[key] for key in ("certificate", "certificate_above") for root in fields["roots"] if root.get(key)]
     if files:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        console.print(
-            f"  certificate: {files[0]}{more}; check it: draftproof bound --verify {files[0]}", soft_wrap=True
-        )
+        console.print(f"  certificate: {files[0]}{more}; check it: draftproof verify {files[0]}", soft_wrap=True)
     if "groups" in fields:
         console.print(groups_table(fields["groups"]))
     if len(fields["roots"]) == 1:
@@ -151,7 +126,7 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
             f"{root['weight_float']:.4f}",
             f"{root['lower_float']:.7f}",
             f"{root['upper_float']:.7f}",
-            _gap(root["gap_float"]),
+            gap_text(root["gap_float"]),
             str(root["orders"]),
             f"{root['seconds']:.1f}",
         )
@@ -188,25 +163,7 @@ def _why(roots: list[dict[str, Any]], goal: float) -> str:
     return "float64 goes no further; ask for a wider --gap or a smaller tree"
 
 
-def show_verified(console: Console, fields: dict[str, Any]) -> None:
-    """Print what a certificate proves, or why it is rejected."""
-    path = fields["certificate"]
-    if not fields["valid"]:
-        console.print(f"{path}: REJECTED\n  {fields['reason']}", soft_wrap=True)
-        return
-    console.print(f"{path}: VALID, recomputed in rationals without a solver")
-    console.print(f"  {_shape(fields['scheme'])}, V = {fields['vocab_size']}, rows {fields['digest']}")
-    intended = fields["instance_scheme"]
-    if intended is not None and intended != fields["scheme"]:
-        console.print(f"  the instance has the scheme {_shape(intended)}; about that scheme this proves nothing")
-    console.print(
-        f"  some lossless verifier has block efficiency {fields['lower_float']:.9f}, "
-        f"none has more than {fields['upper_float']:.9f}"
-    )
-    console.print(f"  gap {_gap(fields['gap_float'])}")
-
-
-def _shape(scheme: Mapping[str, Any]) -> str:
+def shape_text(scheme: Mapping[str, Any]) -> str:
     """A scheme in words: delayed trees by their numbers, those of a file by their name."""
     if "file" in scheme:
         return str(scheme["name"])
@@ -214,7 +171,8 @@ def _shape(scheme: Mapping[str, Any]) -> str:
     return numbers if scheme["name"] == "delayed" else f"{scheme['name']} ({numbers})"
 
 
-def _gap(value: float) -> str:
+def gap_text(value: float) -> str:
+    """A gap in two digits."""
     return f"{value:.1e}" if value else "0"
 
 
@@ -233,7 +191,7 @@ def draw(fields: dict[str, Any], caption: str, path: str) -> None:
     if len(fields["roots"]) > 1 and axes.lines:
         axes.legend(frameon=False, fontsize=8, title="root")
     axes.set_title(
-        f"Gap of the bounds, {_shape(fields['scheme'])}\n{caption}",
+        f"Gap of the bounds, {shape_text(fields['scheme'])}\n{caption}",
         loc="left",
         fontsize=9,
         wrap=True,
@@ -255,25 +213,14 @@ def bound(
         str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")
     ] = None,
     plot: Annotated[str | None, typer.Option(help="PNG of the gap against time.", rich_help_panel="Output")] = None,
-    verify: Annotated[
-        str | None, typer.Option(help="Check this certificate, without a solver, and compute nothing else.")
-    ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """The best block efficiency of any lossless verifier, with a certificate. Exit 1: --verify rejects the file."""
+    """The best block efficiency of any lossless verifier, with a certificate."""
     outputs = {"--json": json_target, "--certificate": certificate, "--plot": plot}
-    check_files((*given.inputs, verify), outputs)
-    goal = Goal(gap, seconds, method)
-    if verify is None:
-        problem = choose_problem(given)
-        scheme = _scheme(problem, shape)
-        return _bound(problem, scheme, goal, given.inputs, outputs)
-    no_options = replace(given, instance=None) == Given() and goal == Goal()
-    if not no_options or shape != opt.Shape() or certificate is not None or plot is not None:
-        raise InvalidInput(
-            "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
-        )
-    return _verify(verify, given.instance, json_target)
+    check_files(given.inputs, outputs)
+    problem = choose_problem(given)
+    scheme = _scheme(problem, shape)
+    return _bound(problem, scheme, Goal(gap, seconds, method), given.inputs, outputs)
 
 
 def _scheme(problem: Problem, shape: opt.Shape) -> DraftScheme:
@@ -316,13 +263,3 @@ def _bound(
         draw(fields, str(problem), plot)
         console.print(f"picture: {plot}")
     return 0
-
-
-def _verify(path: str, instance: str | None, json_target: str | None) -> int:
-    """Check a certificate file: exit 0 if it holds, 1 if it is rejected."""
-    if not Path(path).is_file():
-        raise InvalidInput(f"there is no certificate {path}; draftproof bound --certificate FILE writes one")
-    fields = verification(path, Instance.load(instance) if instance else None)
-    write_json(json_target, fields)
-    show_verified(console_for(json_target), fields)
-    return 0 if fields["valid"] else 1

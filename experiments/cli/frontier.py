@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -33,10 +32,8 @@ from draftproof.experiments.shared.progress import (
 from draftproof.lp_analysis import (
     FrontierInterrupted,
     FrontierPoint,
-    check_frontier,
     dumps,
     frontier_certificate,
-    read_certificate,
 )
 from draftproof.lp_analysis import frontier as trace
 from draftproof.lp_analysis.problem import is_one_path
@@ -45,7 +42,6 @@ from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import DraftScheme
 
@@ -271,21 +267,10 @@ def frontier(
     measure: Annotated[
         str, typer.Option(help="Of bias: block, first:N, token, per_token or entropy_per_token; float64 but block.")
     ] = "block",
-    verify: Annotated[
-        str | None, typer.Option(help="Check this certificate, without a solver, and compute nothing else.")
-    ] = None,
 ) -> int:
-    """The most tokens a block of any verifier at each bias, exact from both sides, and what lossy verifiers attain.
-
-    Exit 1: --verify rejects the file.
-    """
+    """The most tokens a block of any verifier at each bias, exact from both sides, and what lossy verifiers attain."""
     outputs = {"--json": json_target, "--plot": plot_file, "--certificate": certificate}
-    check_files((*given.inputs, verify), outputs)
-    if verify is not None:
-        others = replace(given, instance=None) == Given() and (chosen, certificate, plot_file, seconds) == (None,) * 4
-        if not others or shape != opt.Shape():
-            raise InvalidInput("--verify checks one file; it takes only --instance and --json")
-        return verified(verify, given.instance, json_target)
+    check_files(given.inputs, outputs)
     check_measure(measure, certificate, plot_file, seconds)
     limits = Limits(gap, seconds)
     biases = sorted({Fraction(0), *map(_number, bias.split(","))})
@@ -314,7 +299,7 @@ def frontier(
     console.print(curve_table(points, f"{problem}, {scheme}"))
     if names:
         count = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        console.print(f"certificate: {names[0]}{count}; check it: draftproof frontier --verify {names[0]}")
+        console.print(f"certificate: {names[0]}{count}; check it: draftproof verify {names[0]}")
     if interrupted:
         return INTERRUPTED
     if cut:
@@ -361,37 +346,6 @@ def draw(
         points = [*points, *means(roots, more)]
     write_whole(path, picture(points, lines, title))
     return False
-
-
-def verified(path: str, instance: str | None, json_target: str | None) -> int:
-    """Check a certificate: exit 0 and its points if it holds, 1 and the reason if it is rejected."""
-    if not Path(path).is_file():
-        raise InvalidInput(f"there is no certificate {path}; draftproof frontier --certificate FILE writes one")
-    about = Instance.load(instance) if instance else None
-    console = console_for(json_target)
-    try:
-        points = check_frontier(read_certificate(path), about)
-    except InvalidInput as error:
-        write_json(json_target, {"certificate": path, "valid": False, "reason": str(error)})
-        console.print(f"{path}: REJECTED\n  {error}", soft_wrap=True)
-        return 1
-    names = ("bias", "lower", "upper")
-    fields = [
-        {
-            key: value
-            for name, number in zip(names, point, strict=True)
-            for key, value in number_fields(name, number).items()
-        }
-        for point in points
-    ]
-    write_json(json_target, {"certificate": path, "valid": True, "points": fields})
-    console.print(f"{path}: VALID, recomputed in rationals without a solver", soft_wrap=True)
-    for bias, lower, upper in points:
-        console.print(
-            f"  bias {float(bias):g}: some verifier has {float(lower):.9f} tokens a block, none more than "
-            f"{float(upper):.9f}"
-        )
-    return 0
 
 
 def _number(text: str) -> Fraction:

@@ -65,12 +65,6 @@ Formula = Annotated[
     bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell. Not with --vocab any.")
 ]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
-Verify = Annotated[
-    str | None,
-    typer.Option(
-        help="Check this certificate, without a search (with --vocab any: by proving again); exit 1 if it is rejected."
-    ),
-]
 Resume = Annotated[
     str | None,
     typer.Option(help="Store of rows: a stored theorem, or step of one, is not proved again. Not with --vocab any."),
@@ -107,7 +101,6 @@ def prove(
     jobs: Jobs = _CORES,
     max_trees: MaxTrees = 1_000,
     certificate: Certificate = None,
-    verify: Verify = None,
     resume: Resume = None,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
@@ -120,7 +113,7 @@ def prove(
     from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
-    check_files((verify,), {**outputs, "--resume": resume})
+    check_files((), {**outputs, "--resume": resume})
     named, size = find_verifier(verifier), _size(vocab)
     request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
@@ -133,20 +126,10 @@ def prove(
         relation = None if found[1] is None else (found[0], find_verifier(found[1]))
         if every_length and relation is not None:
             raise InvalidInput("--every-length is about losslessness; leave --equals and --dominates out")
-        asked = any_vocabulary.Asked(request, relation, every_length, certificate, verify, witness, json_target)
+        asked = any_vocabulary.Asked(request, relation, every_length, certificate, witness, json_target)
         return any_vocabulary.answer(console, asked)
     if every_length:
         raise InvalidInput("--every-length goes with --vocab any")
-    if verify is not None:
-        if (equals and dominates) or certificate or resume or formula:
-            raise InvalidInput(
-                "--verify checks one certificate; of the other options give only those of its theorem and --json"
-            )
-        if equals or dominates:
-            kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
-            checked = relating.verify_relation(request, kind, find_verifier(str(other)), verify)
-            return views.show_relation_check(console, checked, json_target)
-        return views.show_certificate_check(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
         larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not free else None
         if larger is not None and not larger.holds:

@@ -172,7 +172,6 @@ class Asked:
     relation: tuple[str, NamedVerifier] | None
     every_length: bool
     certificate: str | None
-    verify: str | None
     witness: str | None
     json_target: str | None
 
@@ -183,8 +182,6 @@ def answer(console: Console, asked: Asked) -> int:
     theorem = theorem_of(asked.request, kind, other)  # what it cannot be about is refused before the work
     if asked.every_length:
         hypotheses_of(theorem)
-    if asked.verify is not None:
-        return _verify(console, asked, kind, other, asked.verify)
     if kind == LOSSLESS:
         for size in TRIED:
             larger = work.try_points(asked.request, size)
@@ -196,7 +193,7 @@ def answer(console: Console, asked: Asked) -> int:
     report = run(asked.request, kind, other, asked.every_length, records)
     if report.proved and asked.certificate is not None:
         remark("the proof is written as sums and products, which takes as long again, or several times as long")
-        write_whole(asked.certificate, json.dumps(_certificate(report), separators=(",", ":")) + "\n")
+        write_whole(asked.certificate, json.dumps(certificate(report), separators=(",", ":")) + "\n")
     if other is not None and not report.proved:
         related = _refuted_relation(asked, kind, other)
         if related is not None:
@@ -223,30 +220,15 @@ def _refuted_relation(asked: Asked, kind: str, other: NamedVerifier) -> relating
     return None
 
 
-def _certificate(report: Report) -> dict[str, Any]:
+def certificate(report: Report) -> dict[str, Any]:
+    """The certificate of a theorem that was proved; raises `InvalidInput` where it has none."""
     try:
         return certificate_of(report.theorem, report.steps, report.about)
     except NotWritten as error:
         raise InvalidInput(
             f"{report.named.label} is proved, but without a certificate: {error}; take a smaller tree, or prove it "
-            "without --certificate and --verify"
+            "without --certificate"
         ) from None
-
-
-def _verify(console: Console, asked: Asked, kind: str, other: NamedVerifier | None, path: str) -> int:
-    """Prove a theorem again and compare every function with those of a certificate; returns the exit code."""
-    if asked.every_length:
-        raise InvalidInput("--verify checks a certificate and nothing else; leave --every-length out")
-    about = Report(theorem_of(asked.request, kind, other), asked.request.named, other).about
-    fields = work.certificate_about(path, {**about, "kind": kind})
-    report = run(asked.request, kind, other, records=True)
-    valid = report.proved and _certificate(report) == fields
-    reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
-    console.print(
-        Text(f"certificate {'VALID' if valid else 'REJECTED'}: {reason}", "bold green" if valid else "bold red")
-    )
-    write_json(asked.json_target, {"valid": valid, "reason": reason})
-    return 0 if valid else 1
 
 
 _CLAIM = {
@@ -256,14 +238,15 @@ _CLAIM = {
 }
 
 
-def _claim(report: Report) -> str:
-    claim = _CLAIM[report.theorem.kind].format(other=report.other.label if report.other else "")
-    return f"{claim} for every p and q with full support and every V, at {report.theorem.scheme}"
+def claim(report: Report) -> str:
+    """What a report shows, for every V."""
+    shown = _CLAIM[report.theorem.kind].format(other=report.other.label if report.other else "")
+    return f"{shown} for every p and q with full support and every V, at {report.theorem.scheme}"
 
 
 def _show(console: Console, report: Report) -> None:
-    claim = _claim(report)
-    verdict = (claim, "bold green") if report.proved else (f"NOT PROVED: {claim}", "bold yellow")
+    shown = claim(report)
+    verdict = (shown, "bold green") if report.proved else (f"NOT PROVED: {shown}", "bold yellow")
     console.print(Text(f"{report.named.label}: ").append(*verdict))
     for step in report.steps:
         _show_step(console, f"after {len(step.context)} token{'s' * (len(step.context) != 1)}", step)

@@ -11,7 +11,6 @@ from draftproof.experiments.cli.prove.work import (
     Request,
     announce,
     blame_stored_steps,
-    certificate_about,
     executor_of,
     shape_of,
 )
@@ -21,10 +20,11 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.errors import TooLarge
-from draftproof.simulator.theorems.certificate.relations import RelationCheck, checked_relation, relation_certificate
+from draftproof.simulator.theorems.certificate.relations import relation_certificate
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.relations import Relation, relate
+from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject
 
 
@@ -110,10 +110,7 @@ def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str
     return {**request.theorem_fields, "relation": kind, "other": other.identity}
 
 
-def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> RelationCheck:
-    """Check the certificate of a relation; raises `InvalidInput` for one about something else."""
-    fields = certificate_about(path, related_about(request, kind, other))
+def subjects_and_shape(request: Request, other: NamedVerifier) -> tuple[Subject, Subject, Shape]:
+    """What a relation is about, for the check of its certificate."""
     shape, _ = shape_of(request, (request.named, other), ())
-    one, two = (Subject.of(named.verifier) for named in (request.named, other))
-    with named_errors(f"{request.named.label} {kind} {other.label}"):
-        return checked_relation(fields, kind, one, two, shape)
+    return Subject.of(request.named.verifier), Subject.of(other.verifier), shape

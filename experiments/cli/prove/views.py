@@ -16,11 +16,9 @@ from draftproof.experiments.shared.progress import NOT_PROVED, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.theorems.certificate.formulas import condition_text
-from draftproof.simulator.theorems.certificate.relations import RelationCheck
-from draftproof.simulator.theorems.certificate.theorems import CertificateCheck
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of, open_share
+from draftproof.simulator.theorems.proof.theorem import Refutation, open_share
 from draftproof.simulator.verdicts.witness import Witness
 
 #: Exit codes by verdict.
@@ -33,7 +31,7 @@ def show_report(console: Console, report: Report, witness_file: str | None, json
     """Show the verdict, save a refuting instance, write the JSON; returns the exit code."""
     fields: dict[str, Any] = {**report.as_json(), "witness": None}
     proof, shape = report.proof, report.proof.shape
-    about = _about(shape, len(proof.subject.parameters))
+    about = about_text(shape, len(proof.subject.parameters))
     title = Text(f"{report.request.named.label}: ")
     verdicts = {
         "proved": (f"LOSSLESS {about}", "bold green"),
@@ -64,7 +62,7 @@ def show_report(console: Console, report: Report, witness_file: str | None, json
     return CODES[report.verdict]
 
 
-def _about(shape: Shape, free: int) -> str:
+def about_text(shape: Shape, free: int) -> str:
     """What a theorem covers."""
     support = "" if shape.zeros else " with full support"
     numbers = f" and every value of {free} free number{'s' if free > 1 else ''}" if free else ""
@@ -97,33 +95,7 @@ def show_stored(
     return CODES[row["verdict"]]
 
 
-def show_certificate_check(console: Console, verdict: CertificateCheck, json_target: str | None) -> int:
-    """Show whether a certificate is valid; returns the exit code."""
-    style = "bold green" if verdict.valid else "bold red"
-    console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
-    console.print(
-        f"  {verdict.proof.explorer.runs} runs at its points, {verdict.proof.explorer.oracle.asked} queries of "
-        f"the solver, {verdict.proof.identities} identities"
-    )
-    write_json(json_target, {"valid": verdict.valid, "reason": verdict.reason, **fields_of(verdict.proof)})
-    return 0 if verdict.valid else 1
-
-
-def show_relation_check(console: Console, verdict: RelationCheck, json_target: str | None) -> int:
-    """Show whether the certificate of a relation is valid; returns the exit code."""
-    style = "bold green" if verdict.valid else "bold red"
-    console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
-    relation = verdict.relation
-    console.print(
-        f"  {relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
-        f"{verdict.asked} queries of the solver in all"
-    )
-    fields = {"valid": verdict.valid, "reason": verdict.reason, "cells": relation.cells}
-    write_json(json_target, {**fields, "certified": relation.certified, "solved": relation.solved})
-    return 0 if verdict.valid else 1
-
-
-_RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
+RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
 _NEGATION = {EQUALS: "does not have the block efficiency of", DOMINATES: "falls below"}
 
 
@@ -131,10 +103,10 @@ def show_relation(console: Console, related: Related, witness_file: str | None, 
     """Show a relation or its counterexample, write the JSON; returns the exit code."""
     relation, fields = related.relation, {**related.as_json(), "witness": None}
     one, other = related.request.named.label, related.other.label
-    about = _about(relation.shape, 0)
+    about = about_text(relation.shape, 0)
     if related.verdict == "proved":
         law = ", and the same law" if relation.same_law else ""
-        console.print(Text(f"{one} {_RELATION[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
+        console.print(Text(f"{one} {RELATION[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
         console.print(f"  by {relation.by}: {relation.cells} cells, ties included, {related.seconds:.1f} s")
         if relation.kind == DOMINATES:
             equal = relation.cells - relation.certified - relation.solved
@@ -154,7 +126,7 @@ def show_relation(console: Console, related: Related, witness_file: str | None, 
             console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
         fields["witness"] = {"file": file, "block_efficiency": values, "instance": counterexample.instance.as_dict()}
     else:
-        console.print(Text(f"{one} {_RELATION[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
+        console.print(Text(f"{one} {RELATION[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
         console.print(f"  {len(relation.open_cells)} cells are undecided")
     write_json(json_target, fields)
     return CODES[related.verdict]

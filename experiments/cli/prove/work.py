@@ -17,7 +17,6 @@ from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
-from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import DraftScheme
@@ -26,16 +25,14 @@ from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Leaf, leaves
 from draftproof.simulator.theorems.certificate.formulas import condition_text
 from draftproof.simulator.theorems.certificate.theorems import (
-    CertificateCheck,
     RecordingOracle,
     certificate_of,
-    checked,
 )
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
+from draftproof.simulator.theorems.proof.theorem import Proof, Subject, fields_of, prove, tried
 
 #: Denominator of random points.
 POINT_DENOMINATOR = 97
@@ -223,13 +220,10 @@ def blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
         raise InvalidInput(f"{reason}; name another file") from error
 
 
-def verify_certificate(request: Request, path: str) -> CertificateCheck:
-    """Check a certificate of this theorem; raises `InvalidInput` for one about something else."""
-    fields = certificate_about(path, request.theorem_fields)
+def subject_and_shape(request: Request) -> tuple[Subject, Shape]:
+    """What a theorem is about, for the check of its certificate."""
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
-    shape, _ = shape_of(request, (request.named,), subject.parameters)
-    with named_errors(request.named.label):
-        return checked(fields, subject, shape)
+    return subject, shape_of(request, (request.named,), subject.parameters)[0]
 
 
 def known_row(request: Request, store: Store) -> dict[str, Any] | None:
@@ -243,20 +237,6 @@ def store_row(report: Report, store: Store) -> None:
         name = strong_id(report.request.identity)
         if name not in store:  # proved again for its certificate, or by another run meanwhile
             store.add({"kind": "theorem", **report.as_json(), "strong_id": name})
-
-
-def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
-    """The content of a certificate about these fields; raises `InvalidInput` for one about something else."""
-    fields: Any = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}")
-    different = [key for key, value in about.items() if not isinstance(fields, dict) or fields.get(key) != value]
-    if different:
-        key = different[0]
-        found = fields.get(key) if isinstance(fields, dict) else None
-        raise InvalidInput(
-            f"{cut(path)} is about {key} {cut(repr(found))}, not {cut(repr(about[key]))}; "
-            "give the verifier and shape that it is about"
-        )
-    return dict(fields)
 
 
 def assert_provable(named: Sequence[NamedVerifier]) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.prove import check_certificate
 from draftproof.experiments.cli.prove.any_vocabulary import theorem_of
-from draftproof.experiments.cli.prove.check_certificate import Checker
+from draftproof.experiments.cli.verify import check_certificate
+from draftproof.experiments.cli.verify.check_certificate import Checker
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.pages.theorems import EVERY_LENGTH, every_size, every_size_relations
 from draftproof.simulator.drafts import Adaptive, Delayed, WithoutReplacement

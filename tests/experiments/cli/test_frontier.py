@@ -42,27 +42,27 @@ def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
     ran = draftproof("frontier", *SMALL, "--bias", "0,.05", "--certificate", "c.json", "--json", "-")
     assert ran.code == 0, ran.err
     points = json.loads(ran.out)["points"]
-    checked = draftproof("frontier", "--verify", "c.json", "--json", "-")
+    checked = draftproof("verify", "c.json", "--json", "-")
     assert checked.code == 0
     for stated, proved in zip(points, json.loads(checked.out)["points"], strict=True):
         assert {key: stated[key] for key in ("bias", "lower", "upper")} == {
             key: proved[key] for key in ("bias", "lower", "upper")
         }
-    assert "c.json: VALID" in draftproof("frontier", "--verify", "c.json").out
+    assert "c.json: VALID" in draftproof("verify", "c.json").out
     fields = json.loads(Path("c.json").read_text())
     fields["points"][1]["bias"] = "1/100"
     Path("wrong.json").write_text(json.dumps(fields))
-    refused = draftproof("frontier", "--verify", "wrong.json")
+    refused = draftproof("verify", "wrong.json")
     assert (refused.code, "REJECTED" in refused.out) == (1, True)
-    assert draftproof("frontier", "--verify", "c.json", *SMALL).code == 2
-    assert draftproof("frontier", "--verify", "none.json").code == 2
+    assert draftproof("verify", "c.json", *SMALL).code == 2
+    assert draftproof("verify", "none.json").code == 2
 
 
 def test_several_roots_have_a_certificate_each(draftproof):
     given = ("--text", "topics", "--vocab", 3, "--roots", 2, "--K", 1, "--L2", 1, "--bias", "0,.05")
     ran = draftproof("frontier", *given, "--certificate", "c.json")
     assert ran.code == 0, ran.err
-    assert all(draftproof("frontier", "--verify", name).code == 0 for name in ("c-1.json", "c-2.json"))
+    assert all(draftproof("verify", name).code == 0 for name in ("c-1.json", "c-2.json"))
 
 
 def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):
@@ -75,7 +75,7 @@ def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):
     assert "interrupted at bias 1 of 2" in ran.err
     assert "at most" in ran.out
     assert "verifiers" not in ran.out
-    assert draftproof("frontier", "--verify", "c.json").code == 0
+    assert draftproof("verify", "c.json").code == 0
 
 
 def test_a_limit_of_time_gives_certified_bounds(draftproof):

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.cli.prove.work import Request, run_proof, verify_certificate
+from draftproof.experiments.cli.prove.work import Request, run_proof
 from draftproof.experiments.cli.sweep import work
 from draftproof.experiments.cli.sweep.sweep_file import read as asked_of
+from draftproof.experiments.cli.verify import checked_file
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.summary import read, summarise
 from draftproof.experiments.grid.run import Executor, run
@@ -75,7 +76,7 @@ def formats(folder: Path) -> dict[str, Format]:
         "store": Format((folder / "sweep.db").read_bytes(), _reported),
         "instance": Format(given.dumps().encode(), Instance.load),
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
-        "theorem": Format((folder / "theorem.json").read_bytes(), partial(verify_certificate, asked)),
+        "theorem": Format((folder / "theorem.json").read_bytes(), checked_file),
         "cost": Format(json.dumps(times).encode(), time_model),
         "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
         "tokenizers": Format(StringPair.random(0).dumps().encode(), StringPair.load),

@@ -49,7 +49,7 @@ LINES = tuple(
     compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
     compare naive --text text.txt --vocab 2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy ratio
     bound --vocab 2 --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert --json out.json
-    bound --verify certificate.json --instance given.json --json -
+    verify certificate.json --instance given.json --json -
     bound --instance given.json --K 2 --L2 1 --plot out.png
     strings slem block --drafted 1 --depth 1 --letters ab --vocab 3 --draft-vocab 3 --after a --ordinary o.json --json -
     matrix naive block --instances 1
@@ -60,7 +60,7 @@ LINES = tuple(
     prove block --K 1 --L2 1 --zeros --formula --json -
     prove naive --K 1 --L2 1 --resume rows.db --certificate out.cert --max-trees 10
     prove naive --K 1 --L2 1 --equals block --vocab 2
-    prove naive --K 1 --L2 1 --verify theorem.json
+    verify theorem.json
     --max-input 1 check block --instance given.json
     --version
     """.strip().splitlines()

@@ -1,6 +1,6 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
-On trust: trees, chances, verdicts (draftproof prove --verify computes them again); that named tokens are listed once,
+On trust: trees, chances, verdicts (draftproof verify computes them again); that named tokens are listed once,
 with their p and q; that cases and classes are all.
 """
 

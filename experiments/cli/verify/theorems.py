@@ -1,0 +1,134 @@
+"""Checks of the certificates of `prove`, without a search.
+
+A certificate is data and executes nothing: verifiers of the registry and draft schemes of this package are found by the
+names in it, code of a file only where the command names that file.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
+from draftproof.experiments.cli.verify.check_certificate import Checker
+from draftproof.experiments.inputs.schemes import find_scheme
+from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier, from_file
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.simulator.drafts import scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.theorems.any_vocabulary.certificate import FORMAT as ANY_VOCABULARY
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
+from draftproof.simulator.theorems.certificate.relations import FORMAT as RELATION
+from draftproof.simulator.theorems.certificate.relations import checked_relation
+from draftproof.simulator.theorems.certificate.theorems import FORMAT as THEOREM
+from draftproof.simulator.theorems.certificate.theorems import checked
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.simulator.theorems.proof.theorem import fields_of
+
+#: Theorems with more draft trees are refused: no proof of so many ends in reasonable time.
+MOST_TREES = 100_000
+
+
+def check_theorem(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]:
+    """Whether a verifier is lossless as stated, as fields for JSON and lines. code: `FILE.py:NAME` of the command."""
+    request = _request(fields, code)
+    subject, shape = work.subject_and_shape(request)
+    with named_errors(request.named.label):
+        found = checked(fields, subject, shape)
+    label = request.named.verifier.card.name if request.free else request.named.label
+    lines = [
+        f"{label}: LOSSLESS {views.about_text(shape, len(subject.parameters))}",
+        found.reason,
+        f"{found.proof.explorer.runs} runs at its points, {found.proof.explorer.oracle.asked} queries of the solver, "
+        f"{found.proof.identities} identities",
+    ]
+    return {"valid": found.valid, "reason": found.reason, **fields_of(found.proof), "lines": lines}
+
+
+def check_relation(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]:
+    """Whether two verifiers are related as stated; see `check_theorem`."""
+    request, other, kind = _request(fields, code), _verifier(fields, "other", code), fields.get("relation")
+    if kind not in (EQUALS, DOMINATES):
+        raise InvalidInput(f"its relation is {cut(repr(kind))}, not {EQUALS} or {DOMINATES}")
+    one, two, shape = relating.subjects_and_shape(request, other)
+    with named_errors(f"{request.named.label} {kind} {other.label}"):
+        found = checked_relation(fields, kind, one, two, shape)
+    relation = found.relation
+    lines = [
+        f"{request.named.label} {views.RELATION[kind]} {other.label} {views.about_text(shape, 0)}",
+        found.reason,
+        f"{relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
+        f"{found.asked} queries of the solver in all",
+    ]
+    counts = {"cells": relation.cells, "certified": relation.certified, "solved": relation.solved}
+    return {"valid": found.valid, "reason": found.reason, **counts, "lines": lines}
+
+
+def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]:
+    """Whether a theorem for every vocabulary size holds: its sums add up, and are those that the code computes."""
+    checker = Checker()
+    try:
+        checker.check(fields)
+    except Exception as error:  # whatever a file that is none leads to
+        return {"valid": False, "reason": f"its sums do not add up: {cut(repr(error))}", "lines": []}
+    kind = fields["kind"]
+    request = _request({**fields, "vocab_size": 2, "zeros": False, "free": []}, code)
+    other = None if kind == LOSSLESS else _verifier(fields, "other", code)
+    report = any_vocabulary.run(request, kind, other, records=True)
+    valid = report.proved and any_vocabulary.certificate(report) == fields
+    reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
+    counts = [f"{count:,} {what}" for what, count in checker.counts.items()]
+    claim = f"{request.named.label}: {any_vocabulary.claim(report)}"
+    return {"valid": valid, "reason": reason, "lines": [claim, reason, *counts]}
+
+
+#: The check of each format.
+KINDS: dict[str, Callable[[dict[str, Any], Sequence[str]], dict[str, Any]]] = {
+    THEOREM: check_theorem,
+    RELATION: check_relation,
+    ANY_VOCABULARY: check_any_vocabulary,
+}
+
+
+def _request(fields: dict[str, Any], code: Sequence[str]) -> work.Request:
+    """The theorem that a certificate is about; raises `InvalidInput` for what is none."""
+    size, zeros, free = (fields.get(key) for key in ("vocab_size", "zeros", "free"))
+    if type(size) is not int or type(zeros) is not bool or not isinstance(free, list):
+        raise InvalidInput("its vocab_size must be a whole number, its zeros true or false, and its free a list")
+    names = tuple(map(str, free))
+    return work.Request(_verifier(fields, "verifier", code), size, _scheme(fields, code), zeros, names, MOST_TREES)
+
+
+def _verifier(fields: dict[str, Any], key: str, code: Sequence[str]) -> NamedVerifier:
+    stated = fields.get(key)
+    if not isinstance(stated, dict):
+        raise InvalidInput(f"its {key} is {cut(repr(stated))}, not a name with parameters")
+    if "file" in stated:
+        spec = _named(str(stated.get("spec")), code)
+    else:
+        parameters = ",".join(f"{name}={value}" for name, value in stated.items() if name != "name")
+        spec = f"{stated.get('name')}:{parameters}".removesuffix(":")
+        if from_file(spec):
+            raise InvalidInput(f"its {key} is {cut(repr(stated))}, which is no name of the registry")
+    found = find_verifier(spec)
+    if found.identity != stated:
+        raise InvalidInput(f"it is about {key} {cut(repr(stated))}, and {spec} is now {cut(repr(found.identity))}")
+    return found
+
+
+def _scheme(fields: dict[str, Any], code: Sequence[str]) -> DraftScheme:
+    stated = fields.get("scheme")
+    if not isinstance(stated, dict) or "file" not in stated:
+        return scheme_from_dict(stated)
+    spec = _named(str(stated["file"]), code)
+    found = find_scheme(spec)
+    if found.as_dict() != stated:
+        raise InvalidInput(f"it is about scheme {cut(repr(stated))}, and {spec} is now {cut(repr(found.as_dict()))}")
+    return found
+
+
+def _named(spec: str, code: Sequence[str]) -> str:
+    """This code of a file, if the command names it."""
+    if spec not in code:
+        raise InvalidInput(f"it is about code that the command has to name; add {cut(spec)} to it")
+    return spec

@@ -1,0 +1,109 @@
+"""`draftproof verify`: the kind is read in the file, and what it is about too; nothing that it names is executed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("z3")
+
+STEP = ("--K", 1, "--L2", 1)
+MINE = """
+from pathlib import Path
+from draftproof.verifiers import make
+from draftproof.simulator import Card
+
+Path("executed").touch()
+
+
+class Mine:
+    card = Card(name="mine", title="", source=None)
+
+    def verify(self, root, coin):
+        return make("naive").verify(root, coin)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "format_of", "shown"),
+    [
+        (("prove", "naive", *STEP), "draftproof theorem 1", "naive: LOSSLESS for every p and q with full support"),
+        (("prove", "ensemble:w=1", *STEP, "--zeros"), "draftproof theorem 1", "ensemble:w=1: LOSSLESS for every p"),
+        (("prove", "khisti", "--free", "solver", "--L2", 1), "draftproof theorem 1", "khisti: LOSSLESS for every p"),
+        (("prove", "block", "--equals", "naive", *STEP), "draftproof relation 1", "block has the block efficiency of"),
+        (("prove", "naive", "--vocab", "any", *STEP), "draftproof theorem for every vocabulary 5", "and every V"),
+        (("bound", "--vocab", 2, *STEP), "draftproof bound 1", "some lossless verifier has block efficiency"),
+        (("frontier", "--vocab", 2, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
+    ],
+)
+def test_the_kind_is_read_in_the_file(draftproof, command, format_of, shown):
+    assert draftproof(*command, "--certificate", "c.json").code == 0
+    ran = draftproof("verify", "c.json")
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "c.json: VALID")
+    assert shown in ran.out
+    ran = draftproof("verify", "c.json", "--json", "-")
+    assert (ran.json["format"], ran.json["valid"]) == (format_of, True)
+
+
+def test_code_of_a_file_is_executed_only_where_the_command_names_it(draftproof):
+    Path("mine.py").write_text(MINE)
+    assert draftproof("prove", "mine.py:Mine", *STEP, "--certificate", "c.json").code == 0
+    Path("executed").unlink()
+    ran = draftproof("verify", "c.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "add mine.py:Mine" in ran.err
+    fields = json.loads(Path("c.json").read_text())
+    Path("d.json").write_text(json.dumps({**fields, "verifier": {"name": "mine.py:Mine"}}))
+    assert draftproof("verify", "d.json").code == 2
+    assert not Path("executed").exists()
+    assert draftproof("verify", "c.json", "mine.py:Mine").code == 0
+    Path("mine.py").write_text(MINE + "\n# changed\n")
+    assert "is now" in draftproof("verify", "c.json", "mine.py:Mine").err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "draftproof theorem for every vocabulary 4"},
+        {"format": None},
+        {"vocab_size": 2.0},
+        {"vocab_size": -1},
+        {"vocab_size": 3},
+        {"zeros": 1},
+        {"free": "w"},
+        {"free": ["w"]},
+        {"scheme": {"name": "delayed", "K": 1}},
+        {"scheme": {"name": "delayed", "K": 10**6, "L1": 0, "L2": 1}},
+        {"scheme": {"file": "mine.py:Scheme"}},
+        {"verifier": "naive"},
+        {"verifier": {"name": "naive", "w": "1"}},
+        {"verifier": {"name": "unknown"}},
+        {"verifier": {"w": "1"}},
+    ],
+)
+def test_what_is_about_nothing_that_can_be_checked_is_refused_in_one_line(draftproof, change):
+    assert draftproof("prove", "naive", *STEP, "--certificate", "c.json").code == 0
+    Path("c.json").write_text(json.dumps({**json.loads(Path("c.json").read_text()), **change}))
+    ran = draftproof("verify", "c.json")
+    assert (ran.code, ran.out, len(ran.err.strip().splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize("verifier", ["ensemble:w=1/2", "typical", "threshold"])
+def test_the_certificate_of_another_verifier_does_not_make_a_lossy_one_lossless(draftproof, verifier):
+    from draftproof.experiments.inputs.verifiers import find_verifier
+
+    for options in ((), ("--vocab", "any")):
+        assert draftproof("prove", "naive", *STEP, *options, "--certificate", "c.json").code == 0
+        fields = {**json.loads(Path("c.json").read_text()), "verifier": find_verifier(verifier).identity}
+        Path("c.json").write_text(json.dumps(fields))
+        ran = draftproof("verify", "c.json")
+        assert ran.code in (1, 2)
+        assert "VALID" not in ran.out
+
+
+def test_options_of_the_other_kinds_are_refused(draftproof):
+    assert draftproof("prove", "naive", *STEP, "--certificate", "c.json").code == 0
+    assert draftproof("bound", "--vocab", 2, *STEP, "--certificate", "b.json").code == 0
+    Path("i.json").write_text(json.dumps(json.loads(Path("b.json").read_text())["instance"]))
+    assert "leave --instance out" in draftproof("verify", "c.json", "--instance", "i.json").err
+    assert "leave block out" in draftproof("verify", "b.json", "block").err
