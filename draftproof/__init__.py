@@ -1,198 +1,40 @@
-"""The face of draftproof for scripts and notebooks: `from draftproof import check, compare, bound, Delayed`.
+"""Exact answers about verifiers of speculative decoding, in rational arithmetic.
 
-Verifiers, processes and schemes may be objects, or text as on the command line. What is asked for is imported then.
+check    is this verifier lossless, on these rows or on standard ones?
+prove    is it, for all p and q?
+audit    is the function of another project? In Python: `assert_lossless`
+compare  which verifier brings most tokens a block?
+bound    how many could any verifier bring? With a bias: `frontier`
+claims   what papers say, each with a test
+model    does it hold on real models? `validate`, `choose`, `train`; in Python: `generate_with`
+report   a page of results
+list     verifiers, draft schemes and all else that is known by name
+verify   is what a certificate says true?
+
+`draftproof --help` has them as commands; `check`, `compare`, `bound` and the rest of `__all__` are for scripts:
+
+    check("naive", target, draft, "delayed:K=2,L1=0,L2=1")
+
+Verifiers, processes and schemes may be objects, or text as on the command line.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
 import traceback
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from draftproof.experiments.api.arguments import from_model
-    from draftproof.experiments.api.calls import assert_lossless, block_law, check, find_witness, tree_law
-    from draftproof.experiments.api.comparing import bound, compare, frontier, optimum
-    from draftproof.experiments.api.strings import check_strings, string_instance, string_optimum
-    from draftproof.experiments.models.loop.generate_with import generate_with
-    from draftproof.experiments.models.pair.drafts import make_draft
-    from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
-    from draftproof.simulator.drafts import (
-        SCHEMES,
-        Adaptive,
-        AdaptiveDropping,
-        Delayed,
-        DynamicDepth,
-        DySpec,
-        DySpecPruned,
-        DySpecThreshold,
-        Eagle2,
-        Greedy,
-        OptTree,
-        Sequoia,
-        SpecBlock,
-        SpecHub,
-        SpecInferConfig,
-        StochasticBeam,
-        Stratified,
-        Systematic,
-        TopK,
-        Topology,
-        UserScheme,
-        WithoutReplacement,
-    )
-    from draftproof.simulator.drafts.trees import DraftTree
-    from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
-    from draftproof.simulator.instances.called import CallableProcess
-    from draftproof.simulator.instances.families import FAMILIES
-    from draftproof.simulator.instances.instance import Instance
-    from draftproof.simulator.instances.ngram import TextPair
-    from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
-    from draftproof.simulator.instances.sampling import Sampling
-    from draftproof.simulator.instances.softmax import from_softmax
-    from draftproof.simulator.laws.estimator import TreeLaw
-    from draftproof.simulator.laws.law import BlockLaw
-    from draftproof.simulator.protocol import Card, Draws, Verdict
-    from draftproof.simulator.strings.pair import StringPair
-    from draftproof.simulator.strings.tokenizers import Tokenizer
-    from draftproof.simulator.verdicts.conformance import checks_for
-    from draftproof.simulator.verdicts.lossless import Check
-    from draftproof.simulator.verdicts.witness import Witness
-    from draftproof.verifiers import REGISTRY, make
-    from draftproof.verifiers.strings import STRING_RULES
-
-#: Where each name comes from.
-_HOMES = {
-    "draftproof.experiments.models.pair.drafts": ("make_draft",),
-    "draftproof.experiments.models.loop.generate_with": ("generate_with",),
-    "draftproof.experiments.api.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
-    "draftproof.experiments.api.comparing": ("bound", "compare", "frontier", "optimum"),
-    "draftproof.experiments.api.arguments": ("from_model",),
-    "draftproof.experiments.api.strings": ("check_strings", "string_instance", "string_optimum"),
-    "draftproof.simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
-    "draftproof.simulator.drafts": (
-        "SCHEMES",
-        "Adaptive",
-        "AdaptiveDropping",
-        "Delayed",
-        "DySpec",
-        "DySpecPruned",
-        "DySpecThreshold",
-        "DynamicDepth",
-        "Eagle2",
-        "Greedy",
-        "OptTree",
-        "UserScheme",
-        "Sequoia",
-        "SpecBlock",
-        "SpecHub",
-        "SpecInferConfig",
-        "StochasticBeam",
-        "Stratified",
-        "Systematic",
-        "TopK",
-        "Topology",
-        "WithoutReplacement",
-    ),
-    "draftproof.simulator.drafts.trees": ("DraftTree",),
-    "draftproof.simulator.errors": (
-        "DraftproofError",
-        "InvalidInput",
-        "InvalidVerifier",
-        "TooLarge",
-        "UnsupportedTree",
-    ),
-    "draftproof.simulator.instances.families": ("FAMILIES",),
-    "draftproof.simulator.instances.instance": ("Instance",),
-    "draftproof.simulator.instances.ngram": ("TextPair",),
-    "draftproof.simulator.instances.called": ("CallableProcess",),
-    "draftproof.simulator.instances.processes": ("MarkovProcess", "TableProcess", "rationalise", "tabulate"),
-    "draftproof.simulator.instances.sampling": ("Sampling",),
-    "draftproof.simulator.instances.softmax": ("from_softmax",),
-    "draftproof.simulator.laws.estimator": ("TreeLaw",),
-    "draftproof.simulator.laws.law": ("BlockLaw",),
-    "draftproof.simulator.protocol": ("Card", "Draws", "Verdict"),
-    "draftproof.simulator.strings.pair": ("StringPair",),
-    "draftproof.simulator.strings.tokenizers": ("Tokenizer",),
-    "draftproof.simulator.verdicts.conformance": ("checks_for",),
-    "draftproof.simulator.verdicts.lossless": ("Check",),
-    "draftproof.simulator.verdicts.witness": ("Witness",),
-    "draftproof.verifiers": ("REGISTRY", "make"),
-    "draftproof.verifiers.strings": ("STRING_RULES",),
+#: The module of each name, as the stub beside this file imports it: what is asked for is imported then.
+_MODULES = {
+    alias.name: str(node.module)
+    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
 }
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "FAMILIES",
-    "REGISTRY",
-    "SCHEMES",
-    "STRING_RULES",
-    "Adaptive",
-    "AdaptiveDropping",
-    "BlockLaw",
-    "CallableProcess",
-    "Card",
-    "Check",
-    "Delayed",
-    "DraftTree",
-    "DraftproofError",
-    "Draws",
-    "DySpec",
-    "DySpecPruned",
-    "DySpecThreshold",
-    "DynamicDepth",
-    "Eagle2",
-    "EnumeratingCoin",
-    "Greedy",
-    "Instance",
-    "InvalidInput",
-    "InvalidVerifier",
-    "MarkovProcess",
-    "OptTree",
-    "Sampling",
-    "SamplingCoin",
-    "Sequoia",
-    "SpecBlock",
-    "SpecHub",
-    "SpecInferConfig",
-    "StochasticBeam",
-    "Stratified",
-    "StringPair",
-    "Systematic",
-    "TableProcess",
-    "TextPair",
-    "Tokenizer",
-    "TooLarge",
-    "TopK",
-    "Topology",
-    "TreeLaw",
-    "UnsupportedTree",
-    "UserScheme",
-    "Verdict",
-    "WithoutReplacement",
-    "Witness",
-    "assert_lossless",
-    "block_law",
-    "bound",
-    "check",
-    "check_strings",
-    "checks_for",
-    "compare",
-    "find_witness",
-    "from_model",
-    "from_softmax",
-    "frontier",
-    "generate_with",
-    "make",
-    "make_draft",
-    "optimum",
-    "rationalise",
-    "string_instance",
-    "string_optimum",
-    "tabulate",
-    "tree_law",
-]
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - type checkers read the stub
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The face: every name is there, and numbers leave it as Python's own."""
 
+import pydoc
 import re
 import subprocess
 import sys
@@ -21,6 +22,12 @@ Q = [["1/3", "1/3", "1/3"]], [["1/2", "1/4", "1/4"]] * 3
 def test_every_name_is_there(name: str) -> None:
     assert getattr(draftproof, name) is not None
     assert name in dir(draftproof)
+
+
+def test_help_begins_with_the_verbs() -> None:
+    verbs = "check prove audit compare bound claims model report list verify"
+    lines = pydoc.plain(pydoc.render_doc(draftproof)).partition("DESCRIPTION")[2].splitlines()
+    assert [line.split()[0] for line in lines[1:11]] == verbs.split()
 
 
 def numbers(value: Any) -> Iterator[Any]:

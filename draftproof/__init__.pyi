@@ -1,0 +1,74 @@
+"""The names of `import draftproof`, each with the module that it is imported from when it is asked for."""
+
+from draftproof.experiments.api.arguments import from_model as from_model
+from draftproof.experiments.api.calls import assert_lossless as assert_lossless
+from draftproof.experiments.api.calls import block_law as block_law
+from draftproof.experiments.api.calls import check as check
+from draftproof.experiments.api.calls import find_witness as find_witness
+from draftproof.experiments.api.calls import tree_law as tree_law
+from draftproof.experiments.api.comparing import bound as bound
+from draftproof.experiments.api.comparing import compare as compare
+from draftproof.experiments.api.comparing import frontier as frontier
+from draftproof.experiments.api.comparing import optimum as optimum
+from draftproof.experiments.api.strings import check_strings as check_strings
+from draftproof.experiments.api.strings import string_instance as string_instance
+from draftproof.experiments.api.strings import string_optimum as string_optimum
+from draftproof.experiments.models.loop.generate_with import generate_with as generate_with
+from draftproof.experiments.models.pair.drafts import make_draft as make_draft
+from draftproof.simulator.coins import EnumeratingCoin as EnumeratingCoin
+from draftproof.simulator.coins import SamplingCoin as SamplingCoin
+from draftproof.simulator.drafts import SCHEMES as SCHEMES
+from draftproof.simulator.drafts import Adaptive as Adaptive
+from draftproof.simulator.drafts import AdaptiveDropping as AdaptiveDropping
+from draftproof.simulator.drafts import Delayed as Delayed
+from draftproof.simulator.drafts import DynamicDepth as DynamicDepth
+from draftproof.simulator.drafts import DySpec as DySpec
+from draftproof.simulator.drafts import DySpecPruned as DySpecPruned
+from draftproof.simulator.drafts import DySpecThreshold as DySpecThreshold
+from draftproof.simulator.drafts import Eagle2 as Eagle2
+from draftproof.simulator.drafts import Greedy as Greedy
+from draftproof.simulator.drafts import OptTree as OptTree
+from draftproof.simulator.drafts import Sequoia as Sequoia
+from draftproof.simulator.drafts import SpecBlock as SpecBlock
+from draftproof.simulator.drafts import SpecHub as SpecHub
+from draftproof.simulator.drafts import SpecInferConfig as SpecInferConfig
+from draftproof.simulator.drafts import StochasticBeam as StochasticBeam
+from draftproof.simulator.drafts import Stratified as Stratified
+from draftproof.simulator.drafts import Systematic as Systematic
+from draftproof.simulator.drafts import TopK as TopK
+from draftproof.simulator.drafts import Topology as Topology
+from draftproof.simulator.drafts import UserScheme as UserScheme
+from draftproof.simulator.drafts import WithoutReplacement as WithoutReplacement
+from draftproof.simulator.drafts.trees import DraftTree as DraftTree
+from draftproof.simulator.errors import DraftproofError as DraftproofError
+from draftproof.simulator.errors import InvalidInput as InvalidInput
+from draftproof.simulator.errors import InvalidVerifier as InvalidVerifier
+from draftproof.simulator.errors import TooLarge as TooLarge
+from draftproof.simulator.errors import UnsupportedTree as UnsupportedTree
+from draftproof.simulator.instances.called import CallableProcess as CallableProcess
+from draftproof.simulator.instances.families import FAMILIES as FAMILIES
+from draftproof.simulator.instances.instance import Instance as Instance
+from draftproof.simulator.instances.ngram import TextPair as TextPair
+from draftproof.simulator.instances.processes import MarkovProcess as MarkovProcess
+from draftproof.simulator.instances.processes import TableProcess as TableProcess
+from draftproof.simulator.instances.processes import rationalise as rationalise
+from draftproof.simulator.instances.processes import tabulate as tabulate
+from draftproof.simulator.instances.sampling import Sampling as Sampling
+from draftproof.simulator.instances.softmax import from_softmax as from_softmax
+from draftproof.simulator.laws.estimator import TreeLaw as TreeLaw
+from draftproof.simulator.laws.law import BlockLaw as BlockLaw
+from draftproof.simulator.protocol import Card as Card
+from draftproof.simulator.protocol import Draws as Draws
+from draftproof.simulator.protocol import Verdict as Verdict
+from draftproof.simulator.strings.pair import StringPair as StringPair
+from draftproof.simulator.strings.tokenizers import Tokenizer as Tokenizer
+from draftproof.simulator.verdicts.conformance import checks_for as checks_for
+from draftproof.simulator.verdicts.lossless import Check as Check
+from draftproof.simulator.verdicts.witness import Witness as Witness
+from draftproof.verifiers import REGISTRY as REGISTRY
+from draftproof.verifiers import make as make
+from draftproof.verifiers.strings import STRING_RULES as STRING_RULES
+
+__all__: list[str]
+
+def main() -> None: ...
