@@ -26,8 +26,6 @@ from tests.quick import by_turns, quick
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "gls"]
 #: Those of other schemes: their branching laws hold for any drafts.
 OTHERS = ["rejection_without_replacement", "greedy_multi_draft", "sequoia", "threshold"]
-#: Rounding of a few dozen operations on numbers of size at most 1.
-ROUNDING = 1e-12
 
 
 def one_step(size: int, k: int, count: int = 3):
@@ -93,24 +91,6 @@ def test_a_draft_with_a_told_q_of_zero_is_accepted_where_p_is_above_zero(name):
     for token, depth in ((0, 1), (1, 0)):
         found = verdicts(make(name), DraftTree.from_paths((), [(token,)]), p, q, RATIONAL)
         assert {len(accepted) for (accepted, _), mass in found.items() if mass} == {depth}
-
-
-@pytest.mark.parametrize("name", TOP_DOWN)
-def test_many_instances_at_once_equal_one_by_one_and_torch_equals_numpy(name):
-    torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
-    verifier = make(name)
-    generator = np.random.default_rng(0)
-    p, q = (generator.dirichlet(np.ones(5), size=(2, 3)) for _ in range(2))
-    rates, laws = verifier.acceptance_rate(p, q, 3), verifier.structure.branch(p, q, (0, 3, 3))
-    assert rates.shape == (2, 3)
-    assert laws.shape == (2, 3, 5)
-    assert abs(laws.sum(-1) - 1).max() <= ROUNDING
-    for place in np.ndindex(2, 3):
-        assert abs(verifier.acceptance_rate(p[place], q[place], 3) - rates[place]) <= ROUNDING
-        assert abs(verifier.structure.branch(p[place], q[place], (0, 3, 3)) - laws[place]).max() <= ROUNDING
-    tensors = torch.from_numpy(p), torch.from_numpy(q)
-    assert abs(verifier.acceptance_rate(*tensors, 3).numpy() - rates).max() <= ROUNDING
-    assert abs(verifier.structure.branch(*tensors, (0, 3, 3)).numpy() - laws).max() <= ROUNDING
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])

@@ -7,11 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from draftproof.simulator import Delayed, Instance, TableProcess, block_law, check
-from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.coins import outcomes
+from draftproof.simulator import Delayed, TableProcess, block_law, check
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make
 from draftproof.verifiers._layer_classes import _mean
@@ -119,24 +116,3 @@ def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
     wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
     assert np.allclose(np.asarray(_mean(scored, laws, WHOLE)), wanted, rtol=0, atol=ROUNDING)
     assert total_mean(partial(_mean, scored, laws), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
-
-
-@pytest.mark.parametrize("size", [3, 36])
-def test_torch_rows_give_the_law_of_numpy_rows(size):
-    torch = pytest.importorskip("torch")
-    instance = FAMILIES["dirichlet"].instance(size, 2, np.random.default_rng(4), 2**16)
-    floats = Instance.of(instance.target, instance.draft, 2, FLOAT64)
-    children = {(): (0, 1, 1), (0,): (1,), (1,): (0, 2)}
-
-    def verdicts(rows) -> dict:
-        processes = (TableProcess([rows(t) for t in side.tables]) for side in (floats.target, floats.draft))
-        root = DraftTree(children).root(*processes)
-        law = {}
-        for verdict, mass in outcomes(lambda coin: make("layer_transport").verify(root, coin), FLOAT64):
-            law[verdict] = law.get(verdict, 0.0) + float(mass)
-        return law
-
-    ours, theirs = verdicts(lambda table: table), verdicts(torch.tensor)
-    assert ours.keys() == theirs.keys()
-    assert len(ours) >= size
-    assert all(abs(ours[verdict] - theirs[verdict]) <= ROUNDING for verdict in ours)

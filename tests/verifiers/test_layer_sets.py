@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from draftproof.lp_analysis.reference.direct import direct_bound
-from draftproof.simulator import Delayed, check
+from draftproof.simulator import check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import Greedy, TopK, Topology, WithoutReplacement
-from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.drafts import Greedy, WithoutReplacement
 from draftproof.simulator.protocol import Card
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import _layer_sets as sets_module
@@ -60,7 +59,7 @@ class RandomWeights:
 @pytest.mark.parametrize(("scheme", "listing", "name"), KINDS, ids=lambda part: getattr(part, "__name__", part))
 def test_any_weights_are_lossless_and_a_wrong_law_is_refuted(scheme, listing, name, monkeypatch):
     refuted = 0
-    for number, instance in enumerate(case_instances((3, scheme(2, 1, 1)), 4)):
+    for number, instance in enumerate(case_instances((3, scheme(2, 1, 1)), 1)):
         for honest in (True, False):
             verifier = RandomWeights(listing, number, honest)
             monkeypatch.setattr(sets_module, "_raced", verifier.raced)
@@ -87,38 +86,3 @@ def test_one_step_is_near_the_optimum_and_no_step_is_above_it(scheme, listing, n
             ours = float(check(verifier, instance.target, instance.draft, shape, engine="enumerate").block_efficiency)
             assert ours <= most + SOLVED
             assert shape.depth > 1 or ours >= most - 2e-3
-
-
-@pytest.mark.parametrize("scheme", [TopK(2, 0, 2), TopK(3, 0, 1), TopK(2, 0, 3)], ids=str)
-def test_on_trees_of_top_tokens_naive_sampling_is_optimal(scheme):
-    for instance in case_instances((3, scheme), 3):
-        naive = float(check(make("nss"), instance.target, instance.draft, scheme, engine="enumerate").block_efficiency)
-        assert abs(naive - direct_bound(instance.target, instance.draft, scheme)) <= SOLVED
-
-
-@pytest.mark.parametrize("name", ["layer_without_replacement", "layer_greedy"])
-def test_where_every_token_is_drafted_it_is_naive_sampling(name):
-    scheme = WithoutReplacement(2, 0, 2) if name == "layer_without_replacement" else Greedy(3, 0, 2)
-    for instance in case_instances((scheme.K, scheme), 3):
-        ours, naive = (
-            float(check(make(each), instance.target, instance.draft, scheme, engine="enumerate").block_efficiency)
-            for each in (name, "nss")
-        )
-        assert naive - ROUNDED <= ours <= naive
-
-
-def test_what_hangs_below_is_not_looked_at():
-    scheme = Topology((3, 2, 0, 0, 0, 0))
-    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 20)
-    ours, recursive = (
-        check(make(name), instance.target, instance.draft, scheme, engine="enumerate")
-        for name in ("layer_without_replacement", "rejection_without_replacement")
-    )
-    assert ours.max_deviation == 0
-    assert ours.block_efficiency < recursive.block_efficiency
-
-
-def test_delayed_trees_need_the_verifier_of_independent_branches():
-    instance = FAMILIES["dirichlet"].instance(3, 1, np.random.default_rng(0), 20)
-    found = check(make("layer_without_replacement"), instance.target, instance.draft, Delayed(2, 0, 1))
-    assert not found.lossless

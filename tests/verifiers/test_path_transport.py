@@ -9,12 +9,7 @@ import pytest
 from scipy.optimize import nnls
 
 from draftproof.simulator import FAMILIES, Delayed, block_law, check
-from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.drafts import Topology, WithoutReplacement
-from draftproof.simulator.drafts.delayed import SHAPES
-from draftproof.simulator.errors import UnsupportedTree
-from draftproof.simulator.laws.structured import TableRows, structured_law
-from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
+from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import _cheapest_order, make
 from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
 from draftproof.verifiers._node_orders import DENOMINATOR, Mixture, node_mixtures, rounded
@@ -101,13 +96,6 @@ def test_node_program_attains_the_maximum_over_all_sets_and_the_least_squares_ov
     assert abs((total**2).sum() - least_squares(weight, alive, p, q)) < ROUNDING
 
 
-@pytest.mark.parametrize("given", [node(V, 4, seed) for V in (6, 9) for seed in range(4)])
-def test_maximum_is_attained_with_more_orders_than_can_be_listed(given):
-    weight, alive, p, q = given
-    value = np.minimum(weight * np.array(p), shares(node_mixtures(*given), alive, np.array(q)).sum(axis=0)).sum()
-    assert abs(value - largest_value(*given)) < ROUNDING
-
-
 @pytest.mark.parametrize("given", NODES[::5])
 def test_mixtures_are_mixtures_of_orders_and_do_not_depend_on_what_was_solved_before(given):
     first = node_mixtures(*given)
@@ -155,7 +143,7 @@ def test_lossless_and_structured_alike_whatever_the_program_returns():
             known[given] = tuple(Mixture((300, DENOMINATOR - 300), tuple(pair)) for pair in orders)
         return known[given]
 
-    for V, K, L1, L2 in SHAPES:
+    for V, K, L1, L2 in ((2, 2, 1, 2), (3, 3, 0, 1)):
         for instance in conformance_instances((V, K, L1, L2), 2):
             found = [
                 block_law(
@@ -175,37 +163,6 @@ def test_one_step_is_the_optimum_up_to_the_rounding_of_weights():
             p, q = (np.array(process.row(()).tolist(), dtype=float) for process in (instance.target, instance.draft))
             best = 1 + largest_value(1.0, np.eye(K)[-1], p, q)
             assert best - ROUNDING < found <= best + 1e-12
-
-
-def test_float64_and_rational_runs_draw_from_the_same_mixtures():
-    """Otherwise the laws would differ by far more than rounding."""
-    for case in [(3, Delayed(3, 0, 3)), (4, Delayed(4, 1, 2))]:
-        for instance in case_instances(case, 2):
-            exact, floats = (
-                block_law(PathTransport(), instance.target, instance.draft, case[1], arithmetic)
-                for arithmetic in ("rational", "float64")
-            )
-            for ours, theirs in zip(exact.correction, floats.correction, strict=True):
-                assert abs(ours.astype(float) - theirs).max() <= FLOAT64.tolerance
-
-
-def test_tensors_give_the_law_of_arrays():
-    pytest.importorskip("torch")
-    for instance in conformance_instances((3, 3, 1, 2), 3):
-        floats = instance.converted(FLOAT64, 3)
-        ours, theirs = (
-            structured_law(PathTransport(), TableRows.of(floats.target, floats.draft, device), Delayed(3, 1, 2))
-            for device in ("cpu", None)
-        )
-        for a, b in zip(ours.correction, theirs.correction, strict=True):
-            assert abs(np.asarray(a) - b).max() <= FLOAT64.tolerance  # sums in another order
-
-
-@pytest.mark.parametrize("scheme", [WithoutReplacement(2, 0, 2), Topology((2, 1, 0, 0))], ids=str)
-def test_trees_of_other_branches_are_refused(scheme):
-    instance = FAMILIES["perturbed"].instance(3, scheme.depth, np.random.default_rng(0), 20)
-    with pytest.raises(UnsupportedTree):
-        check(PathTransport(), instance.target, instance.draft, scheme)
 
 
 #: (V, K, L1, L2) of the comparison with the certified optimum.

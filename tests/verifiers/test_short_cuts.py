@@ -1,18 +1,12 @@
 """What verifiers and vectors offer for speed says the same as what it is short for."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from flint import fmpq
 
-from draftproof.simulator import Delayed, vectors
+from draftproof.simulator import vectors
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.families import FAMILIES
-from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.laws.structured import LawSink, TableRows
-from draftproof.simulator.laws.structured.top_down import last_step_of, top_down
-from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import dots, mass_below, sums
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 from draftproof.verifiers import make
@@ -50,69 +44,6 @@ def test_the_last_step_is_the_child_law_summed(name, size, k):
     ):
         assert abs(rounded - exact.astype(np.float64)).max() <= ROUNDING
         assert (rounded >= 0).all()
-
-
-@pytest.mark.parametrize("name", OFFERED)
-def test_numbers_of_drafts_share_a_last_step(name):
-    verifier = make(name)
-    p, q = many(3, 3)
-    masses = {1: fmpq(1, 5), 3: fmpq(1, 2), 4: fmpq(1, 7)}
-    found = verifier.structure.last_step(p, q, masses)
-    for which in (0, 1):
-        parts = [mass * verifier.structure.last_step(p, q, {k: 1})[which] for k, mass in masses.items()]
-        assert found[which].tolist() == sum(parts).tolist()
-
-
-class WithoutShortCut:
-    """The same verifier, offering its child law only."""
-
-    def __init__(self, verifier) -> None:
-        self.card, self.verify = verifier.card, verifier.verify
-        self.structure = TopDown(child_law=verifier.structure.child_law)
-
-
-class WrongShortCut(WithoutShortCut):
-    """A last step that forgets how the correction is spread."""
-
-    def __init__(self, verifier) -> None:
-        super().__init__(verifier)
-        honest = last_step_of(self.structure, self.card)
-
-        def forgetful(p, q, masses):
-            stops, goes = honest(p, q, masses)
-            return p * sums(stops), goes
-
-        self.structure = replace(self.structure, last_step=forgetful)
-
-
-def law(verifier, instance, scheme, chunk=2**16) -> BlockLaw:
-    rows = TableRows.of(instance.target, instance.draft)
-    sink = LawSink(rows, scheme.depth)
-    top_down(verifier.structure, verifier.card, rows, scheme, sink, chunk)
-    return sink.law()
-
-
-def differ(one, other) -> bool:
-    return any((a != b).any() for a, b in zip(one.correction, other.correction, strict=True))
-
-
-@pytest.mark.parametrize("scheme", [Delayed(3, 0, 1), Delayed(3, 0, 3), Delayed(2, 2, 2), Delayed(1, 3, 0)], ids=str)
-@pytest.mark.parametrize("name", OFFERED)
-def test_laws_do_not_depend_on_short_cuts_and_chunks(name, scheme):
-    """Small chunks also do without the laws of the first depths being computed at once."""
-    instance = FAMILIES["zeros"].instance(3, scheme.depth, np.random.default_rng(2), denominator=32)
-    verifier = make(name)
-    plain = law(WithoutShortCut(verifier), instance, scheme, chunk=1)
-    assert plain.total == 1
-    for chunk in (1, 6, 15, 40, 2**16):
-        assert not differ(law(verifier, instance, scheme, chunk), plain)
-
-
-def test_a_wrong_short_cut_is_noticed():
-    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(2), denominator=32)
-    verifier = make("specinfer")
-    scheme = Delayed(2, 0, 2)
-    assert differ(law(WrongShortCut(verifier), instance, scheme), law(verifier, instance, scheme))
 
 
 @pytest.mark.parametrize("family", ["dirichlet", "zeros", "ties", "equal"])

@@ -8,14 +8,11 @@ import pytest
 from draftproof import verifiers
 from draftproof.simulator import BlockLaw, Delayed, Instance, InvalidInput
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.laws.enumeration import enumerate_law
-from draftproof.simulator.laws.structured import TableRows, structure_of, structured_law, structured_metrics
+from draftproof.simulator.laws.structured import TableRows, structured_law
 from draftproof.simulator.laws.structured.guard import TREES, _cases
 from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
-
-OFFERING = [name for name in verifiers.STANDALONE if structure_of(verifiers.make(name), Delayed(2, 1, 1))]
+from draftproof.simulator.verdicts.cases import conformance_instances
 
 
 def structured(verifier: Verifier, instance: Instance, scheme: Delayed) -> BlockLaw:
@@ -24,20 +21,6 @@ def structured(verifier: Verifier, instance: Instance, scheme: Delayed) -> Block
 
 def tables(law: BlockLaw) -> list[list[Any]]:
     return [masses.tolist() for masses in law.correction]
-
-
-@pytest.mark.parametrize("name", OFFERING)
-def test_a_tree_of_no_drafts_gives_one_token_of_the_target(name: str) -> None:
-    verifier, scheme = verifiers.make(name), Delayed(1, 0, 0)
-    for instance in (*conformance_instances((3, 1, 0, 0), 2), *corner_instances((3, 1, 0, 0))):
-        law = structured(verifier, instance, scheme)
-        assert (
-            tables(law)
-            == tables(enumerate_law(verifier, instance.target, instance.draft, scheme))
-            == [instance.target.tables[0].tolist()]
-        )
-        (metrics,) = structured_metrics(verifier, TableRows.of(instance.target, instance.draft), scheme)
-        assert (metrics.depth_distribution, metrics.max_deviation) == ([1], 0)
 
 
 @pytest.mark.parametrize("scheme", [Delayed(3, 0, 4), Delayed(2, 1, 3), Delayed(2, 3, 1), Delayed(1, 0, 4)], ids=str)

@@ -9,7 +9,7 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.simulator import BlockLaw, Delayed, Instance, InvalidInput, TableProcess
-from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import SCHEMES
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.laws.enumeration import enumerate_law
@@ -78,6 +78,8 @@ STRUCTURES = {
 }
 #: Those of them that can be made without an instance.
 OFFERING = [name for name in verifiers.STANDALONE if STRUCTURES[name]]
+#: Every kind of shape: no drafts, single paths, trunks, branches, both; those of conformance among them.
+WAYS = (*SHAPES, (2, 1, 0, 0), (2, 1, 0, 3), (2, 1, 3, 0), (2, 1, 1, 2))
 DEEPER = ((2, 3, 0, 3), (3, 2, 1, 2), (2, 2, 2, 2), (3, 2, 0, 3))
 #: Rounding of sums of a few thousand products of numbers of at most 1.
 ROUNDING = 1e-12
@@ -126,118 +128,15 @@ def test_verifiers_that_offer_nothing_are_refused_by_name(name: str) -> None:
         structured(verifiers.make(name), next(conformance_instances((2, 2, 0, 1), 1)), Delayed(2, 0, 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),  # half of the shapes with each, and each with half of the verifiers
-    [
-        pytest.param(name, shape, id=f"{name}-{shape}", marks=[pytest.mark.heavy] * ((turn + place) % 2))
-        for turn, name in enumerate(OFFERING)
-        for place, shape in enumerate(SHAPES)
-    ],
-)
-def test_structured_law_equals_the_enumerated_one_exactly(name: str, shape: tuple[int, int, int, int]) -> None:
-    verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
-    for instance in few(shape):
-        law = structured(verifier, instance, scheme)
-        assert tables(law) == tables(enumerated(verifier, instance, scheme))
-        assert law.total == 1
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("shape", "count"), [*((s, 200) for s in SHAPES), *((s, 10) for s in DEEPER)], ids=str)
-@pytest.mark.parametrize("name", OFFERING)
-def test_structured_law_equals_the_enumerated_one_on_many(
-    name: str, shape: tuple[int, int, int, int], count: int
-) -> None:
-    verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
-    for instance in (*conformance_instances(shape, count), *corner_instances(shape)):
-        assert tables(structured(verifier, instance, scheme)) == tables(enumerated(verifier, instance, scheme))
-
-
-@pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 0, 3), Delayed(1, 3, 0), Delayed(1, 1, 2)], ids=str)
-@pytest.mark.parametrize("name", by_turns(OFFERING, 3))
-def test_single_paths_and_empty_trees(name: str, scheme: Delayed) -> None:
-    for instance in few((2, 1, 0, scheme.depth)):
-        verifier = verifiers.make(name)
-        assert tables(structured(verifier, instance, scheme)) == tables(enumerated(verifier, instance, scheme))
-
-
-@pytest.mark.parametrize("name", OFFERING)
-def test_float64_law_differs_from_the_exact_one_by_rounding(name: str) -> None:
-    shape, verifier = (3, 2, 1, 1), verifiers.make(name)
-    for instance in few(shape):
-        exact = structured(verifier, instance, Delayed(*shape[1:]))
-        rounded = structured(verifier, as_floats(instance), Delayed(*shape[1:]))
-        for ours, theirs in zip(exact.correction, rounded.correction, strict=True):
-            assert theirs.dtype == np.float64
-            assert abs(ours.astype(np.float64) - theirs).max() <= ROUNDING
-
-
-@pytest.mark.parametrize("name", OFFERING)
-def test_torch_law_and_metrics_are_those_of_numpy(name: str) -> None:
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
-    shape, verifier = (3, 2, 1, 1), verifiers.make(name)
-    scheme = Delayed(*shape[1:])
-    for instance in map(as_floats, few(shape)):
-        rows = TableRows.of(instance.target, instance.draft, device="cpu")
-        law = structured_law(verifier, rows, scheme)
-        for ours, theirs in zip(law.correction, structured(verifier, instance, scheme).correction, strict=True):
-            assert isinstance(ours, np.ndarray)
-            assert abs(ours - theirs).max() <= ROUNDING
-        (streamed,) = structured_metrics(verifier, rows, scheme)
-        assert streamed.depth_distribution == pytest.approx(law.depth_distribution, abs=ROUNDING)
-        assert streamed.max_deviation == pytest.approx(law.max_deviation(instance.target), abs=ROUNDING)
-
-
-def test_torch_takes_no_rationals() -> None:
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
-    instance = next(conformance_instances((2, 2, 0, 1), 1))
-    with pytest.raises(InvalidInput, match="torch holds no rationals"):
-        TableRows.of(instance.target, instance.draft, device="cpu")
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 7])
-@pytest.mark.parametrize("name", by_turns((name for name in OFFERING if STRUCTURES[name] != "leaf-to-root"), 3))
-def test_the_size_of_chunks_does_not_matter(name: str, chunk: int) -> None:
-    shape, verifier = (3, 2, 1, 1), verifiers.make(name)
-    scheme = Delayed(*shape[1:])
-    structure: Any = verifier.structure
-    engine: Any = partial(path_law, structure, chunk=chunk)
-    if STRUCTURES[name] == "top-down":
-        engine = partial(top_down, structure, verifier.card, chunk=chunk)
-    elif STRUCTURES[name] == "layered":
-        engine = partial(layered_law, structure, chunk=chunk)
-    elif STRUCTURES[name] == "continued":
-        engine = partial(continued_law, structure, chunk=chunk)
-    instances = list(few(shape))
-    for instance in instances:
-        rows = TableRows.of(instance.target, instance.draft)
-        law, sums = LawSink(rows, scheme.depth), MetricsSink(rows, scheme.depth)
-        for sink in (law, sums):
-            engine(rows, scheme, sink)
-        whole = structured(verifier, instance, scheme)
-        assert tables(law.law()) == tables(whole)
-        assert sums.metrics().depth_distribution == whole.depth_distribution
-        assert sums.metrics().worst == whole.violation(instance.target)
-    rows = together(instances)
-    batch = MetricsSink(rows, scheme.depth)
-    engine(rows, scheme, batch)
-    for root, instance in enumerate(instances):
-        assert batch.metrics(root).max_deviation == structured(verifier, instance, scheme).max_deviation(
-            instance.target
-        )
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 1, 1)], ids=str)
-@pytest.mark.parametrize("name", by_turns(OFFERING, 3))
-def test_streamed_metrics_are_those_of_the_law(name: str, shape: tuple[int, int, int, int]) -> None:
-    verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
-    for instance in few(shape):
-        (found,) = structured_metrics(verifier, TableRows.of(instance.target, instance.draft), scheme)
-        wanted = structured(verifier, instance, scheme).metrics(instance.target)
-        assert found.depth_distribution == wanted.depth_distribution
-        assert (found.max_deviation, found.worst) == (wanted.max_deviation, wanted.worst)
-        assert found.total_variation == (None if wanted.max_deviation else 0)
-        assert (found.block_efficiency, found.variance) == (wanted.block_efficiency, wanted.variance)
+def engine_of(name: str, chunk: int) -> Any:
+    """The structured engine of a verifier, with chunks of this size."""
+    structure, card = verifiers.make(name).structure, verifiers.make(name).card
+    return {
+        "top-down": partial(top_down, structure, card, chunk=chunk),
+        "layered": partial(layered_law, structure, chunk=chunk),
+        "continued": partial(continued_law, structure, chunk=chunk),
+        "path": partial(path_law, structure, chunk=chunk),
+    }[str(STRUCTURES[name])]
 
 
 def together(instances: list[Instance]) -> TableRows:
@@ -250,26 +149,87 @@ def together(instances: list[Instance]) -> TableRows:
     return TableRows(stacked(sides[0]), stacked(sides[1]), roots=len(instances))
 
 
-@pytest.mark.parametrize("arithmetic", [RATIONAL, FLOAT64], ids=lambda arithmetic: arithmetic.name)
-@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 1, 1)], ids=str)
-@pytest.mark.parametrize("name", by_turns(OFFERING, 3))
-def test_a_batch_equals_its_instances_one_by_one(name: str, shape: tuple[int, int, int, int], arithmetic: Any) -> None:
-    verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
-    instances = [instance.converted(arithmetic, instance.depth) for instance in few(shape)]
-    slack = 0 if arithmetic.exact else ROUNDING
-    rows = together(instances)
-    metrics = structured_metrics(verifier, rows, scheme)
-    law = structured_law(verifier, rows, scheme)
-    assert len(metrics) == len(instances)
-    for root, instance in enumerate(instances):
-        alone = structured(verifier, instance, scheme)
-        found = metrics[root]
-        gaps = [abs(a - b) for a, b in zip(found.depth_distribution, alone.depth_distribution, strict=True)]
-        assert max(gaps) <= slack
-        assert abs(found.max_deviation - alone.max_deviation(instance.target)) <= slack
-        for depth, masses in enumerate(alone.correction):
+def assert_same_metrics(found: Any, wanted: Any) -> None:
+    assert found.depth_distribution == wanted.depth_distribution
+    assert found.max_deviation == wanted.max_deviation
+    assert (found.block_efficiency, found.variance) == (wanted.block_efficiency, wanted.variance)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), by_turns(((name, shape) for shape in WAYS for name in OFFERING), 4), ids=str
+)
+def test_every_way_to_a_law_gives_the_enumerated_one(name: str, shape: tuple[int, int, int, int]) -> None:
+    """At once, in chunks, summed up on the way, and many instances together: exactly."""
+    verifier, scheme, instances = verifiers.make(name), Delayed(*shape[1:]), list(few(shape))
+    laws = [enumerated(verifier, instance, scheme) for instance in instances]
+    for instance, law in zip(instances, laws, strict=True):
+        rows, wanted = TableRows.of(instance.target, instance.draft), law.metrics(instance.target)
+        assert law.total == 1
+        assert tables(structured_law(verifier, rows, scheme)) == tables(law)
+        (streamed,) = structured_metrics(verifier, rows, scheme)
+        assert_same_metrics(streamed, wanted)
+        assert not wanted.max_deviation or streamed.worst == wanted.worst
+        assert streamed.total_variation == (None if wanted.max_deviation else 0)
+        for chunk in (1, 7) if STRUCTURES[name] != "leaf-to-root" else ():
+            whole, sums = LawSink(rows, scheme.depth), MetricsSink(rows, scheme.depth)
+            for sink in (whole, sums):
+                engine_of(name, chunk)(rows, scheme, sink)
+            assert tables(whole.law()) == tables(law)
+            assert_same_metrics(sums.metrics(), wanted)
+            assert not wanted.max_deviation or sums.metrics().worst == wanted.worst
+    every = structured_law(verifier, together(instances), scheme)
+    for root, law in enumerate(laws):
+        for depth, masses in enumerate(law.correction):
             width = shape[0] ** depth
-            assert abs(law.correction[depth][root * width : (root + 1) * width] - masses).max() <= slack
+            assert every.correction[depth][root * width : (root + 1) * width].tolist() == masses.tolist()
+    metrics = structured_metrics(verifier, together(instances), scheme)
+    for found, instance, law in zip(metrics, instances, laws, strict=True):
+        assert_same_metrics(found, law.metrics(instance.target))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("shape", DEEPER, ids=str)
+@pytest.mark.parametrize("name", OFFERING)
+def test_every_way_to_a_law_gives_the_enumerated_one_of_deeper_trees(
+    name: str, shape: tuple[int, int, int, int]
+) -> None:
+    for instance in (*conformance_instances(shape, 10), *corner_instances(shape)):
+        scheme = Delayed(*shape[1:])
+        assert tables(structured(verifiers.make(name), instance, scheme)) == tables(
+            enumerated(verifiers.make(name), instance, scheme)
+        )
+
+
+@pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
+@pytest.mark.parametrize("name", OFFERING)
+def test_laws_in_floats_differ_from_the_exact_one_by_rounding(name: str, device: str | None) -> None:
+    if device:
+        pytest.importorskip("torch", reason="the extra `models` is not installed")
+    shape, verifier = (3, 2, 1, 1), verifiers.make(name)
+    scheme, instances = Delayed(*shape[1:]), list(few(shape))
+    laws = [structured(verifier, instance, scheme) for instance in instances]
+    for instance, exact in zip(map(as_floats, instances), laws, strict=True):
+        rows = TableRows.of(instance.target, instance.draft, device=device)
+        law = structured_law(verifier, rows, scheme)
+        for ours, theirs in zip(exact.correction, law.correction, strict=True):
+            assert isinstance(theirs, np.ndarray)
+            assert theirs.dtype == np.float64
+            assert abs(ours.astype(np.float64) - theirs).max() <= ROUNDING
+        (streamed,) = structured_metrics(verifier, rows, scheme)
+        assert streamed.depth_distribution == pytest.approx(law.depth_distribution, abs=ROUNDING)
+        assert streamed.max_deviation == pytest.approx(law.max_deviation(instance.target), abs=ROUNDING)
+    for metrics, exact in zip(
+        structured_metrics(verifier, together(list(map(as_floats, instances))), scheme), laws, strict=True
+    ):
+        distances = map(abs, np.subtract(metrics.depth_distribution, exact.depth_distribution).astype(float))
+        assert max(distances) <= ROUNDING
+
+
+def test_torch_takes_no_rationals() -> None:
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    instance = next(conformance_instances((2, 2, 0, 1), 1))
+    with pytest.raises(InvalidInput, match="torch holds no rationals"):
+        TableRows.of(instance.target, instance.draft, device="cpu")
 
 
 @pytest.mark.parametrize("name", ["nss", "block", "traversal"])
