@@ -132,13 +132,14 @@ def verdicts(
     draft: TokenProcess,
     arithmetic: Arithmetic,
     coin: EnumeratingCoin | None = None,
+    watch: Watch | None = None,
 ) -> dict[tuple[Context, int], Any]:
     """The exact law of the verdict on one tree: probability by (accepted context, correction token).
 
-    coin: see `outcomes`.
+    coin: see `outcomes`. watch: of the runs of this verifier on several trees.
     """
     root = tree.root(target, draft)
-    return _masses(guarded(verifier, root), tree, root, arithmetic, coin)
+    return _masses(guarded(verifier, root, watch=watch), tree, root, arithmetic, coin)
 
 
 def _masses(

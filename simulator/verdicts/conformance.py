@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.changes import Watch
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.drafts.trees import DraftTree, first_path
@@ -135,9 +136,9 @@ def _sums_to_one(laws: _Laws, case: SizedScheme) -> None:
 
 def _is_function(verifier: Verifier, case: SizedScheme) -> None:
     """The verdicts do not depend on the order of the trees: calls share no state."""
-    cases = list(_sample_cases(case))
-    forwards = [_verdicts(verifier, tree, instance) for instance, tree in cases]
-    backwards = [_verdicts(verifier, tree, instance) for instance, tree in reversed(cases)]
+    cases, watch = list(_sample_cases(case)), Watch.of(verifier)
+    forwards = [_verdicts(verifier, tree, instance, watch) for instance, tree in cases]
+    backwards = [_verdicts(verifier, tree, instance, watch) for instance, tree in reversed(cases)]
     assert forwards == backwards[::-1], f"{verifier.card.name} gives other verdicts when trees come in another order"
 
 
@@ -169,20 +170,25 @@ def _order_ignored(branch: Branch, case: SizedScheme) -> None:
 
 
 def _ignores_draft(verifier: Verifier, case: SizedScheme) -> None:
+    watch = Watch.of(verifier)
     for instance, tree in _sample_cases(case):
-        hidden = _verdicts(verifier, _Hidden(tree), instance)
-        assert hidden == _verdicts(verifier, tree, instance), f"{verifier.card.name} reads q"
+        hidden = _verdicts(verifier, _Hidden(tree), instance, watch)
+        assert hidden == _verdicts(verifier, tree, instance, watch), f"{verifier.card.name} reads q"
 
 
 def _first_path_only(verifier: Verifier, case: SizedScheme) -> None:
+    watch = Watch.of(verifier)
     for instance, tree in _sample_cases(case):
         leaf = first_path(tree.root(instance.target, instance.draft))[-1]
-        alone = _verdicts(verifier, DraftTree.from_paths(leaf.context, ()), instance)
-        assert alone == _verdicts(verifier, tree, instance), f"{verifier.card.name} reads more than the first path"
+        alone = _verdicts(verifier, DraftTree.from_paths(leaf.context, ()), instance, watch)
+        whole = _verdicts(verifier, tree, instance, watch)
+        assert alone == whole, f"{verifier.card.name} reads more than the first path"
 
 
-def _verdicts(verifier: Verifier, tree: AttachedTree, instance: Instance) -> dict[tuple[Context, int], Any]:
-    return verdicts(verifier, tree, instance.target, instance.draft, RATIONAL)
+def _verdicts(
+    verifier: Verifier, tree: AttachedTree, instance: Instance, watch: Watch | None
+) -> dict[tuple[Context, int], Any]:
+    return verdicts(verifier, tree, instance.target, instance.draft, RATIONAL, watch=watch)
 
 
 class _Hidden:

@@ -18,7 +18,7 @@ from draftproof.simulator.drafts import SCHEMES, Adaptive, Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.protocol import DraftScheme, Progress, Verifier
+from draftproof.simulator.protocol import Card, DraftScheme, Progress, Verifier
 from draftproof.simulator.verdicts.cases import (
     CASES,
     DENOMINATOR,
@@ -130,15 +130,14 @@ def standard_check(
     judge: used in place of `check`. late: whether time is over, called before every instance.
     progress: called with 1 after each instance. facts: whether the facts on the card are checked, too.
     scheme: replaces those that the card declares; it must have at most 1,000 draft trees.
-    jobs: `standard_jobs(scheme)`, if the caller has them.
+    jobs: `standard_jobs(scheme, schemes_of(card))`, if the caller has them.
     Raises `InvalidVerifier` where `verify` breaks the protocol or contradicts its card or its structure, `InvalidInput`
     for a verifier that accepts the trees of no scheme.
     """
     card = verifier.card
     declared = lossless_for(card)  # before any call, which could change the card
-    wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
-    names = tuple(name for name in SCHEMES if name in wanted) if scheme is None else (scheme.name,)
-    known = standard_jobs(scheme) if jobs is None else jobs
+    names = schemes_of(card) if scheme is None else (scheme.name,)
+    known = standard_jobs(scheme, names) if jobs is None else jobs
     jobs = [job for job in known if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
     report = Standard(card.name, names)
     streams = {job.case: instances_of(job.case) for job in jobs}
@@ -213,14 +212,24 @@ def judge_of(verifier: Verifier, arithmetic: str = "rational") -> Judge:
     return judge
 
 
-def standard_jobs(scheme: DraftScheme | None = None) -> tuple[_Job, ...]:
-    """Every instance of the set, cheapest first; the same in every run. scheme: as in `standard_check`."""
-    return _all_jobs() if scheme is None else jobs_of(with_vocabularies(scheme))
+def schemes_of(card: Card) -> tuple[str, ...]:
+    """The schemes on which a verifier is checked: those of its card, and delayed trees where it must be refuted."""
+    declared = lossless_for(card)
+    wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
+    return tuple(name for name in SCHEMES if name in wanted)
 
 
-@lru_cache(maxsize=1)
-def _all_jobs() -> tuple[_Job, ...]:
-    return jobs_of([case for name in SCHEMES for case in shapes_of(name)])
+def standard_jobs(scheme: DraftScheme | None = None, names: tuple[str, ...] = tuple(SCHEMES)) -> tuple[_Job, ...]:
+    """Every instance of the set, cheapest first; the same in every run.
+
+    scheme: as in `standard_check`. names: without it, the schemes of the set.
+    """
+    return _all_jobs(names) if scheme is None else jobs_of(with_vocabularies(scheme))
+
+
+@lru_cache(maxsize=32)
+def _all_jobs(names: tuple[str, ...]) -> tuple[_Job, ...]:
+    return jobs_of([case for name in names for case in shapes_of(name)])
 
 
 def with_vocabularies(scheme: DraftScheme) -> list[SizedScheme]:

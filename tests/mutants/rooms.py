@@ -64,7 +64,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/drafts": tuple(
         f"tests/simulator/drafts/test_{name}.py"
         for name in (
-            "declared_draws",
+            "conformance",
             "deterministic_trees",
             "dyspec",
             "other_schemes",

@@ -4,7 +4,6 @@ They walk one path, like `naive`. The kinds of checks named for each are complet
 than it should would show here.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -17,6 +16,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Draws
 from draftproof.simulator.vectors import acceptance, residual
 from draftproof.verifiers import make
+from tests.judged import assert_no_theorem, kinds_failed
 from tests.quick import by_turns
 
 LOSSLESS = {"lossless-random", "lossless-corner"}
@@ -196,9 +196,6 @@ class LastPath(Liar):
         return node.children[-1]
 
 
-#: What the fixtures of this folder are.
-Judge = Callable[..., Any]
-
 CAUGHT = [
     (Counting, INVALID),
     (Remembering, UNSTEADY),
@@ -216,17 +213,17 @@ CAUGHT = [
 ]
 
 
-def test_without_a_bug_the_base_passes(kinds_failed: Judge) -> None:
+def test_without_a_bug_the_base_passes() -> None:
     assert kinds_failed(Liar()) == set()
 
 
 @pytest.mark.parametrize(("liar", "kinds"), by_turns(CAUGHT, 3), ids=lambda value: getattr(value, "__name__", ""))
-def test_liar_is_caught_by_exactly_the_checks_named_here(kinds_failed: Judge, liar: type, kinds: set[str]) -> None:
+def test_liar_is_caught_by_exactly_the_checks_named_here(liar: type, kinds: set[str]) -> None:
     assert kinds_failed(liar()) == kinds
 
 
 @pytest.mark.parametrize(
     "liar", by_turns((liar for liar, kinds in CAUGHT if kinds >= LOSSLESS), 4), ids=lambda liar: liar.__name__
 )
-def test_no_theorem_is_proved_about_a_liar(assert_no_theorem: Judge, liar: type) -> None:
+def test_no_theorem_is_proved_about_a_liar(liar: type) -> None:
     assert_no_theorem(liar, 2, Delayed(1, 0, 2))

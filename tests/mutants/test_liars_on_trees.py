@@ -3,7 +3,6 @@
 They are `specinfer` but for one step; each bug is one that a reader could overlook.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Draws
 from draftproof.simulator.vectors import acceptance, positive_part, residual
 from draftproof.verifiers import make
+from tests.judged import assert_no_theorem, kinds_failed
 from tests.quick import by_turns
 
 LOSSLESS = {"lossless-random", "lossless-corner"}
@@ -124,9 +124,6 @@ class SwappedResidual(SpecInferLiar):
         return residual(q, p)
 
 
-#: What the fixtures of this folder are.
-Judge = Callable[..., Any]
-
 CAUGHT = [
     (KeepsTarget, LOSSLESS),
     (ForgetsToNormalise, LOSSLESS),
@@ -139,15 +136,15 @@ CAUGHT = [
 
 
 @pytest.mark.heavy
-def test_without_a_bug_the_base_passes(kinds_failed: Judge) -> None:
+def test_without_a_bug_the_base_passes() -> None:
     assert kinds_failed(SpecInferLiar()) == set()
 
 
 @pytest.mark.parametrize(("liar", "kinds"), by_turns(CAUGHT, 7, 3), ids=lambda value: getattr(value, "__name__", ""))
-def test_liar_is_caught_by_exactly_the_checks_named_here(kinds_failed: Judge, liar: type, kinds: set[str]) -> None:
+def test_liar_is_caught_by_exactly_the_checks_named_here(liar: type, kinds: set[str]) -> None:
     assert kinds_failed(liar()) == kinds
 
 
 @pytest.mark.parametrize("liar", by_turns((liar for liar, _ in CAUGHT), 7), ids=lambda liar: liar.__name__)
-def test_no_theorem_is_proved_about_a_liar(assert_no_theorem: Judge, liar: type) -> None:
+def test_no_theorem_is_proved_about_a_liar(liar: type) -> None:
     assert_no_theorem(liar, 3, Delayed(3, 0, 1))

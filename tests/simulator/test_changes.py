@@ -343,7 +343,7 @@ def drawing(draw):
 
 
 def test_checks_in_several_threads_have_the_verdicts_of_one():
-    kinds = [Naive, Biased, FloatsCaught] * 8
+    kinds = [Naive, Biased, FloatsCaught] * 4
     with ThreadPoolExecutor(4) as threads, busy_threads():
         together = list(threads.map(judged, kinds))
     assert together == [judged(kind) for kind in kinds]
@@ -353,8 +353,8 @@ def test_checks_in_several_threads_have_the_verdicts_of_one():
 def test_searches_in_several_threads_put_the_output_back():
     before = sys.stdout
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda kind: draftproof.find_witness(kind(), TREE, 1), [Naive, Biased] * 6))
-    assert [witness is None for witness in found] == [True, False] * 6
+        found = list(threads.map(lambda kind: draftproof.find_witness(kind(), TREE, 1), [Naive, Biased] * 2))
+    assert [witness is None for witness in found] == [True, False] * 2
     assert sys.stdout is before
 
 

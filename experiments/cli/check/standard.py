@@ -28,6 +28,7 @@ from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge, choose
 from draftproof.simulator.verdicts.standard import (
     Standard,
     judge_of,
+    schemes_of,
     standard_check,
     standard_jobs,
 )
@@ -50,7 +51,7 @@ def check_standard(
     remark(f"standard check of {named.label}{only}: up to {seconds:g} s, or until it is refuted")
     deadline = time.monotonic() + seconds
     with named_errors(f"{named.label}{only}"):
-        jobs = standard_jobs(scheme)
+        jobs = standard_jobs(scheme, schemes_of(named.verifier.card))
     with bar("instances", len(jobs)) as tick, named_errors(f"{named.label}{only}"):
         planned = isinstance(named.verifier, Planned)
         judge = _judge(named, settings)

@@ -12,16 +12,13 @@ from draftproof.simulator import InvalidInput, TableProcess
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.drafts import (
-    SCHEMES,
     Adaptive,
     AdaptiveDropping,
     Greedy,
     TopK,
     Topology,
     WithoutReplacement,
-    scheme_from_dict,
 )
-from draftproof.simulator.verdicts.cases import CASES, case_instances
 
 ROW = ["1/2", "1/3", "1/6"]
 
@@ -117,36 +114,8 @@ def test_adaptive_has_no_say_before_l1():
         assert len(tree.children) == 2
 
 
-@pytest.mark.parametrize("name", SCHEMES)
-def test_count_is_the_number_of_outcomes(name):
-    for case in CASES[name]:
-        for instance in case_instances(case, 2):
-            draws = sum(1 for _ in outcomes(lambda coin, c=case, i=instance: c[1].draw(i.draft, coin), RATIONAL))
-            assert case[1].count(instance.draft) == draws
-
-
 def test_a_count_of_many_trees_does_not_list_them():
     row = np.full(6, fmpq(1, 6))
     everywhere = SimpleNamespace(row=lambda context: row)
     assert WithoutReplacement(3, 2, 3).count(everywhere) == 6**2 * (6 * 5 * 4) ** (1 + 3 + 9)
     assert Greedy(3, 1, 4).count(everywhere) == 6 * 4 ** (1 + 3 + 9 + 27)
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_outcomes_are_a_distribution_and_trees_are_no_deeper_than_declared(name):
-    for case in CASES[name]:
-        instance = next(case_instances(case, 1))
-        total = fmpq(0)
-        for tree, weight in outcomes(lambda coin, c=case, i=instance: c[1].draw(i.draft, coin), RATIONAL):
-            total += weight
-            assert max((len(context) + 1 for context in tree.children), default=0) <= case[1].depth
-            assert sum(len(set(tokens)) for tokens in tree.children.values()) <= case[1].nodes
-        assert total == 1
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_a_scheme_survives_the_way_through_plain_data(name):
-    for _, scheme in CASES[name]:
-        assert scheme_from_dict(scheme.as_dict()) == scheme
-        assert scheme in scheme.reductions()
-        assert all(smaller.depth <= scheme.depth and smaller.nodes <= scheme.nodes for smaller in scheme.reductions())

@@ -8,7 +8,7 @@ from draftproof import verifiers
 from draftproof.simulator import Delayed, InvalidInput, TableProcess, TooLarge, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import SpecInferConfig, scheme_from_dict
+from draftproof.simulator.drafts import SpecInferConfig
 from draftproof.simulator.instances.families import FAMILIES
 
 Q = TableProcess([[["1/3", "2/3"]], [["1/4", "3/4"], ["1/2", "1/2"]]])
@@ -32,24 +32,6 @@ def test_one_level_is_the_delayed_tree_of_depth_one() -> None:
         other = check(verifiers.make(name), made.target, made.draft, Delayed(3, 0, 1), engine="enumerate")
         assert one.lossless
         assert one.metrics == other.metrics
-
-
-def test_two_levels_are_not_the_delayed_tree() -> None:
-    made = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(3), 20)
-    wide = check(verifiers.make("specinfer"), made.target, made.draft, SpecInferConfig((2, 2)))
-    narrow = check(verifiers.make("specinfer"), made.target, made.draft, Delayed(2, 0, 2))
-    assert wide.lossless
-    assert wide.block_efficiency > narrow.block_efficiency
-
-
-def test_nodes_reductions_and_plain_data() -> None:
-    scheme = SpecInferConfig((2, 3, 1))
-    assert (scheme.depth, scheme.nodes, str(scheme)) == (3, 2 + 6 + 6, "specinfer_config(2,3,1)")
-    assert scheme_from_dict(scheme.as_dict()) == scheme
-    smaller = scheme.reductions()
-    assert len(smaller) == 1 + 2 + 6 + 6
-    assert smaller[0].depth == 0
-    assert scheme in smaller
 
 
 @pytest.mark.parametrize("widths", [(0,), (2, -1), (1.0,), (2000,)])

@@ -1,6 +1,5 @@
 """Draft trees keep what was drafted, and delayed schemes draw them with the right weights and count."""
 
-from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -22,14 +21,6 @@ EXAMPLE = DraftTree.from_paths((1,), [(0, 1), (0, 2), (0, 1), (2, 1)])
 
 def test_example_tree_has_the_children_written_by_hand() -> None:
     assert EXAMPLE.children == {(): (1,), (1,): (0, 0, 0, 2), (1, 0): (1, 2, 1), (1, 2): (1,)}
-
-
-def test_example_tree_has_the_nodes_written_by_hand() -> None:
-    nodes = {(), (1,), (1, 0), (1, 2), (1, 0, 1), (1, 0, 2), (1, 2, 1)}
-    contexts = [context for depth in range(5) for context in product(range(3), repeat=depth)]
-    assert {context for context in contexts if context in EXAMPLE} == nodes
-    assert [1] not in EXAMPLE
-    assert None not in EXAMPLE
 
 
 def test_nodes_carry_rows_and_leaves_carry_no_draft_row() -> None:
@@ -93,34 +84,6 @@ def test_a_token_that_was_not_drafted_has_no_node() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_trunk_nodes_have_one_entry_and_branches_one_for_every_path(shape: tuple[int, int, int]) -> None:
-    K, L1, L2 = shape
-    draft = FAMILIES["dirichlet"].instance(2, L1 + L2, np.random.default_rng(0), 20).draft
-    for tree, _ in outcomes(partial(Delayed(*shape).draw, draft), RATIONAL):
-        entries = Counter[int]()
-        for context, children in tree.children.items():
-            entries[len(context)] += len(children)
-            if len(context) < L1:
-                assert len(children) == 1
-        assert entries == {depth: 1 if depth < L1 else K for depth in range(L1 + L2)}
-
-
-@pytest.mark.parametrize("family", ["dirichlet", "zeros", "point_masses"])
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_count_agrees_with_the_number_of_enumerated_trees(shape: tuple[int, int, int], size: int, family: str) -> None:
-    scheme = Delayed(*shape)
-    draft = FAMILIES[family].instance(size, scheme.depth, np.random.default_rng(1), 20).draft
-    drawn = [weight for _, weight in outcomes(partial(scheme.draw, draft), RATIONAL)]
-    assert len(drawn) == scheme.count(draft)
-    assert sum(drawn) == 1
-    if all(value > 0 for table in draft.tables for value in table.ravel()):
-        assert scheme.count(draft) == size ** (shape[1] + shape[0] * shape[2])
-    if family == "point_masses":
-        assert scheme.count(draft) == 1
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_weight_of_a_tree_is_the_product_of_its_draft_probabilities(shape: tuple[int, int, int]) -> None:
     K, L1, L2 = shape
     draft = FAMILIES["zeros"].instance(2, L1 + L2, np.random.default_rng(3), 20).draft
@@ -157,14 +120,6 @@ def test_shapes_that_are_no_tree_are_refused(shape: tuple[int, int, int], messag
     with pytest.raises(InvalidInput) as caught:
         Delayed(*shape)
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_scheme_survives_the_way_through_plain_data(shape: tuple[int, int, int]) -> None:
-    scheme = Delayed(*shape)
-    assert scheme_from_dict(scheme.as_dict()) == scheme
-    assert str(scheme) == f"delayed(K={shape[0]}, L1={shape[1]}, L2={shape[2]})"
-    assert (scheme.depth, scheme.nodes) == (shape[1] + shape[2], shape[1] + shape[0] * shape[2])
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,11 @@ from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.structured import TableRows, assert_structure_agrees, structure_of, structured_law
 from draftproof.simulator.laws.structured.top_down import child_law_by_branch
-from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
-from draftproof.simulator.verdicts.conformance import checks_for
 from draftproof.simulator.verdicts.lossless import choose_engine
 from draftproof.verifiers import make
+from tests.judged import kinds_failed
 from tests.modules import module_of
 from tests.quick import by_turns
 
@@ -38,19 +37,6 @@ LIARS = {
     USERS.LyingReject: {"structured-equals-enumerated"},
     USERS.LyingInTheDeep: {"structured-equals-enumerated"},
 }
-BY_NAME = pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.__name__)
-
-
-def kinds_failed(verifier: Verifier) -> set[str]:
-    failed = set()
-    for each in checks_for(verifier, count=2):
-        if each.name.split("-V=")[0] in failed:  # one case of a kind is enough
-            continue
-        try:
-            each()
-        except (AssertionError, InvalidVerifier):
-            failed.add(each.name.split("-V=")[0])
-    return failed
 
 
 @pytest.mark.parametrize("kind", HONEST, ids=lambda kind: kind.__name__)
@@ -122,20 +108,27 @@ def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(na
     assert any(law != others[0] for others in laws for law in others)
 
 
-@pytest.mark.parametrize("liar", by_turns(LIARS, 8, 1), ids=lambda liar: liar.__name__)
+@pytest.mark.parametrize("liar", by_turns(LIARS, 10, 1), ids=lambda liar: liar.__name__)
 def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar: Callable[[], Any]) -> None:
     assert kinds_failed(liar()) == LIARS[liar]
 
 
-@BY_NAME
 @pytest.mark.parametrize(
-    ("size", "scheme"),
-    [
-        (2, Delayed(3, 0, 2)),
-        pytest.param(3, Delayed(3, 1, 2), marks=pytest.mark.heavy),
-        pytest.param(8, Delayed(4, 0, 1), marks=pytest.mark.heavy),
-        (50, Delayed(3, 1, 1)),
-    ],
+    ("liar", "size", "scheme"),
+    by_turns(
+        (
+            (liar, size, scheme)
+            for size, scheme in (
+                (2, Delayed(3, 0, 2)),
+                (50, Delayed(3, 1, 1)),
+                (3, Delayed(3, 1, 2)),
+                (8, Delayed(4, 0, 1)),
+            )
+            for liar in LIARS
+        ),
+        3,
+    ),
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, scheme: Delayed) -> None:
     """With many tokens too, where only a single path of the scheme could be enumerated."""

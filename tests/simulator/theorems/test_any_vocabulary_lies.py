@@ -484,7 +484,10 @@ def test_code_around_a_look_is_not_believed(function):
 
 @pytest.mark.parametrize(
     "verifier",
-    [*map(Told, (below, look_in_a_block, two_looks_for_one, look_after_a_choice)), Counts()],
+    [
+        *map(Told, (below, look_in_a_block, look_after_a_choice)),
+        *(pytest.param(each, marks=pytest.mark.heavy) for each in (Told(two_looks_for_one), Counts())),
+    ],
 )
 def test_right_code_around_a_look_is_believed(verifier):
     assert believed(verifier, Delayed(1, 0, 2))
@@ -514,6 +517,7 @@ def test_tokens_of_two_rows_may_have_one_number():
     assert not believed(BySameObject(None), Delayed(1, 0, 2))
 
 
+@pytest.mark.heavy
 def test_ratios_of_two_drafted_tokens_may_be_compared():
     class Compared(Told):
         def verify(self, root, coin):

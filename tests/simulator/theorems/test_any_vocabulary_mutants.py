@@ -29,6 +29,7 @@ from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theor
 from draftproof.simulator.theorems.proof.points import random_point
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.verifiers import _paths, _remaining, _weights, block, traversal
+from tests.quick import quick
 
 #: `vectors.excess` without a question about types, which a proof refuses in a file of one's own.
 EXCESS = """
@@ -255,7 +256,7 @@ def judge(kind: str, number: int, text: str, folder: Path) -> tuple[str, str, st
 QUICK = {"block": (23, 80), "traversal": (2, 4)}
 
 
-@pytest.mark.parametrize("kind", PARTS)
+@pytest.mark.parametrize("kind", quick(PARTS, ["block"]))
 def test_no_lossy_mutant_of_a_few_is_proved(kind, tmp_path):
     every = mutants(kind)
     for number in QUICK[kind]:

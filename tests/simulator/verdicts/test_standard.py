@@ -61,7 +61,7 @@ LIARS = [
     OFFERS.LikeliestHalf,
 ]
 #: Those on trees of which `make test` asks nothing else, and some that offer what they do not do.
-FEW = [*(kind for place, (kind, _) in enumerate(TREES.CAUGHT) if place % 3), OFFERS.LyingBranch, OFFERS.LikeliestHalf]
+FEW = [*(kind for place, (kind, _) in enumerate(TREES.CAUGHT) if place % 3), OFFERS.LikeliestHalf]
 
 
 def verdict(verifier: Any) -> str:
@@ -141,7 +141,7 @@ def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> Non
 
 
 def test_nothing_is_lossless_before_the_core_is_done() -> None:
-    found = standard_check(make("naive"), late=lambda: True)
+    found = standard_check(make("specinfer"), late=lambda: True)
     assert not found.lossless
     assert found.failed is None
     assert found.instances == 0
@@ -279,7 +279,5 @@ def test_a_scheme_of_ones_own_is_judged_on_many_instances():
     found = standard_check(verifier, scheme=UserScheme(TwoTokens(different=False)))
     assert (found.lossless, found.instances, found.schemes) == (True, 55, ("TwoTokens",))
     assert {size for size, _ in found.covered} == {2, 3, 4}
-    assert not standard_check(verifier, scheme=UserScheme(TwoTokens(different=True))).lossless
-    assert_lossless(verifier, scheme=UserScheme(TwoTokens(different=False)))
     with pytest.raises(AssertionError, match="TwoTokens"):
         assert_lossless(verifier, scheme=UserScheme(TwoTokens(different=True)))

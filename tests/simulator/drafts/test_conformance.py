@@ -1,4 +1,4 @@
-"""What a scheme declares of its draws holds on every tree of its cases, with exact probabilities."""
+"""Every scheme of the registry: trees, counts, plain data, smaller ones, and what it declares of its draws, exactly."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,7 +10,7 @@ import pytest
 
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import SCHEMES
+from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftNode, Draws
@@ -21,10 +21,15 @@ from tests.quick import by_turns
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
 
 
-def law(case: SizedScheme, instance: Instance, told: bool = False) -> dict[Any, Fraction]:
+def drawn(case: SizedScheme, instance: Instance) -> list[tuple[Any, Any]]:
+    """Every tree that is drawn, once for each way to draw it, with the probability of this way."""
+    return list(outcomes(lambda coin: case[1].draw(instance.draft, coin), RATIONAL))
+
+
+def law(trees: list[tuple[Any, Any]], instance: Instance, told: bool = False) -> dict[Any, Fraction]:
     """The probability of every tree, as pairs of context and children; told: each child as token and law."""
     found: dict[Any, Fraction] = {}
-    for tree, mass in outcomes(lambda coin: case[1].draw(instance.draft, coin), RATIONAL):
+    for tree, mass in trees:
         root = tree.root(instance.target, instance.draft)
         key = tuple(
             (context, tuple(zip(tokens, laws(root, context), strict=True)) if told else tokens)
@@ -221,21 +226,36 @@ FACTS: dict[Draws, Holds] = {
 TOLD = {Draws.SIBLINGS_FROM_LAWS, Draws.INDEPENDENT_BRANCHES}
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_has_plain_data_and_smaller_schemes(name: str) -> None:
+    for _, scheme in CASES[name]:
+        assert scheme_from_dict(scheme.as_dict()) == scheme
+        smaller = scheme.reductions()
+        assert scheme in smaller
+        assert len(set(smaller)) == len(smaller)
+        assert all(each.depth <= scheme.depth and each.nodes <= scheme.nodes for each in smaller)
+
+
 @pytest.mark.parametrize("name", by_turns(SCHEMES))
-def test_what_a_scheme_declares_holds_on_its_cases(name: str) -> None:
+def test_a_scheme_draws_what_it_counts_and_declares(name: str) -> None:
     for case in CASES[name]:
         for instance in case_instances(case, 2):
-            trees = {told: law(case, instance, told) for told in (False, True)}
+            trees = drawn(case, instance)
+            assert len(trees) == case[1].count(instance.draft)
+            for tree, _ in trees:
+                assert max((len(context) + 1 for context in tree.children), default=0) <= case[1].depth
+                assert sum(len(set(tokens)) for tokens in tree.children.values()) <= case[1].nodes
+            laws = {told: law(trees, instance, told) for told in (False, True)}
             for fact, holds in FACTS.items():
                 if fact in SCHEMES[name].draws:
-                    assert holds(trees[fact in TOLD], instance), f"{case[1]} declares {fact}"
+                    assert holds(laws[fact in TOLD], instance), f"{case[1]} declares {fact}"
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=str)
 def test_each_fact_fails_for_some_scheme_that_does_not_declare_it(fact: Draws) -> None:
     """The checks above can say no."""
     assert any(
-        not FACTS[fact](law(case, instance, fact in TOLD), instance)
+        not FACTS[fact](law(drawn(case, instance), instance, fact in TOLD), instance)
         for name in SCHEMES
         if fact not in SCHEMES[name].draws
         for case in CASES[name]
