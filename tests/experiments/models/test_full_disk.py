@@ -17,12 +17,13 @@ from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
+from tests.quick import quick
 
 resource = pytest.importorskip("resource", reason="a system without limits on files")
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("most", [0, 100, 3_000])
+@pytest.mark.parametrize("most", quick([0, 100, 3_000], [100]))
 def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_recipe: Recipe, tmp_path: Path, most: int) -> None:
     plan, before = Plan(steps=1, batch=2, window=8), resource.getrlimit(resource.RLIMIT_FSIZE)
     recipe = replace(tiny_recipe, target_plan=plan, draft_plan=plan)

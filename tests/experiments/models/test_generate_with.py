@@ -47,7 +47,7 @@ def greedy(pair: Any, inputs: dict[str, torch.Tensor], ours: Any = None, **more:
     return pair.target.generate(**inputs, do_sample=False, **{"max_new_tokens": TOKENS, **more}, **drawn)
 
 
-@pytest.mark.parametrize("name", by_turns(CASES))
+@pytest.mark.parametrize("name", by_turns(CASES, 5))
 def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     inputs, ends = padded(PROMPTS[:4]), {"eos_token_id": 2, "pad_token_id": 0}
@@ -56,16 +56,10 @@ def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str
     assert bool((expected[:, -1] == 0).any())  # one of them ended before the others
 
 
-@pytest.mark.parametrize("name", by_turns(LOSSLESS, 3))
+@pytest.mark.parametrize("name", by_turns(LOSSLESS, 6))
 def test_greedy_text_of_every_verifier_is_that_of_generate(pair: Any, name: str) -> None:
     ours = generate_with(name, "delayed:K=2,L1=1,L2=2")
     assert torch.equal(greedy(pair, padded([[1, 2]]), ours), greedy(pair, padded([[1, 2]])))
-
-
-def test_greedy_text_of_trained_models_is_that_of_generate(tiny_pair: Pair) -> None:
-    inputs, ours = padded([[1, 2, 3], [4, 5]]), generate_with("layer_transport", Delayed(K=2, L1=1, L2=2))
-    ends = {"eos_token_id": None, "pad_token_id": 0, "max_new_tokens": 60}
-    assert torch.equal(greedy(tiny_pair, inputs, ours, **ends), greedy(tiny_pair, inputs, **ends))
 
 
 def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tuple[int, ...]]:
@@ -80,9 +74,11 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
 @pytest.mark.parametrize(
     ("verifier", "scheme", "vectors", "asked", "warp"),
     [
-        ("layer_transport", Delayed(2, 0, 2), "numpy", {"temperature": 1.3}, Sampling(1.3)),
-        ("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Sampling(0.8, 2)),
         ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Sampling(top_p=0.8)),
+        pytest.param(
+            *("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Sampling(0.8, 2)),
+            marks=pytest.mark.heavy,
+        ),
         *(
             pytest.param(
                 name, Stratified(3, 0, 2), vectors, {"temperature": 1.3}, Sampling(1.3), marks=pytest.mark.heavy
@@ -112,13 +108,16 @@ def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any
 )
 @pytest.mark.parametrize(
     "masks",
-    [
-        "table=01-/1-2/--2",
-        "eos=2,regex=(01|1)*",
-        "no_repeat_ngram_size=2,bits=5",
-        "eos=1,min_new_tokens=2",
-        "eos=2,stop_strings=10|00",
-    ],
+    by_turns(
+        [
+            "eos=2,regex=(01|1)*",
+            "table=01-/1-2/--2",
+            "no_repeat_ngram_size=2,bits=5",
+            "eos=1,min_new_tokens=2",
+            "eos=2,stop_strings=10|00",
+        ],
+        3,
+    ),
 )
 def test_sampled_texts_have_the_law_of_the_masked_target(
     random_pair: Callable[..., Any], masks: str, draft_sampling: str | None
@@ -247,11 +246,7 @@ def test_criteria_in_a_batch_are_asked_about_each_text(pair: Any) -> None:
 
 
 @pytest.mark.parametrize("prompts", [[[1, 2, 1], [2]], [[1], [2, 0, 1, 1, 2], [0, 2]]], ids=str)
-@pytest.mark.parametrize(
-    "asked",
-    [{"repetition_penalty": 1.7}, {"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}, {"no_repeat_ngram_size": 2}],
-    ids=str,
-)
+@pytest.mark.parametrize("asked", [{"repetition_penalty": 0.6, "no_repeat_ngram_size": 3}], ids=str)
 def test_penalties_and_n_grams_treat_padding_as_generate_does(
     random_pair: Callable[..., Any], asked: dict[str, Any], prompts: list[list[int]]
 ) -> None:

@@ -48,6 +48,7 @@ def test_the_interval_shrinks_with_more_numbers_and_keeps_to_its_range() -> None
     assert mean_interval([1.0] * 8, 1, 1) == (1, 1)  # trees without drafts
 
 
+@pytest.mark.heavy
 def test_intervals_of_predictions_hold_the_exact_block_efficiency(random_pair: Callable[..., Pair]) -> None:
     """On a draft that is mostly right: nearly all trees have the same mean, and a normal interval is too narrow."""
     pair, scheme, roots = random_pair(noise=0.01), Delayed(2, 0, 2), ((1, 2, 3), (3, 1, 5, 2))

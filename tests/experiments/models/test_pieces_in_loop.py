@@ -15,8 +15,7 @@ from draftproof.simulator.drafts import SCHEMES, Stratified
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
-from tests.experiments.models.laws import ROOT, agrees, law_of_texts, many_texts, tables
-from tests.quick import by_turns
+from tests.experiments.models.laws import ROOT, agrees, tables
 
 WARM = Sampling(temperature=1.3)
 
@@ -57,23 +56,3 @@ def test_nodes_tell_the_laws_that_their_drafts_have(random_pair: Callable[..., A
         mean = sum(np.asarray(law) for law in fork.laws) / 3
         assert mean == pytest.approx(np.asarray(fork.draft), abs=1e-12)
     assert told > 3 * len(watched.seen)
-
-
-@pytest.mark.parametrize("name", by_turns(["stratified", "systematic"]))
-def test_texts_of_block_verification_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
-    pair = random_pair(vocab=3)
-    loop = Loop(pair, make("block"), SCHEMES[name](3, 0, 2), WARM)
-    texts = many_texts(loop, ROOT, 800, 4, coin_for("numpy", 1))
-    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("vectors", ["numpy", "torch"])
-@pytest.mark.parametrize("name", ["layer_transport", "optimal_transport", "traversal", "specinfer", "block_tree"])
-def test_texts_of_verifiers_that_read_the_laws_have_the_law_of_the_target(
-    random_pair: Callable[..., Any], name: str, vectors: str
-) -> None:
-    pair = random_pair(vocab=3)
-    loop = Loop(pair, make(name), Stratified(3, 0, 2), WARM, vectors)
-    texts = many_texts(loop, ROOT, 800, 4, coin_for(vectors, 1))
-    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))

@@ -24,7 +24,7 @@ from tests.experiments.models.made_pair import made_text, save_models
 TREE, PROMPT = Delayed(2, 1, 2), [1, 2, 3, 4]
 
 
-@pytest.fixture(params=["GPT2", "Llama", "a short draft"])
+@pytest.fixture(params=["a short draft", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in ("GPT2", "Llama"))])
 def short(request: Any, random_pair: Callable[..., Any]) -> Pair:
     """A pair that is made for 20 tokens."""
     family = "Llama" if request.param == "Llama" else "GPT2"
@@ -80,7 +80,7 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
         (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof:")]
         assert "the target reads 40 tokens at most: line 2 has" in line
         assert "a tree of depth 16 does not fit after it; --context N keeps the last N tokens" in line
-    ran = draftproof("validate", "naive", *few, 16, "--context", 8, "--blocks", 20)
+    ran = draftproof("validate", "naive", *few, 2, "--context", 8, "--blocks", 20)
     assert ran.code in (0, 1), ran.err
     assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
 

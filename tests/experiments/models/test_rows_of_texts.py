@@ -1,6 +1,7 @@
 """Penalties and masks, whose rows depend on the text: in the loop, in its predictions, and in transformers."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
+from tests.quick import by_turns
 
 ROOT, SCHEME = [1, 2, 0, 2], Delayed(2, 1, 1)
 PENALTY = "repetition_penalty=1.7,temperature=.8"
@@ -71,8 +73,7 @@ def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pai
         assert np.allclose(p, Sampling(top_p=0.9).of_logits(scores)[0].numpy(), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("verifier", ["naive", "traversal"])
+@pytest.mark.parametrize(("verifier", "name"), by_turns(product(["traversal", "naive"], TEXTS), 3))
 def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair], name: str, verifier: str) -> None:
     pair, warp, runs = random_pair(vocab=4, dtype=torch.float64), Samplings.of_options(*TEXTS[name]), 1_000
     target, draft = pair_tables(pair, warp, ROOT, 2)
@@ -104,9 +105,6 @@ def test_a_masked_text_obeys_its_masks_and_is_what_the_target_alone_writes(rando
 @pytest.mark.parametrize(
     "asked",
     [
-        {"repetition_penalty": 1.7},
-        {"no_repeat_ngram_size": 2},
-        {"min_new_tokens": 6, "eos_token_id": 2},
         {"min_length": 9, "eos_token_id": 2},
         {"repetition_penalty": 1.3, "no_repeat_ngram_size": 3, "min_new_tokens": 4, "eos_token_id": 1},
     ],
@@ -146,7 +144,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", by_turns(TOLD, 3))
 def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
     random_pair: Callable[..., Pair], name: str
 ) -> None:

@@ -13,7 +13,7 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
-from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts, many_texts
+from tests.experiments.models.laws import ROOT, agrees, law_of_blocks
 from tests.quick import by_turns
 
 #: Of both models, so that every outcome is likely enough to be counted.
@@ -40,21 +40,3 @@ def test_a_tree_of_another_scheme_is_noticed(random_pair: Callable[..., Any]) ->
     pair = random_pair(vocab=3)
     law = law_of_blocks(make("traversal"), pair, DySpec(4), WARM)
     assert not agrees(counted(pair, DySpec(3), "traversal", RUNS, 256), law)
-
-
-def test_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
-    pair = random_pair(vocab=3, noise=0.3)
-    loop = Loop(pair, make("naive_from_target"), CASES["twins"][0], WARM)
-    texts = many_texts(loop, ROOT, 500, 4, coin_for("numpy", 1))
-    assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("name", "together"), [(name, (1, 8)[turn % 2]) for turn, name in enumerate(CASES)])
-def test_laws_in_batches_of_one_and_eight(random_pair: Callable[..., Any], name: str, together: int) -> None:
-    scheme, verifier = CASES[name]
-    pair = random_pair(vocab=3)
-    law = law_of_blocks(make(verifier), pair, scheme, WARM)
-    assert agrees(counted(pair, scheme, verifier, 800, together), law)
-    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 300, 4, coin_for("numpy", 1), together)
-    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))

@@ -39,16 +39,6 @@ def test_every_scheme_has_a_case() -> None:
     assert set(CASES) >= set(SCHEMES) - {"adaptive_dropping"}
 
 
-@pytest.mark.parametrize("name", by_turns(CASES, 4))
-def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str) -> None:
-    seen = Watched(pair, *CASES[name], PROMPTS, Sampling()).run(9)
-    assert seen.rows_off() <= TOLERANCE
-    assert seen.caches_off() <= TOLERANCE
-    assert len({len(text) - len(start) for text, start in zip(seen.texts, PROMPTS, strict=True)}) > 1
-    assert len({block.depth for block in seen.blocks}) > 1
-    assert all(text[-len(left) :] == list(left) for text, left in zip(seen.texts, seen.state.waiting, strict=True))
-
-
 @pytest.mark.parametrize(
     ("verifier", "shape", "dtype"),
     by_turns(
@@ -104,7 +94,7 @@ def test_passes_of_a_sequence_do_not_depend_on_its_neighbours(pair: Any) -> None
     assert together == [loop.blocks(loop.start(prompt), greedy)[0] for prompt in PROMPTS]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", by_turns(CASES, 3))
 def test_torch_vectors_draw_the_same_trees(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     made = []

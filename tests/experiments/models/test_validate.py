@@ -146,7 +146,7 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
 def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
-    validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.015))
+    validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.03))
     rows = run.cell_rows(validation, tables, Store(None))
     table = run.table_fields(rows)
     assert not table["passed"]
