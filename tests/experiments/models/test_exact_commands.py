@@ -143,7 +143,7 @@ def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: t
         assert [cell["status"] for cell in matrix.json["cells"]] == ["lossless"]
     own = Path("own.py")
     own.write_text("def first(root):\n    return root.children[:1], 0\n")
-    assert draftproof("audit", f"{own}:first", *given, "--K", 1, "--L2", 1).code == 1
+    assert draftproof("audit", f"{own}:first", *models, "--roots", 1, "--vocab", 5, "--K", 1, "--L2", 1).code == 1
 
 
 def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, models: tuple[object, ...]) -> None:

@@ -80,7 +80,14 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
         (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof:")]
         assert "the target reads 40 tokens at most: line 2 has" in line
         assert "a tree of depth 16 does not fit after it; --context N keeps the last N tokens" in line
-    ran = draftproof("validate", "naive", *few, 2, "--context", 8, "--blocks", 20)
+
+
+@pytest.mark.heavy
+def test_a_prompt_that_is_cut_leaves_room_for_a_tree(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
+    Path("p.jsonl").write_text(f'{{"text": "{made_text(2)[:-2]}"}}', encoding="utf-8")
+    few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2", 16)
+    ran = draftproof("validate", "naive", *few, "--context", 8, "--blocks", 20)
     assert ran.code in (0, 1), ran.err
     assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
 
