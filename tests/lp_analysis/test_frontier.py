@@ -21,7 +21,6 @@ from draftproof.lp_analysis.frontier_points import _Columns, _Levels, shortfall
 from draftproof.lp_analysis.nodes import efficiency
 from draftproof.lp_analysis.orders import mixed_law
 from draftproof.lp_analysis.problem import BoundProblem
-from draftproof.lp_analysis.solvers.biased import BiasedColumns
 from draftproof.lp_analysis.solvers.minimise import Search
 from draftproof.simulator import check
 from draftproof.simulator.arithmetic import RATIONAL, as_python
@@ -211,26 +210,6 @@ def test_an_interrupt_keeps_the_point_with_the_gap_that_it_had():
     best = frontier(*given_of_two_branches(), gap=GAP)[0]
     assert (found.lower <= best.upper, best.lower <= found.upper) == (True, True)
     assert found.upper - found.lower > GAP
-
-
-def test_an_interrupt_before_a_point_has_bounds_keeps_those_before(monkeypatch):
-    scheme, seen = Stratified(2, 0, 2), []
-    given = *pair(instance_of(3, scheme, 0)), scheme, [0, "0.05"]
-    solved = BiasedColumns.point
-
-    def point(self):
-        if seen:
-            raise KeyboardInterrupt
-        return solved(self)
-
-    monkeypatch.setattr(BiasedColumns, "point", point)
-    with pytest.raises(FrontierInterrupted) as caught:
-        frontier(*given, gap=GAP, report=seen.append)
-    assert caught.value.points == seen
-    seen.append(None)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        frontier(*given, gap=GAP)
-    assert caught.type is KeyboardInterrupt
 
 
 def test_a_limit_of_time_leaves_wider_bounds():

@@ -78,7 +78,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "simulator/theorems": tuple(
         f"tests/simulator/theorems/test_{name}.py"
-        for name in ("proofs", "certificates", "relations", "nonnegative", "numbers", "any_vocabulary")
+        for name in ("proofs", "certificates", "relations", "nonnegative", "numbers", "watch", "any_vocabulary")
     ),
     "verifiers": tuple(
         f"tests/verifiers/test_{name}.py" for name in ("as_published", "one_step", "negative_controls", "closed_forms")

@@ -192,30 +192,11 @@ def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
         written(PROMPTS, [1, 2])
 
 
-def test_without_a_seed_the_one_of_torch_decides(pair: Any) -> None:
-    ours = generate_with("traversal", Delayed(2, 1, 2))
-    texts = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        drawn = {"assistant_model": pair.draft, "custom_generate": ours}
-        texts.append(pair.target.generate(torch.tensor([[1]]), do_sample=True, max_new_tokens=30, **drawn))
-    assert torch.equal(texts[0], texts[1])
-    assert not torch.equal(texts[0], texts[2])
-
-
 class Counting(StoppingCriteria):
     """Ends a text that has three ones."""
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         return (input_ids == 1).sum(1) >= 3
-
-
-def test_lengths_and_criteria_end_texts_as_in_generate(pair: Any) -> None:
-    inputs, ours = padded([[1, 2]]), generate_with("traversal", Delayed(2, 0, 3))
-    for ends in ({"max_length": 9, "max_new_tokens": None}, {"stopping_criteria": [Counting()]}, {"eos_token_id": [2]}):
-        expected = greedy(pair, inputs, **ends)
-        assert torch.equal(greedy(pair, inputs, ours, **ends), expected)
-        assert expected.shape[1] < 2 + TOKENS
 
 
 class OfEach(StoppingCriteria):
@@ -334,14 +315,6 @@ def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any],
     with pytest.raises(InvalidInput, match=said) as caught:
         write()
     assert "\n" not in str(caught.value)
-
-
-def test_static_caches_write_the_same(pair: Any) -> None:
-    inputs, ours = padded(PROMPTS[:3]), generate_with("traversal", Delayed(2, 1, 2))
-    ends = {"pad_token_id": 0, "eos_token_id": None}
-    expected = greedy(pair, inputs, **ends)
-    assert torch.equal(greedy(pair, inputs, ours, cache_implementation="static", **ends), expected)
-    assert torch.equal(greedy(pair, inputs, cache_implementation="static", **ends), expected)
 
 
 WIDE, NARROW = 33, 32

@@ -21,7 +21,6 @@ from draftproof.simulator import (
     TooLarge,
     Verdict,
 )
-from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
@@ -85,12 +84,6 @@ def test_a_planned_verifier_is_refused_by_name() -> None:
         predict(Planned(), [small_tables(0)], Delayed())
 
 
-def test_tables_are_cut_to_the_depth_of_a_tree(tables: list[Case]) -> None:
-    cut = tables[0].converted(FLOAT64, 2)
-    assert (cut.target.depth, cut.draft.depth) == (2, 1)
-    assert tables[0].converted(FLOAT64, 0).draft.depth == 0
-
-
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 2, 0), Delayed(3, 0, 1), Delayed(2, 1, 2)], ids=str)
 def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
     tree = draw_trees(tiny_pair, scheme, Sampling(), ROOTS[0], 1, SamplingCoin(np.random.default_rng(0)))[0]
@@ -140,18 +133,6 @@ def test_sampled_trees_of_any_scheme_hold_the_rows_of_the_tables(exact_pair: Pai
             assert np.abs(node.draft - tables.draft.row(node.context)).max() < 1e-10
             nodes += [node.child(token) for token in dict.fromkeys(node.children)]
     assert len(nodes) > 6 * 3
-
-
-def test_sampled_and_exact_predictions_agree_on_other_schemes(tiny_pair: Pair, tables: list[Case]) -> None:
-    generator = np.random.default_rng(1)
-    exact = predict(make("traversal"), tables, DySpec(2))
-    found = sampled(tiny_pair, make("traversal"), DySpec(2), Sampling(), ROOTS, 96, generator)
-    assert found.error > 0
-    assert abs(found.mean - exact.mean) < 4 * found.error
-    still = sampled(tiny_pair, make("nss"), Eagle2(2, 2, 3), Sampling(), ROOTS, 2, generator)
-    assert still.error == 0  # one tree a root
-    # rows of float32 passes over a cache and without one
-    assert still.mean == pytest.approx(predict(make("nss"), tables, Eagle2(2, 2, 3)).mean, abs=1e-5)
 
 
 def test_roots_are_spaced_over_the_text() -> None:

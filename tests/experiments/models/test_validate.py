@@ -291,17 +291,3 @@ def test_the_picture_and_the_page_hold_every_cell(validation: Validation, tables
 def test_a_replacement_of_nobody_is_refused() -> None:
     with pytest.raises(InvalidInput, match="block is not among naive"):
         under_test([find_verifier("naive")], {"block": find_verifier("ensemble")})
-
-
-@pytest.mark.heavy
-def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_pair: Pair) -> None:
-    from draftproof.experiments.models.validate.run import SHAPES as FOUR
-    from draftproof.experiments.models.validate.run import VERIFIERS as EIGHT
-
-    validation = validation_of(tiny_pair, roots=4, names=EIGHT)
-    validation = replace(validation, schemes=FOUR, effort=Effort(goal=0.04, least=1))
-    tables = run.tables_of(validation)
-    table = run.table_fields(run.cell_rows(validation, tables, Store(None)))
-    assert table["cells"] == 32
-    assert table["largest_error"] < 0.06
-    assert table["passed"]

@@ -95,40 +95,6 @@ def test_a_pair_is_validated_and_rows_are_kept(
     assert again.code == 0
 
 
-SCHEME = """
-class Twins:
-    depth = 2
-    def draw(self, draft, coin):
-        first = [(coin.choose(draft.row(())),) for _ in range(2)]
-        return [(*path, coin.choose(draft.row(path))) for path in first]
-"""
-
-
-@pytest.mark.heavy
-def test_cells_may_be_on_any_scheme(draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path) -> None:
-    (tmp_path / "twins.py").write_text(SCHEME, encoding="utf-8")
-    few = ("--roots", 1, "--blocks", 200, "--json", "a.json")
-    schemes = ("--scheme", "eagle2:beam=2,depth=2,nodes=3", "--scheme", "twins.py:Twins", "--scheme", "sequoia:nodes=2")
-    ran = draftproof("validate", "nss", "specinfer", *models, *few, *schemes, "--K", 1, "--L2", 1)
-    assert ran.code == 0
-    report = json.loads(Path("a.json").read_text())
-    rows, planned = report["rows"], report["planned"][0].partition(":")[0]
-    assert planned.startswith("sequoia(nodes=2, depth=2, tree=")
-    assert [(row["verifier"], row["shape"]) for row in rows] == [
-        ("nss", "1, 0, 1"),
-        ("specinfer", "1, 0, 1"),
-        ("nss", "eagle2(beam=2, depth=2, nodes=3)"),
-        ("nss", "Twins"),
-        ("specinfer", "Twins"),
-        ("nss", planned),
-    ]
-    assert "left out on eagle2(beam=2, depth=2, nodes=3), which their cards do not claim: specinfer" in ran.out
-    assert f"{planned}: planned from acceptances on the tables of 1 roots" in ran.out
-    refused = draftproof("validate", "specinfer", *models, "--scheme", "eagle2")
-    assert refused.code == 2
-    assert "the cards of specinfer claim none of eagle2(beam=2, depth=2, nodes=4)" in refused.err
-
-
 def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path, briefly: Callable[[], None]
 ) -> None:

@@ -18,7 +18,6 @@ from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossle
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
-from draftproof.verifiers.sequoia import acceptance_vector
 from tests.experiments.models.test_validate import validation_of
 
 OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
@@ -28,37 +27,6 @@ PLAYERS = ("nss", "traversal", "spechub", "sequoia")
 @pytest.fixture(scope="module")
 def tables(tiny_pair: Pair) -> list[Case]:
     return run.tables_of(validation_of(tiny_pair))
-
-
-@pytest.mark.heavy
-def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
-    effort = Effort(blocks=400)
-    validation = replace(validation_of(tiny_pair, names=PLAYERS), schemes=OTHERS, effort=effort, greedy=12)
-    planned, said = run.with_plans(validation, tables)
-    vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
-    best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
-    assert planned.schemes == (*OTHERS[:3], best)
-    assert said == [f"{best}: planned from acceptances on the tables of 2 roots"]
-    assert [(each.label, scheme.name) for each, scheme in planned.cells] == [
-        ("nss", "dyspec"),
-        ("traversal", "dyspec"),
-        ("sequoia", "dyspec"),
-        ("nss", "eagle2"),
-        ("nss", "spechub"),
-        ("spechub", "spechub"),
-        ("nss", "sequoia"),
-        ("sequoia", "sequoia"),
-    ]
-    assert len(planned.left_out) == 16 - len(planned.cells)
-    assert len(views.left_out_lines([{"verifier": "a", "shape": "x"}, {"verifier": "b", "shape": "x"}])) == 1
-    rows = run.cell_rows(planned, tables, Store(None))
-    table = run.table_fields(rows)
-    assert table["passed"]
-    assert table["largest_z"] < 4
-    assert {row["draft_passes"] for row in rows if row["scheme"]["name"] == "eagle2"} == {2.0}
-    assert {row["lossless"] for row in rows} == {True}
-    assert "| scheme " in views.markdown(rows, table)
-    assert run.model_checks(planned)["greedy"]["runs"] == 8
 
 
 def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(

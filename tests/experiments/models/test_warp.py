@@ -2,37 +2,8 @@
 
 import pytest
 import torch
-from transformers.generation.logits_process import (
-    LogitsProcessorList,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
 
 from draftproof.simulator.instances.sampling import Sampling
-
-LOGITS = torch.randn(50, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(3)) * 3
-
-
-def by_transformers(logits: torch.Tensor, warp: Sampling) -> torch.Tensor:
-    steps = LogitsProcessorList([TemperatureLogitsWarper(warp.temperature)])
-    if warp.top_k is not None:
-        steps.append(TopKLogitsWarper(warp.top_k))
-    if warp.top_p is not None:
-        steps.append(TopPLogitsWarper(warp.top_p))
-    return steps(torch.zeros(len(logits), 1, dtype=torch.long), logits).softmax(dim=-1)
-
-
-@pytest.mark.parametrize("temperature", [0.3, 1.0, 1.7])
-@pytest.mark.parametrize("top_k", [None, 1, 5, 30, 100])
-@pytest.mark.parametrize("top_p", [None, 0.05, 0.5, 0.9, 1.0])
-def test_rows_are_those_of_transformers(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    warp = Sampling(temperature, top_k, top_p)
-    rows, theirs = warp.of_logits(LOGITS), by_transformers(LOGITS, warp)
-    assert torch.equal(rows > 0, theirs > 0)
-    # Two softmaxes in float64, one over all tokens and one over those that are left.
-    assert (rows - theirs).abs().max() < 1e-14
-    assert (rows.sum(dim=-1) - 1).abs().max() < 1e-14
 
 
 def test_rows_keep_shape_and_are_float64_unless_told_otherwise() -> None:

@@ -1,20 +1,14 @@
 """The solvers of the bounds converge as quickly as their pages say: counted in rounds and steps, not in seconds."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis.hitting import IidBranches
-from draftproof.lp_analysis.nodes import hit_probability
-from draftproof.lp_analysis.prices import end_prices
 from draftproof.lp_analysis.problem import BoundProblem
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.interior import LevelProgram
-from draftproof.lp_analysis.solvers.levels import CLOSEST, _without_idle, errors, first_knots, refined
+from draftproof.lp_analysis.solvers.levels import first_knots
 from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
-from draftproof.lp_analysis.solvers.tree_system import cholesky
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.families import FAMILIES
 
@@ -69,14 +63,6 @@ def test_column_generation_stops_at_its_gap_and_at_its_time(monkeypatch):
     assert late.gap > 1e-9
 
 
-def test_an_order_joins_once(monkeypatch):
-    columns = Columns(subject_of((2, 3, 1, 2), "perturbed"))
-    assert columns.add(0, np.arange(4))
-    assert not columns.add(0, np.arange(4))
-    assert columns.add(1, np.arange(4))
-    assert [len(orders) for orders in columns.orders] == [1, 1]
-
-
 @pytest.mark.parametrize(
     ("shape", "family", "most"),
     [
@@ -91,17 +77,6 @@ def test_the_level_programs_need_few_steps(monkeypatch, shape, family, most):
     minimise(subject_of(shape, family), 1e-8, search)
     assert search.gap <= 1e-8
     assert len(steps) <= most  # two or three more than were seen: roundings differ between machines
-
-
-def test_knots_without_use_are_dropped_and_never_two_neighbours():
-    problem = subject_of((3, 3, 0, 2), "perturbed")
-    prices = [np.zeros(1), np.zeros(3), np.where(np.arange(9) == 4, 0.5, 0.0)]  # one path is dear, eight are free
-    knots = first_knots(1, 16)
-    finer = refined(end_prices(prices, problem), problem, knots)
-    dropped = sorted(set(range(17)) - set(np.flatnonzero(np.isin(knots[0], finer[0]))))
-    assert dropped
-    assert all(b - a > 1 for a, b in pairwise(dropped))
-    assert {0, 16}.isdisjoint(dropped)
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 0, 1), (2, 2, 1, 1), (3, 2, 0, 1)], ids=str)
@@ -137,23 +112,6 @@ def test_the_interior_begins_in_the_interior(shape, family):
         assert found == pytest.approx(cost, rel=1e-12)  # a transport from the first step on
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("K", [2, 3, 5])
-def test_a_knot_is_dropped_when_the_budget_pays_for_it_and_not_before(seed, K):
-    rng = np.random.default_rng(seed)
-    x, jumps, knots = np.sort(rng.random(60)), rng.random(60), np.array([0.0, 0.1, 0.3, 0.45, 0.7, 1.0])
-
-    def lost(kept):
-        return float((jumps * (hit_probability(x, K) - np.interp(x, kept, hit_probability(kept, K)))).sum())
-
-    rises = [lost(np.delete(knots, j)) - lost(knots) for j in range(1, len(knots) - 1)]
-    cheapest = 1 + int(np.argmin(rises))
-    share = min(rises) / lost(knots)
-    more, less = (_without_idle([jumps], [x], knots[None], K, share * factor) for factor in (1 + 1e-9, 1 - 1e-9))
-    assert more.tolist() == [np.delete(knots, cheapest).tolist()]
-    assert less.tolist() == [knots.tolist()]
-
-
 def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
     tables = [np.array([[0.0, 1.0]]), np.array([[0.25, 0.75], [1e-30, 1.0]]), np.full((4, 2), 0.5)]
     blended = _blended(tables)
@@ -164,35 +122,3 @@ def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
     assert blended[2] is tables[2]
     kept = np.array([[SMALLEST, 1.0]])
     assert _blended([kept])[0] is kept
-
-
-def test_knots_are_never_closer_than_their_limit():
-    """A prefix of paths ends just behind a knot: to split the cell there would help no one."""
-    masses = np.array([[0.5 + CLOSEST / 10, 0.25, 0.25 - CLOSEST / 10]])
-    problem = BoundProblem([np.full((1, 3), 1 / 3)], IidBranches([masses], Delayed(2, 0, 1)))
-    prices = [np.zeros(1), np.array([1.0, 0.5, 0.25])]
-    knots = np.array([[0, 0.5, 0.6, 1]])
-    found, below = errors(end_prices(prices, problem), problem, knots)
-    assert ((found > 0) & (below - 0.5 < CLOSEST) & (below > 0.5)).any()
-    finer = refined(end_prices(prices, problem), problem, knots)
-    assert finer.shape == (1, 5)  # the cell of the second prefix is split
-    assert np.diff(finer).min() > CLOSEST
-
-
-def test_the_history_holds_every_change_of_a_bound_once():
-    search = Search()
-    for lower, upper in [(1.0, 3.0), (1.0, 2.5), (1.0, 2.5), (0.5, 4.0), (2.0, 2.5)]:
-        search.offer(lower, None, upper, [])
-    assert search.history == [(0.0, 1.0, 3.0), (0.0, 1.0, 2.5), (0.0, 2.0, 2.5)]
-
-
-@pytest.mark.parametrize(("off", "share"), [(5e-13, 1e-12), (5e-11, 1e-10), (5e-9, 1e-8)])
-def test_an_indefinite_matrix_gets_the_least_diagonal_that_helps(off, share):
-    matrix = np.array([[1, 1 + off], [1 + off, 1]])
-    lower = np.tril(cholesky(matrix)[0])
-    assert lower @ lower.T - matrix == pytest.approx(share * np.eye(2), abs=1e-15)  # rounding of sums near 1
-
-
-def test_a_matrix_that_is_far_from_positive_is_not_factorised():
-    with pytest.raises(np.linalg.LinAlgError, match="cannot factorise"):
-        cholesky(np.array([[1, 1 + 5e-8], [1 + 5e-8, 1]]))

@@ -96,15 +96,6 @@ def test_a_state_that_is_never_reached_does_not_make_a_verifier_lossy_nor_the_se
     assert from_there.metrics(Delayed(1, 0, 60)).max_deviation > 0
 
 
-def test_deep_trees_cost_next_to_nothing() -> None:
-    target, draft = pair(3, (2, 1))
-    engine = CollapsedTopDown(make("specinfer"), MarkovRows(target, draft))
-    deep, shallow = engine.metrics(Delayed(3, 4, 12)), engine.metrics(Delayed(3, 4, 2))
-    assert sum(deep.depth_distribution) == 1
-    assert deep.max_deviation == 0
-    assert deep.depth_distribution[:6] == shallow.depth_distribution[:6], "what happens above does not know the depth"
-
-
 @pytest.mark.parametrize("root", [(0, 1), (2, 2), (1, 0)], ids=str)
 @pytest.mark.parametrize("name", ["specinfer", "ensemble"])
 def test_from_other_roots(name: str, root: tuple[int, ...]) -> None:
@@ -114,23 +105,6 @@ def test_from_other_roots(name: str, root: tuple[int, ...]) -> None:
     for scheme in SHAPES:
         assert_equal(started.metrics(scheme), full(verifier, target, draft, scheme))
         assert_equal(CollapsedTopDown(verifier, MarkovRows(target, draft)).metrics(scheme), started.metrics(scheme))
-
-
-@pytest.mark.parametrize("name", ["specinfer", "naive", "ensemble"])
-def test_the_order_in_which_shapes_are_asked_for_does_not_matter(name: str) -> None:
-    rows = MarkovRows(*pair(2, (1, 1)))
-    forwards, backwards = CollapsedTopDown(make(name), rows), CollapsedTopDown(make(name), rows)
-    first = [forwards.metrics(scheme) for scheme in SHAPES]
-    last = [backwards.metrics(scheme) for scheme in reversed(SHAPES)]
-    assert first == last[::-1]
-    assert [backwards.starting_at(1).metrics(scheme) for scheme in SHAPES] != first
-    assert [backwards.metrics(scheme) for scheme in SHAPES] == first, "another root must not touch what is kept"
-
-
-@pytest.mark.parametrize("name", SINGLE)
-def test_single_path_verifiers_do_not_see_further_paths(name: str) -> None:
-    engine = CollapsedTopDown(make(name), MarkovRows(*pair(3, (1, 1))))
-    assert engine.metrics(Delayed(4, 1, 2)) == engine.metrics(Delayed(1, 0, 3)) == engine.metrics(Delayed(2, 0, 3))
 
 
 @pytest.mark.parametrize(

@@ -174,28 +174,6 @@ def test_predicted_states_of_leaf_to_root_are_those_that_are_visited(
     assert steps(make("traversal"), shape, size) == pytest.approx(stages + len(levels[-1].context), rel=1e-12)
 
 
-def test_predicted_contexts_are_counted_with_the_paths_that_may_be_alive() -> None:
-    assert steps(make("block"), Delayed(2, 0, 3), 3) == pytest.approx(1 + 3 + 9 + 27, rel=0.02)
-    assert steps(make("nss"), Delayed(2, 0, 3), 3) == 2 * steps(make("block"), Delayed(2, 0, 3), 3)
-    assert steps(make("naive"), Delayed(2, 0, 3), 3) == steps(make("block"), Delayed(2, 0, 3), 3)
-
-
-def test_predicted_layers_are_the_multisets_that_the_branches_may_have_drafted() -> None:
-    layered = make("layer_transport")
-    one, two = (steps(layered, Delayed(2, 0, length), 3) for length in (1, 2))
-    assert two / one == 1 + 6  # nothing yet, or two of three tokens in any order
-    assert steps(layered, Delayed(2, 1, 2), 3) == 3 * two
-    assert steps(layered, Delayed(3, 0, 2), 2) / one == 1 + 4
-
-
-def test_exact_numbers_calls_of_branch_and_layers_are_slow_steps() -> None:
-    quick, slow = STEPS[False], STEPS[True]
-    assert quick > slow
-    assert size_module.most_steps(make("nss"), FLOAT64) == quick
-    assert size_module.most_steps(make("nss"), RATIONAL) == slow
-    assert size_module.most_steps(make("layer_transport"), FLOAT64) == slow
-
-
 def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
     contexts = steps(make("block"), Delayed(3, 0, 2), 5)
     threshold: Any = make("threshold")
@@ -261,35 +239,6 @@ def test_memory_is_told_in_units_that_can_be_read(memory: float, said: str, monk
         return
     with pytest.raises(TooLarge, match=rf"about \d[\d,]*\.\d [MG]iB, more than {said}"):
         structured_work(make("block"), Unread(2**16), Unread(2**16), Delayed(1, 0, 1), RATIONAL, memory)
-
-
-@pytest.mark.parametrize(("size", "depth"), [(4, 7), (8, 5), (16, 4)])
-def test_tables_are_predicted_to_the_byte(size: int, depth: int) -> None:
-    """The rows of the target to depth L, those of the draft to depth L - 1."""
-    held = sum(8 * size ** (d + 1) for depths in (range(depth + 1), range(depth)) for d in depths)
-    scheme = Delayed(2, 0, depth)
-    in_tables, by_state = (
-        next(
-            each
-            for each in size_module._modes(make("block"), process, process, scheme, FLOAT64)
-            if each.mode == METRICS
-        )
-        for process in (Unread(size), markov(size, 1))
-    )
-    assert in_tables.bytes - by_state.bytes == pytest.approx(held, rel=2 / size**depth)  # the sum to infinity backwards
-
-
-def test_where_states_collapse_no_law_above_a_mebibyte_is_kept() -> None:
-    kept = []
-    for size in range(2, 24):
-        process = markov(size, 1)
-        for depth in range(1, 8):
-            law = size_module._modes(make("specinfer"), process, process, Delayed(2, 0, depth), FLOAT64)[0]
-            found = mode("specinfer", process, Delayed(2, 0, depth))
-            assert found == (LAW if law.bytes <= 2**20 else COLLAPSED)
-            kept.append(law.bytes)
-    assert any(2**20 < size <= 1.5 * 2**20 for size in kept)
-    assert any(2**19 < size <= 2**20 for size in kept)
 
 
 @pytest.mark.parametrize("scheme", [Delayed(2, 0, 4), Delayed(3, 1, 3)])

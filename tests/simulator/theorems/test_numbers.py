@@ -1,15 +1,10 @@
 """Followed numbers: exact, decided by the sample, noted, and refused where nothing can be followed."""
 
-import copy
-import math
-import pickle
-import sys
 from contextlib import suppress
-from decimal import Decimal
 
 import numpy as np
 import pytest
-from flint import fmpq, fmpz
+from flint import fmpq
 
 from draftproof.simulator import vectors
 from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
@@ -18,12 +13,6 @@ from draftproof.simulator.theorems.algebra.regions import Region, vanishes
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 
-USES = [
-    *(float, int, round, str, repr, "{}".format, np.float64, complex, hash, dir, {0: 1}.get),
-    *(math.floor, math.sqrt, pickle.dumps, sys.getsizeof),
-    *(lambda x: x // 1, lambda x: 2**x, lambda x: ~x, lambda x: divmod(1, x)),
-    *(lambda x: {x}, lambda x: x in {0, 1}, lambda x: np.array([x], dtype=object).astype(float)),
-]
 HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
 
 
@@ -73,21 +62,6 @@ def test_division_by_what_may_vanish_is_noted(run):
         _ = 1 / (x - x)
 
 
-@pytest.mark.parametrize("use", USES)
-def test_what_cannot_be_followed_is_refused_with_its_line(run, use):
-    with pytest.raises(NotFollowed, match=r"line \d+"):
-        use(run.variable(0))
-
-
-@pytest.mark.parametrize("other", [0.5, Decimal("0.5"), "1/2"])
-def test_other_kinds_of_numbers_do_not_mix(run, other):
-    with pytest.raises((TypeError, NotFollowed)):
-        _ = run.variable(0) + other
-    half = not isinstance(other, str)
-    assert (run.variable(0) == other) == half  # a comparison needs no more than the exact value
-    assert len(run.decisions) == half
-
-
 @pytest.mark.parametrize("use", [lambda x, y: x + y, lambda x, y: x == y, lambda x, y: x < y])
 def test_numbers_of_two_runs_do_not_mix(run, use):
     with pytest.raises(NotFollowed, match="state"):
@@ -109,27 +83,6 @@ def test_what_was_refused_is_refused_even_if_the_refusal_is_caught(run):
 
     with pytest.raises(NotFollowed, match="a float was made"):
         caught()
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (lambda x: hasattr(x, "numerator"), "'numerator'"),
-        (lambda x: hasattr(x, "item"), "'item'"),
-        (lambda x: isinstance(x, fmpq), "the type of a number"),
-        (lambda x: isinstance(x, float), "the type of a number"),
-        (lambda x: x.__class__.__name__ == "fmpq", "the type of a number"),
-    ],
-)
-def test_what_kind_of_number_it_is_cannot_be_asked(run, asked, said):
-    with pytest.raises(NotFollowed, match=said):
-        asked(run.variable(0))
-
-
-def test_a_number_is_its_own_copy(run):
-    x, _ = numbers(run)
-    assert copy.deepcopy(x) is copy.copy(x) is x
-    assert x ** fmpz(2) == fmpq(1, 4)
 
 
 def test_vectors_of_numbers_do_what_vectors_of_rationals_do(run):

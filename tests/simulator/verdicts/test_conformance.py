@@ -75,11 +75,6 @@ def test_what_is_no_claim_about_losslessness_is_checked_on_delayed_trees_or_the_
     assert cases("law-sums-to-one", None) == delayed
 
 
-def test_check_names_are_distinct() -> None:
-    names = [check.name for check in checks_for(Claims(single_path=True))]
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_instances_are_always_the_same_and_differ_from_each_other(shape: tuple[int, int, int, int]) -> None:
     size, _, trunk, length = shape
@@ -94,12 +89,6 @@ def test_instances_are_always_the_same_and_differ_from_each_other(shape: tuple[i
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_corner_instances_are_one_of_each_corner_case(shape: tuple[int, int, int, int]) -> None:
     assert [instance.about["family"] for instance in corner_instances(shape)] == list(CORNER_CASES)
-
-
-def test_shapes_cover_three_paths_three_tokens_and_a_trunk() -> None:
-    assert {K for _, K, _, _ in SHAPES} >= {2, 3}
-    assert {size for size, _, _, _ in SHAPES} >= {2, 3}
-    assert {L1 for _, _, L1, _ in SHAPES} >= {0, 1}
 
 
 @pytest.mark.parametrize("scheme", CASES)

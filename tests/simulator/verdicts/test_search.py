@@ -28,7 +28,7 @@ from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.vectors import residual
 from draftproof.simulator.verdicts.grids import grid, grid_sample, grid_size
-from draftproof.simulator.verdicts.search import _judge, shrink
+from draftproof.simulator.verdicts.search import shrink
 
 
 def test_witnesses_of_verifiers_that_are_told_another_q_keep_the_sampling() -> None:
@@ -142,16 +142,6 @@ def test_no_smaller_shape_refutes_block_by_weights_on_the_grid() -> None:
             ).lossless
 
 
-def test_no_coarser_grid_refutes_what_the_witness_of_naive_from_target_refutes() -> None:
-    witness = shrink(verifiers.make("naive_from_target"), failing("naive_from_target", 2), TREE)
-    assert witness.instance.as_dict()["target"][""] == ["1/2", "1/2"]
-    for instance in grid(2, 1, 1):
-        found = check(
-            verifiers.make("naive_from_target"), instance.target, instance.draft, Delayed(1, 0, 1), engine="enumerate"
-        )
-        assert found.lossless
-
-
 class WrongOnOneRow:
     """Speculative sampling that corrects from `p` where the target is one particular row."""
 
@@ -184,18 +174,3 @@ def test_a_violation_out_of_reach_of_the_search_is_simplified_row_by_row() -> No
     assert witness.instance.scheme == Delayed(1, 0, 1)
     # Draft 0 is rejected with probability 96/97; the redraw gives it back 1/97 of that.
     assert witness.violation.found == Fraction(1, 97) + Fraction(96, 97) / 97
-
-
-def test_small_shapes_are_enumerated_and_large_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def recorded(*arguments: Any, engine: str) -> Any:
-        asked.append(engine)
-        return check(*arguments)
-
-    monkeypatch.setattr("draftproof.simulator.verdicts.search.check", recorded)
-    verifier = verifiers.make("naive_from_target")
-    for size, scheme, engine in ((2, Delayed(2, 0, 1), "enumerate"), (3, Delayed(3, 0, 4), "auto")):
-        instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 20)
-        assert not _judge(verifier, instance, scheme).lossless
-        assert asked.pop() == engine
