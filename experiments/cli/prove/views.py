@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.cli.prove.relating import Related
-from draftproof.experiments.cli.prove.work import LargerVocabulary, Report, conditions
+from draftproof.experiments.cli.prove.work import LargerVocabulary, Report
 from draftproof.experiments.cli.witnesses import save_witness, scheme_flag, show_witness, witness_fields
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import NOT_PROVED, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
-from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.certificate.formulas import condition_text, conditions
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Refutation, open_share

@@ -15,52 +15,31 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
-from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
-from draftproof.simulator.instances.processes import table_entries
-from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
-from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.algebra.trees import Leaf, leaves
-from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.certificate.formulas import FormulaCell, formula_cells
 from draftproof.simulator.theorems.certificate.theorems import (
     RecordingOracle,
     certificate_of,
 )
-from draftproof.simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
+from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.explore import Explorer
-from draftproof.simulator.theorems.proof.points import random_point
-from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.points import tree_sets
+from draftproof.simulator.theorems.proof.rows import Shape, check_numbers
 from draftproof.simulator.theorems.proof.theorem import Proof, Subject, fields_of, prove, tried
-
-#: Denominator of random points.
-POINT_DENOMINATOR = 97
-#: Most random points at which the possible draft trees are listed, and most draft trees listed in all.
-MOST_POINTS, MOST_LISTED_TREES = 40, 4_000
 
 
 def announce(shape: Shape, trees: int) -> None:
     """Warn where the set of possible draft trees depends on q: then the proof has to find a cell for every such set."""
-    random = Random(0)
-    count = max(2, min(MOST_POINTS, MOST_LISTED_TREES // max(trees, 1)))
-    points = [random_point(shape, random, POINT_DENOMINATOR) for _ in range(count)]
-    tree_sets = {
-        frozenset(
-            tuple(sorted(tree.children.items()))  # type: ignore[attr-defined]
-            for tree, _ in drawn_trees(shape.scheme, shape.instance(point).draft, RATIONAL)
-        )
-        for point in points
-    }
-    if len(tree_sets) > 1:
+    sets, points = tree_sets(shape, trees)
+    if sets > 1:
         remark(
-            f"{shape.scheme} has {len(tree_sets)} sets of possible draft trees at {count} random points; the "
+            f"{shape.scheme} has {sets} sets of possible draft trees at {points} random points; the "
             "proof takes each on its own, so its duration is not known before; fewer nodes or layers make it shorter"
         )
 
 
-#: Most probabilities of p and q together: with more of them no proof ends in reasonable time.
-MOST_NUMBERS = 1_000
 #: Points of a larger vocabulary are checked if there are at most this many draft trees.
 MOST_TREES_TRIED = 200
 #: Kinds of rows that a proof stores.
@@ -97,15 +76,6 @@ class Request:
             "zeros": self.zeros,
             "free": list(self.free),
         }
-
-
-@dataclass(frozen=True)
-class FormulaCell:
-    """A function on one cell, which `conditions` define."""
-
-    name: str
-    conditions: tuple[str, ...]
-    formula: str
 
 
 @dataclass(frozen=True)
@@ -250,37 +220,11 @@ def assert_provable(named: Sequence[NamedVerifier]) -> None:
 def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
     """The shape of a theorem and how many draft trees it has."""
     assert_provable(named)
-    size, depth = request.vocab_size, request.scheme.depth
-    numbers = table_entries(size, depth) + table_entries(size, depth - 1)
-    if numbers > MOST_NUMBERS:
-        raise TooLarge(
-            f"V = {size}, {request.scheme}: p and q have {numbers:,.0f} probabilities, more than the {MOST_NUMBERS:,} "
-            "that a proof can have; take a smaller shape, or draftproof check on instances"
-        )
     shape = Shape(request.vocab_size, request.scheme, request.zeros, parameters)
+    check_numbers(shape)
     trees = request.scheme.count(shape.instance(shape.point).draft)
     if trees > request.max_trees:
         raise TooLarge(
             f"{shape} has {trees:,} draft trees, more than {request.max_trees:,}; take a smaller shape or --max-trees"
         )
     return shape, trees
-
-
-def formula_cells(proof: Proof) -> Iterator[FormulaCell]:
-    """Block efficiency and acceptance on cells that cover the domain; cells with the same formula are merged."""
-    shape, oracle = proof.shape, proof.explorer.oracle
-    for part in proof.law:
-        if part.gap is not None:
-            continue
-        for name, function in (("block efficiency", efficiency), ("acceptance", acceptance)):
-            for region, leaf in leaves(function(shape, part, oracle), part.region):
-                if isinstance(leaf, Leaf):
-                    value = leaf.values[SUM].key if leaf.values else "0"
-                    yield FormulaCell(name, tuple(conditions(shape, region)), value)
-
-
-def conditions(shape: Shape, region: Region) -> Iterator[str]:
-    """The conditions that define a region within the domain, as text."""
-    for atom, mask in region:
-        if shape.domain.masks.get(atom) != mask:
-            yield condition_text(str(shape.ring.atoms[atom]), mask)

@@ -19,7 +19,7 @@ from draftproof.simulator.theorems.algebra.plain import plain_point, read_number
 from draftproof.simulator.theorems.algebra.polynomials import Point, Ring
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
-from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.certificate.formulas import conditions
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.laws import plain_pieces
 from draftproof.simulator.theorems.proof.rows import Shape
@@ -101,11 +101,7 @@ def law_as_text(proof: Proof) -> list[dict[str, Any]]:
             **({"pieces": plain_pieces(tree)} if tree.pieces else {}),
             "cells": [
                 {
-                    "where": [
-                        condition_text(str(shape.ring.atoms[atom]), mask)
-                        for atom, mask in region
-                        if shape.domain.masks.get(atom) != mask
-                    ],
+                    "where": list(conditions(shape, region)),
                     "masses": None
                     if isinstance(leaf, Gap)
                     else {str(block): r.key for block, r in leaf.values.items()},

@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.instances.processes import TableProcess, table_entries
 from draftproof.simulator.protocol import Context, DraftScheme, Vector
 from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.proof.numbers import Number, Run
+
+#: Most probabilities of p and q together: with more of them no proof ends in reasonable time.
+MOST_NUMBERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -147,3 +150,14 @@ class SideRows:
 def parameter(shape: Shape, run: Run, name: str) -> Number:
     """A free number of the shape in a run."""
     return run.variable(shape.ring.names.index(name))
+
+
+def check_numbers(shape: Shape) -> None:
+    """Raise `TooLarge` for a shape with more probabilities than a proof can have."""
+    size, depth = shape.vocab_size, shape.scheme.depth
+    numbers = table_entries(size, depth) + table_entries(size, depth - 1)
+    if numbers > MOST_NUMBERS:
+        raise TooLarge(
+            f"V = {size}, {shape.scheme}: p and q have {numbers:,.0f} probabilities, more than the {MOST_NUMBERS:,} "
+            "that a proof can have; take a smaller shape, or draftproof check on instances"
+        )
