@@ -117,37 +117,36 @@ def prove(
     named, size = find_verifier(verifier), _size(vocab)
     request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
+    if equals is not None and dominates is not None:
+        raise InvalidInput("--equals and --dominates are theorems of their own; give one of them")
+    kind, other = (DOMINATES, dominates) if equals is None else (EQUALS, equals)
+    relation = None if other is None else (kind, find_verifier(other))
     if size is None:
-        if (equals and dominates) or zeros or free or resume:
-            raise InvalidInput("--vocab any takes no --zeros, --free or --resume, and one relation at a time")
+        if zeros or free or resume:
+            raise InvalidInput("--vocab any takes no --zeros, --free or --resume")
         if formula:
             raise InvalidInput("--formula is for one vocabulary size; leave --vocab any out, or take --vocab 2")
-        found = (EQUALS, equals) if equals else (DOMINATES, dominates)
-        relation = None if found[1] is None else (found[0], find_verifier(found[1]))
         if every_length and relation is not None:
             raise InvalidInput("--every-length is about losslessness; leave --equals and --dominates out")
         asked = any_vocabulary.Asked(request, relation, every_length, certificate, witness, json_target)
         return any_vocabulary.answer(console, asked)
     if every_length:
         raise InvalidInput("--every-length goes with --vocab any")
-    if equals is None and dominates is None:
-        larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not free else None
-        if larger is not None and not larger.holds:
-            request = replace(request, vocab_size=LARGER_VOCABULARY)
-        store = Store(resume, work.KINDS)
-        known = work.known_row(request, store)
-        if known is not None and certificate is None:
-            return views.show_stored(console, known, json_target, larger)
-        report = work.run_proof(request, formula, certificate, jobs, store)
-        work.store_row(report, store)
-        return views.show_report(console, replace(report, larger=larger), witness, json_target)
-    if (equals and dominates) or formula or free:
-        raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
-    kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
-    related = relating.relate_two(
-        request, kind, find_verifier(str(other)), certificate, jobs, Store(resume, work.KINDS)
-    )
-    return views.show_relation(console, related, witness, json_target)
+    store = Store(resume, work.KINDS)
+    if relation is not None:
+        if formula or free:
+            raise InvalidInput("--equals and --dominates are theorems of their own; leave --formula and --free out")
+        related = relating.relate_two(request, *relation, certificate, jobs, store)
+        return views.show_relation(console, related, witness, json_target)
+    larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not free else None
+    if larger is not None and not larger.holds:
+        request = replace(request, vocab_size=LARGER_VOCABULARY)
+    known = work.known_row(request, store)
+    if known is not None and certificate is None:
+        return views.show_stored(console, known, json_target, larger)
+    report = work.run_proof(request, formula, certificate, jobs, store)
+    work.store_row(report, store)
+    return views.show_report(console, replace(report, larger=larger), witness, json_target)
 
 
 def _size(vocab: str | None) -> int | None:
