@@ -23,6 +23,7 @@ def verify(
     instance: Annotated[
         str | None, typer.Option(help="Instance file with the rows that a bound or frontier must be about.")
     ] = None,
+    max_trees: Annotated[int, typer.Option(min=1, help="Refuse a theorem about more draft trees.")] = 100_000,
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Check a certificate, a theorem without a search and a bound without a solver. Exit 0: valid; 1: rejected.
@@ -30,7 +31,7 @@ def verify(
     Theorems for every vocabulary size are checked by their sums alone, and then proved again and compared.
     """
     check_files((file, instance), {"--json": json_target})
-    found = checked_file(file, code or [], instance)
+    found = checked_file(file, code or [], instance, max_trees)
     lines = found.pop("lines")
     verdict = ("VALID", "bold green") if found["valid"] else ("REJECTED", "bold red")
     console = console_for(json_target)
@@ -41,7 +42,9 @@ def verify(
     return 0 if found["valid"] else 1
 
 
-def checked_file(file: str, code: Sequence[str] = (), instance: str | None = None) -> dict[str, Any]:
+def checked_file(
+    file: str, code: Sequence[str] = (), instance: str | None = None, max_trees: int = 100_000
+) -> dict[str, Any]:
     """Whether a certificate holds, as fields for JSON and the lines of a valid one; raises `InvalidInput` for no such.
 
     code: user-defined code that the command names. instance: the file of the one that a bound must be about.
@@ -58,7 +61,7 @@ def checked_file(file: str, code: Sequence[str] = (), instance: str | None = Non
     elif stated in theorems.KINDS:
         if instance is not None:
             raise InvalidInput(f"{cut(file)} is a {stated}: it is about all p and q; leave --instance out")
-        found = theorems.KINDS[stated](fields, code)
+        found = theorems.KINDS[stated](fields, code, max_trees)
     else:
         known = ", ".join(map(repr, [*bounds.KINDS, *theorems.KINDS]))
         raise InvalidInput(f"{cut(file)} is no certificate: its format is {cut(repr(stated))}; known: {known}")

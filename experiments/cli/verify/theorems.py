@@ -25,13 +25,10 @@ from draftproof.simulator.theorems.certificate.theorems import checked
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.theorem import fields_of
 
-#: Theorems with more draft trees are refused: no proof of so many ends in reasonable time.
-MOST_TREES = 100_000
 
-
-def check_theorem(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]:
+def check_theorem(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
     """Whether a verifier is lossless as stated, as fields for JSON and lines. code: `FILE.py:NAME` of the command."""
-    request = _request(fields, code)
+    request = _request(fields, code, max_trees)
     subject, shape = work.subject_and_shape(request)
     with named_errors(request.named.label):
         found = checked(fields, subject, shape)
@@ -45,9 +42,9 @@ def check_theorem(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]
     return {"valid": found.valid, "reason": found.reason, **fields_of(found.proof), "lines": lines}
 
 
-def check_relation(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]:
+def check_relation(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
     """Whether two verifiers are related as stated; see `check_theorem`."""
-    request, other, kind = _request(fields, code), _verifier(fields, "other", code), fields.get("relation")
+    request, other, kind = _request(fields, code, max_trees), _verifier(fields, "other", code), fields.get("relation")
     if kind not in (EQUALS, DOMINATES):
         raise InvalidInput(f"its relation is {cut(repr(kind))}, not {EQUALS} or {DOMINATES}")
     one, two, shape = relating.subjects_and_shape(request, other)
@@ -64,7 +61,7 @@ def check_relation(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any
     return {"valid": found.valid, "reason": found.reason, **counts, "lines": lines}
 
 
-def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str]) -> dict[str, Any]:
+def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
     """Whether a theorem for every vocabulary size holds: its sums add up, and are those that the code computes."""
     checker = Checker()
     try:
@@ -72,7 +69,7 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str]) -> dict[st
     except Exception as error:  # whatever a file that is none leads to
         return {"valid": False, "reason": f"its sums do not add up: {cut(repr(error))}", "lines": []}
     kind = fields["kind"]
-    request = _request({**fields, "vocab_size": 2, "zeros": False, "free": []}, code)
+    request = _request({**fields, "vocab_size": 2, "zeros": False, "free": []}, code, max_trees)
     other = None if kind == LOSSLESS else _verifier(fields, "other", code)
     report = any_vocabulary.run(request, kind, other, records=True)
     valid = report.proved and any_vocabulary.certificate(report) == fields
@@ -83,20 +80,20 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str]) -> dict[st
 
 
 #: The check of each format.
-KINDS: dict[str, Callable[[dict[str, Any], Sequence[str]], dict[str, Any]]] = {
+KINDS: dict[str, Callable[[dict[str, Any], Sequence[str], int], dict[str, Any]]] = {
     THEOREM: check_theorem,
     RELATION: check_relation,
     ANY_VOCABULARY: check_any_vocabulary,
 }
 
 
-def _request(fields: dict[str, Any], code: Sequence[str]) -> work.Request:
+def _request(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> work.Request:
     """The theorem that a certificate is about; raises `InvalidInput` for what is none."""
     size, zeros, free = (fields.get(key) for key in ("vocab_size", "zeros", "free"))
     if type(size) is not int or type(zeros) is not bool or not isinstance(free, list):
         raise InvalidInput("its vocab_size must be a whole number, its zeros true or false, and its free a list")
     names = tuple(map(str, free))
-    return work.Request(_verifier(fields, "verifier", code), size, _scheme(fields, code), zeros, names, MOST_TREES)
+    return work.Request(_verifier(fields, "verifier", code), size, _scheme(fields, code), zeros, names, max_trees)
 
 
 def _verifier(fields: dict[str, Any], key: str, code: Sequence[str]) -> NamedVerifier:
