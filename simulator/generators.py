@@ -38,12 +38,12 @@ class _NumpyState:
     def __call__(self) -> Any:
         generator = _GENERATOR()
         if not isinstance(generator, _TWISTER):
-            return comparable(_GET_STATE(legacy=False))
+            return _comparable(_GET_STATE(legacy=False))
         words = string_at(generator.ctypes.state_address, TWISTER)
         if self._alone[0] is not generator or self._alone[1] != words:
             whole = _GET_STATE(legacy=False)
             if whole["has_gauss"]:
-                return comparable(whole)
+                return _comparable(whole)
             self._alone = generator, words
         return words
 
@@ -72,22 +72,21 @@ def is_generator(thing: Any) -> bool:
 
 
 def generator_state(generator: Any) -> Any:
-    """Its state, comparable; that of `random.SystemRandom` never changes."""
+    """Its state, _comparable; that of `random.SystemRandom` never changes."""
     if isinstance(generator, _Random):
         return _Random.getstate(generator)
     if generator is SHARED["numpy.random"]:
         return numpy_state()
     if isinstance(generator, _RandomState):
-        return comparable(_RandomState.get_state(generator, legacy=False))
+        return _comparable(_RandomState.get_state(generator, legacy=False))
     if isinstance(generator, _Generator):
-        return comparable(generator.bit_generator.state)
+        return _comparable(generator.bit_generator.state)
     if isinstance(generator, _BitGenerator):
-        return comparable(generator.state)
+        return _comparable(generator.state)
     return generator.get_state().numpy().tobytes()
 
 
-def comparable(state: Any) -> Any:
-    """A state of numpy with bytes in place of arrays."""
+def _comparable(state: Any) -> Any:
     if isinstance(state, dict):
-        return {name: comparable(part) for name, part in state.items()}
+        return {name: _comparable(part) for name, part in state.items()}
     return state.tobytes() if isinstance(state, np.ndarray) else state

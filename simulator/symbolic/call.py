@@ -10,14 +10,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.generators import generator_state, generators_of
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic import patches, where
 from draftproof.simulator.symbolic.decide.session import Session, enter, leave
 from draftproof.simulator.symbolic.loading import files as loading
 from draftproof.simulator.symbolic.loading import reach, unfollowed
-from draftproof.simulator.symbolic.sources import numpy as numpy_random
-from draftproof.simulator.symbolic.sources import python as python_random
 from draftproof.simulator.symbolic.where import NotFollowed, location
 
 
@@ -91,11 +90,7 @@ def _torch_mode() -> Any:
 
 def _states() -> dict[str, Any]:
     """The true states of the global generators; of torch only where it is loaded."""
-    states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
-    if "torch" in sys.modules:
-        from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
-
-        states["torch"] = torch_random.state()
+    states = {name: generator_state(one) for name, one in generators_of("random", "numpy.random", "torch")}
     states |= {name: None for name in unfollowed.LIBRARIES if name in sys.modules}
     return states
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -20,15 +20,8 @@ Patch = tuple[Any, str, Any]
 
 @functools.cache
 def _always() -> tuple[Patch, ...]:
-    replaced = (
-        *python_random.replacements(),
-        *numpy_random.replacements(),
-        *maths.replacements(),
-        *system.replacements(),
-        *numpy_lists.replacements(),
-    )
-    _remember(replaced)
-    return replaced
+    modules = (python_random, numpy_random, maths, system, numpy_lists)
+    return _remember(patch for module in modules for patch in module.replacements())
 
 
 @functools.cache
@@ -36,14 +29,14 @@ def _with_torch() -> tuple[Patch, ...]:
     from draftproof.simulator.symbolic.torch import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
     from draftproof.simulator.symbolic.torch import random as torch_random  # noqa: PLC0415 - only where torch is loaded
 
-    replaced = (*torch_random.replacements(), *torch_mode.replacements())
-    _remember(replaced)
-    return replaced
+    return _remember((*torch_random.replacements(), *torch_mode.replacements()))
 
 
-def _remember(replaced: tuple[Patch, ...]) -> None:
+def _remember(patches: Iterable[Patch]) -> tuple[Patch, ...]:
+    replaced = tuple(patches)
     for holder, name, replacement in replaced:
         ORIGINALS[id(getattr(holder, name))] = replacement
+    return replaced
 
 
 #: Replacements by the `id` of what they replace, for names that the audited code bound before the call.
@@ -54,16 +47,12 @@ ORIGINALS: dict[int, Any] = {}
 def _with_triton() -> tuple[Patch, ...]:
     from draftproof.simulator.symbolic.triton import kernels as triton_kernels  # noqa: PLC0415 - only where triton is loaded
 
-    replaced = tuple(triton_kernels.replacements())
-    _remember(replaced)
-    return replaced
+    return _remember(triton_kernels.replacements())
 
 
 @functools.cache
 def _unfollowed(modules: tuple[str, ...]) -> tuple[Patch, ...]:
-    replaced = tuple(unfollowed.replacements(modules))
-    _remember(replaced)
-    return replaced
+    return _remember(unfollowed.replacements(modules))
 
 
 def table() -> tuple[Patch, ...]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.generators import generator_state
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic.decide.compare import count_below
 from draftproof.simulator.symbolic.decide.memory import Memory
@@ -156,24 +157,24 @@ class Session:
         session, stream = getattr(owner, "_draftproof_stream", (None, None))
         return stream if session is self else None
 
-    def stream_of(self, owner: Any, state: Callable[[], Any] = lambda: None) -> Stream:
-        """The stream of a generator object, of its own where the call did not make it. state: gives its true state."""
+    def stream_of(self, owner: Any) -> Stream:
+        """The stream of a generator object, of its own where the call did not make it."""
         stream = self.own_stream(owner)
         if stream is not None:
             return stream
         if id(owner) not in self._outer:
-            now = state()
-            if now is not None and any(now == other for _, _, (_, other) in self._outer.values()):
+            now = _state(owner)
+            if any(now == other for _, _, other in self._outer.values()):
                 raise refusal(
                     f"two generators ({type(owner).__name__}) that were made before the call give the same numbers",
                     "give them different seeds, or use one",
                 )
-            self._outer[id(owner)] = owner, Stream(self.region.next_fetch()), (state, now)
+            self._outer[id(owner)] = owner, Stream(self.region.next_fetch()), now
         return self._outer[id(owner)][1]
 
-    def global_stream(self, library: str, owner: Any, state: Callable[[], Any]) -> Stream:
+    def global_stream(self, library: str, owner: Any) -> Stream:
         """The stream of the generator behind the module functions of "random", "numpy" or "torch"."""
-        return self._global.get(library) or self.stream_of(owner, state)
+        return self._global.get(library) or self.stream_of(owner)
 
     def seed_global(self, library: str, stream: Stream, state: tuple[Callable[[], Any], Callable[[Any], Any]]) -> bool:
         """The module functions were seeded in this call; whether the true generator must be.
@@ -337,7 +338,8 @@ class Session:
     # Watching.
     def moved(self) -> str | None:
         """The type of a generator whose true state changed, which no recorded draw does; None for none."""
-        return next((type(owner).__name__ for owner, _, (get, before) in self._outer.values() if get() != before), None)
+        moved = (type(owner).__name__ for owner, _, before in self._outer.values() if _state(owner) != before)
+        return next(moved, None)
 
     def failed(self, error: InvalidVerifier) -> None:
         """Keep the first refusal, in case the function catches it."""
@@ -376,6 +378,11 @@ def leave() -> None:
     session = _calls.stack.pop()
     if session is not None:
         session.region.closed = True
+
+
+def _state(generator: Any) -> Any:
+    with suspended():
+        return generator_state(generator)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,31 +28,6 @@ from draftproof.simulator.symbolic.sources import python as python_random
 from draftproof.simulator.symbolic.where import type_refused
 
 _FLOAT, _INT, _TYPE = "_draftproof_float", "_draftproof_int", "_draftproof_type"
-
-
-def load(path: str | Path, name: str) -> Callable[..., Any]:
-    """The attribute `name` of the Python file, imported under recording functions and generators.
-
-    Names that the file binds while it is imported (`from random import random`, a generator of the module) are
-    recording ones; outside of `intercepted` they behave as the originals. In this file `float(x)` of a symbol is the
-    symbol, and `type(x)` of one is refused.
-    Raises `InvalidInput` if the file or the name is missing or the import fails.
-    """
-    file = Path(path)
-    try:
-        module = load_module(file)
-    except ImportError as error:
-        raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise InvalidInput(f"{file} has no function {name!r}; it has {functions_of(module)}")
-    return function  # type: ignore[no-any-return]
-
-
-def functions_of(module: types.ModuleType) -> str:
-    """The public names that a file defines, as text for errors."""
-    own = (key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
-    return ", ".join(key for key in own if not key.startswith("_")) or "none"
 
 
 def parsed(file: Path) -> ast.Module:

@@ -60,6 +60,11 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
     return _finished(name, function, lookup, own, notes, bool(dot))
 
 
+def load(path: str | Path, name: str) -> Callable[..., Any]:
+    """The function alone; outside of `intercepted`, recording functions and generators behave as the originals."""
+    return locate_function(path, name).function
+
+
 def function_in_module(name: str, holder: Any, given: Mapping[str, Any]) -> LocatedFunction:
     """A function of an installed module, likewise. holder: the function or its class; name: as above."""
     own = {key.partition(".")[2]: value for key, value in given.items() if key.startswith("self.")}

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.generators import comparable
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
 from draftproof.simulator.symbolic.where import refusal
@@ -18,16 +17,6 @@ _KINDS: tuple[Any, ...] = (_Default, _Philox, np.random.PCG64DXSM, np.random.SFC
 _Sequence: Any = np.random.SeedSequence
 #: Numbers of 64 bits that one counter of Philox gives.
 _A_COUNTER = 4
-
-
-def stream_of(session: Session, source: Any) -> Stream:
-    """The stream of a bit generator, which several generators may share."""
-    return session.stream_of(*told(source))
-
-
-def told(source: Any) -> tuple[Any, Callable[[], Any]]:
-    """A bit generator, and what gives its true state."""
-    return source, lambda: comparable(_state(source))
 
 
 def _kind(source: Any) -> Any:
@@ -108,7 +97,7 @@ def _recording(base: Any) -> Any:
         session = current()
         if session is None:
             return base.advance(self, delta)
-        stream = stream_of(session, self)
+        stream = session.stream_of(self)
         if stream.constant is not None:
             base.advance(self, delta)
         elif stream.key is not None:
@@ -132,7 +121,7 @@ def _true_only(original: Callable[..., Any], name: str) -> Any:
 
     def function(self: Any, *arguments: Any, **options: Any) -> Any:
         session = current()
-        if session is not None and not session.gives_true_numbers(stream_of(session, self)):
+        if session is not None and not session.gives_true_numbers(session.stream_of(self)):
             raise refusal(f"{name} of a bit generator cannot be followed", "draw from its generator: rng.random()")
         return original(self, *arguments, **options)
 

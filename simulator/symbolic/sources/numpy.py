@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import real
-from draftproof.simulator.generators import numpy_state
 from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
@@ -227,9 +226,9 @@ def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
 def _stream_of(session: Session, generator: Any) -> Stream:
     """The stream of a generator: its own, or that of the bit generator, which it may share with others."""
     if generator is GLOBAL_STATE:
-        return session.global_stream("numpy", *bit_generators.told(_TRUE_GLOBAL._bit_generator))
+        return session.global_stream("numpy", _TRUE_GLOBAL._bit_generator)
     own = session.own_stream(generator)
-    return own or bit_generators.stream_of(session, generator._bit_generator)
+    return own or session.stream_of(generator._bit_generator)
 
 
 def _methods(base: Any, table: dict[str, Any]) -> dict[str, Any]:
@@ -360,11 +359,6 @@ def swapped(value: Any) -> Any:
             _RandomState.set_state(made, _RandomState.get_state(value))
             return made
     return None
-
-
-def state() -> Any:
-    """The true state of numpy's global generator, to be compared."""
-    return numpy_state()
 
 
 #: How the true state of the global generator is taken and put back.

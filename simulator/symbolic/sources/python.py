@@ -5,11 +5,11 @@ from __future__ import annotations
 import _random as _written_in_c
 import random as _random
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
 from draftproof.simulator.arithmetic import real
+from draftproof.simulator.generators import SHARED
 from draftproof.simulator.symbolic.decide.session import Session, Stream, current, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.numbers.seeds import Seed, without_seeds
@@ -116,8 +116,6 @@ RECORDED: dict[str, Callable[..., Any]] = {
     "_randbelow": lambda s, g, n: s.choose_uniform(g, n, "random._randbelow"),
 }
 _Random = _random.Random
-#: The generator behind the functions of the module.
-_GLOBAL: Any = vars(_random)["_inst"]
 _PUBLIC = [name for name in dir(_Random) if not name.startswith("_") and name not in ("seed", "VERSION")]
 
 
@@ -142,7 +140,7 @@ def _recorded_method(name: str, original: Any) -> Any:
         session = current()
         if session is None or overrides(self, RecordingRandom, called):
             return original(self, *arguments, **options)
-        stream = session.stream_of(self, partial(_Random.getstate, self))
+        stream = session.stream_of(self)
         if session.gives_true_numbers(stream):
             return original(self, *arguments, **options)
         return _apply(name, session, stream, arguments, options)
@@ -194,7 +192,7 @@ def _recorded_function(name: str, original: Any) -> Any:
         if name == "seed":
             made = _stream(session, arguments[0] if arguments else options.get("a"))
             return original(*arguments, **options) if session.seed_global("random", made, STATE) else None
-        stream = session.global_stream("random", _GLOBAL, STATE[0])
+        stream = session.global_stream("random", SHARED["random"])
         if session.gives_true_numbers(stream):
             return original(*arguments, **options)
         return _apply(name, session, stream, arguments, options)
@@ -231,11 +229,6 @@ def assert_plain(generator: Any, base: Any) -> None:
             f"a {type(generator).__name__} with methods of its own was made before the call; make it in the function, "
             "or in its file"
         )
-
-
-def state() -> Any:
-    """The true state of the module's generator."""
-    return STATE[0]()
 
 
 #: How the true state of the global generator is taken and put back.

@@ -132,19 +132,14 @@ def swapped(value: Any) -> Any:
 def stream(session: Session, generator: Any) -> Stream:
     """The numbers of the generator that an operation was given, or of the global one."""
     if generator is None or generator._cdata == torch_module().default_generator._cdata:
-        return session.global_stream("torch", torch_module().default_generator, state)
+        return session.global_stream("torch", torch_module().default_generator)
     known = _recording.get(generator._cdata)
     if known is None:
         raise refusal(
             "a torch.Generator that was made before the call is used",
             "load the file with `load`, or make the generator in the function",
         )
-    return session.stream_of(known, lambda: bytes(_made["base"].get_state(known).numpy()))
-
-
-def state() -> Any:
-    """The true state of torch's global CPU generator."""
-    return bytes(STATE[0]().numpy())
+    return session.stream_of(known)
 
 
 def _take() -> Any:
