@@ -190,7 +190,7 @@ class Snapshot:
             yield "", id(thing)
             yield from generators_of(thing.__name__) if isinstance(thing, ModuleType) else ()
         elif isinstance(thing, FunctionType):
-            yield "", id(thing.__code__)
+            yield "", hash(thing.__code__)
             yield from [("", thing.__defaults__), ("", thing.__kwdefaults__), *_attributes(thing)]
             for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
                 with suppress(ValueError):  # not filled yet
@@ -264,6 +264,8 @@ class Snapshot:
             yield from [("", part) for part in gc.get_referents(thing) if isinstance(part, dict)]
         elif not held:  # written in C: what it would be saved as, or refers to, tells its state
             saved: Any = gc.get_referents(thing)
+            with suppress(Exception):
+                saved = bytes(memoryview(thing))  # such as a `mmap`
             with suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
                 saved = thing.__reduce_ex__(2)
@@ -277,13 +279,17 @@ def _entry(key: Any) -> str:
 
 def _held(thing: Any, name: str) -> tuple[Any, Any]:
     """The object or dictionary that holds a part of an object, and the key there; no holder where it is not known."""
+    if name.startswith("."):
+        return thing, name[1:]
     if isinstance(thing, dict):
         return next(((thing, key) for key in thing if isinstance(key, _PLAIN) and _entry(key) == name), (None, name))
-    if isinstance(thing, FunctionType) and name in thing.__code__.co_freevars:
-        return (thing.__closure__ or ())[thing.__code__.co_freevars.index(name)], "cell_contents"
-    if isinstance(thing, FunctionType) and name in thing.__globals__:
-        return thing.__globals__, name
-    return (thing, name[1:]) if name.startswith(".") else (None, name)
+    if isinstance(thing, FunctionType):
+        if name in thing.__code__.co_freevars:
+            return (thing.__closure__ or ())[thing.__code__.co_freevars.index(name)], "cell_contents"
+        named = [thing.__globals__.get(part) for part in _names(thing.__code__)]
+        scopes = [thing.__globals__, *(vars(part) for part in named if isinstance(part, ModuleType))]
+        return next((scope for scope in scopes if name in scope), None), name
+    return None, name
 
 
 def _is_plain(value: Any) -> bool:
@@ -578,22 +584,23 @@ class Watch:
         place = acting(sys._getframe(2))
         if self._drawn is None and place is not None and self._is_own(place):
             line = f"{Path(place.f_code.co_filename).name} line {place.f_lineno}"
-            self._drawn = f"{self._method} writes {what} at {line}: {self._way_out}; use `logging`, or write afterwards"
+            self._drawn = f"{what} in {self._method}, at {line}: {self._way_out}; do it before or after the run"
 
 
 #: The watch whose run is going on in this thread.
 _running = threading.local()
 #: Audit events of Python (`sys.audit`) that change files.
 _WRITES = frozenset((
-    "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.utime", "os.chmod",
+    "sqlite3.connect", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate",
+    "os.utime", "os.chmod",
 ))  # fmt: skip
 
 
 def written(event: str, arguments: tuple[Any, ...]) -> str | None:
     """What an audit event of Python changes among the files, in words; None for other events."""
     if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR) and arguments[0] != os.devnull:
-        return f"the file {arguments[0]}"
-    return f"files ({event})" if event in _WRITES else "a database" if event == "sqlite3.connect" else None
+        return f"a change of the file {arguments[0]}"
+    return f"a change of files ({event})" if event in _WRITES else None
 
 
 def _heard(event: str, arguments: tuple[Any, ...]) -> None:

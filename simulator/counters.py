@@ -145,7 +145,7 @@ def _make(self: Any, name: str, value: Any, note: Callable[[str, str], None]) ->
 
 def _method(self: Any, name: str) -> Any:
     """Methods such as `append` take anything, and give something unknown."""
-    if name.startswith("__"):
+    if name.startswith("_"):
         raise AttributeError(name)
     return self
 

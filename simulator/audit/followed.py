@@ -33,6 +33,7 @@ from draftproof.simulator.symbolic.decide.session import Draw
 from draftproof.simulator.symbolic.loading.reach import sorts
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of, same_choices
+from draftproof.simulator.symbolic.where import SAMPLE, caller
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,10 @@ class _ShownNode:
 
 _PLAIN = Presentation()
 _STATELESS = "it must be a function of its arguments and its random numbers, without state"
+#: All that a function can reach is compared around so many first calls.
+WATCHED = 50
 #: A run less probable than this is stopped: it is in a rejection loop that may not end.
-SMALLEST = 1e-200
+SMALLEST = 1e-100
 
 
 #: The first `FIRST` different runs on each target row are repeated at `PARTS` points of real numbers, others at one.
@@ -192,7 +195,7 @@ class Audited:
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "fill": self.fill}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
-        is_watched = not self.log.calls & (self.log.calls - 1)  # number 1, 2, 4, 8, ..
+        is_watched = self.log.calls <= WATCHED or not self.log.calls & (self.log.calls - 1)  # 64, 128, 256, ..
         before = Snapshot(self.function) if is_watched else None
         with intercepted(of_session, watch=(self.function,), boundary_coin=coin, **how) as session:
             try:
@@ -210,8 +213,7 @@ class Audited:
                 again, _ = self._silently(nodes, ReplayingCoin(of_session.answers), ReplayingCoin(of_interface.answers))
             if not _same(outcome, again):
                 raise InvalidVerifier(f"{self.log.counters.names} changes with every call, and is used: {_STATELESS}")
-        broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
-        if not (self.log.events or self.fresh or self.fill or broken_off):
+        if not (self.log.events or self.fresh or self.fill):
             if before is not None:
                 self._assert_steady(before, nodes, of_session.answers, of_interface.answers)
             parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1
@@ -407,7 +409,7 @@ def _same(outcome: Any, other: Any) -> bool:
     return bool(outcome == other)
 
 
-class _Endless(InvalidVerifier):
+class Endless(NotFollowed):
     """A run was stopped, as its loop may have no end."""
 
 
@@ -444,8 +446,9 @@ class _RoundingCoin:
     def _went(self, share: Any) -> None:
         self._weight *= float(share)
         if self._weight < SMALLEST:
-            raise _Endless(
-                f"one run has a probability below {SMALLEST:g}: a loop that may go on for ever cannot be enumerated"
+            raise Endless(
+                f"one run has a probability below {SMALLEST:g}: a loop that may go on for ever cannot be enumerated "
+                f"({caller()}); draw from the residual itself, or {SAMPLE}"
             )
 
     def _note(self, probability: Any) -> None:

@@ -7,7 +7,7 @@ import pickle
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -26,8 +26,7 @@ class Unsent(NamedTuple):
     kind: str
 
 
-class Missing:
-    """In place of a name that a module does not have."""
+_NOTHING = Unsent("nothing")
 
 
 def unsent(value: Any) -> Unsent | None:
@@ -36,15 +35,11 @@ def unsent(value: Any) -> Unsent | None:
         return None
     try:
         reduced = value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
-        if isinstance(reduced, str) and _named(value.__module__, reduced) is not value:
-            raise pickle.PicklingError
+        if isinstance(reduced, str):  # a name
+            assert functools.reduce(getattr, reduced.split("."), sys.modules[value.__module__]) is value
     except Exception:
         return Unsent(f"{type(value).__module__}.{type(value).__qualname__}")
     return None
-
-
-def _named(module: str, name: str) -> Any:
-    return functools.reduce(getattr, name.split("."), sys.modules[module])
 
 
 def held(module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
@@ -59,26 +54,19 @@ def held(module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, 
 
 
 class _Told(Snapshot):
-    """The structure of a value: functions by their code, without globals, classes by name, arrays without numbers."""
+    """The structure of a value, without the globals of functions and the numbers of arrays and generators."""
+
+    def _globals(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        return iter(())
 
     def _parts(self, thing: Any) -> Iterator[tuple[str, Any]]:
-        kind = type(thing)
-        if kind is Unsent:
+        if type(thing) is Unsent:
             yield "", thing.kind
-        elif isinstance(thing, types.FunctionType):
-            yield "", hash(thing.__code__)
-            yield from [("", thing.__defaults__), ("", thing.__kwdefaults__)]
-            yield from [("", cell) for cell in thing.__closure__ or ()]
-        elif isinstance(thing, types.CellType):
-            with suppress(ValueError):  # not filled yet
-                yield "", thing.cell_contents
-        elif isinstance(thing, (type, types.ModuleType)):
-            yield "", f"{thing.__module__}.{thing.__qualname__}" if isinstance(thing, type) else thing.__name__
         elif is_generator(thing):
-            yield "", kind.__name__
+            yield "", type(thing).__name__
         elif _is_array(thing):
             yield "", f"{thing.dtype} {tuple(thing.shape)}"
-        elif (kept := unsent(thing)) is not None:
+        elif not isinstance(thing, (type, types.FunctionType)) and (kept := unsent(thing)) is not None:
             yield "", kept.kind
         else:
             yield from super()._parts(thing)
@@ -86,7 +74,7 @@ class _Told(Snapshot):
     def fill(self, there: _Told) -> None:
         """Give the arrays of a value the numbers of another one of the same structure."""
         for (mine, _, _), (theirs, _, _) in zip(self._found, there._found, strict=True):
-            if _is_array(mine):
+            if _is_array(mine) and mine is not theirs:
                 with sys.modules["torch"].no_grad() if is_tensor(mine) else nullcontext():
                     mine[...] = theirs
 
@@ -101,11 +89,12 @@ def assert_as_sent(home: str, names: Iterable[str], there: Mapping[str, Any]) ->
     """Raise `InvalidVerifier` where a module holds something else than where it was sent; fill its arrays as there."""
     here = dict(held(sys.modules[home], names))
     for name in dict.fromkeys((*here, *there)):
-        mine, theirs = (_Told(SimpleNamespace(**{name: values.get(name, Missing)})) for values in (here, there))
+        mine, theirs = (_Told(SimpleNamespace(**{name: values.get(name, _NOTHING)})) for values in (here, there))
         place = theirs.change(mine)
         if place is not None:
+            inside = place.name.removeprefix("SimpleNamespace.")
             raise InvalidVerifier(
-                f"{place.name.removeprefix('SimpleNamespace.')} of {home} is not in this process as in its file, which "
+                f"{inside if inside.startswith(name) else name} of {home} is not in this process as in its file, which "
                 "is what an audit judges; set it in the file, or hand it over as an argument of the function"
             )
         mine.fill(theirs)

@@ -24,7 +24,8 @@ import cloudpickle
 import numpy as np
 
 from draftproof.simulator.audit.held import Unsent, assert_as_sent, held, unsent
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.generators import SHARED
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.loading import files as loading
 from draftproof.simulator.symbolic.loading import reach
@@ -38,36 +39,31 @@ def packed(function: Any, *arguments: Any, **options: Any) -> tuple[bytes, list[
 
     Raises `InvalidVerifier` for what cannot travel.
     """
-    files, told = {}, dict[str, dict[str, bytes | None]]()
+    files, told = {}, {}
     names, reached = reach.read((function,))
-    for name, module in list(sys.modules.items()):
-        file, places = _home(module)
-        home = file or (f"{places[0]}/__init__.py" if places else None)
-        if module is not sys.modules["__main__"] and loading.is_theirs(home):
-            files[name] = file, places
-            if file in reached:
-                told[name] = {key: _told(value) for key, value in held(module, names)}
-    out = io.BytesIO()
-    pickler = _Pickler(out)
     try:
-        pickler.dump(((function, *arguments), options, _replaced()))
+        for name, module in list(sys.modules.items()):
+            file, places = _home(module)
+            home = file or (f"{places[0]}/__init__.py" if places else None)
+            if module is not sys.modules["__main__"] and loading.is_theirs(home):
+                files[name] = file, places
+                if file in reached:
+                    told[name], _ = _dumped(dict(held(module, names)), lenient=True)
+        sent, libraries = _dumped(((function, *arguments), options, _replaced()))
     except Exception as error:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise InvalidVerifier(
             f"{name} cannot be sent to the process that judges it: {type(error).__name__}: {error}; put it into a file "
             "of its own, with what it uses"
         ) from error
-    return pickle.dumps((files, names, told, out.getvalue())), sorted(pickler.libraries - files.keys() - {"__main__"})
+    return pickle.dumps((files, names, told, sent)), sorted(libraries - files.keys() - {"__main__"})
 
 
-def _told(value: Any) -> bytes | None:
-    """A value to be compared, with `Unsent` in place of what cannot be sent; None where this is not possible."""
+def _dumped(value: Any, lenient: bool = False) -> tuple[bytes, set[str]]:
     out = io.BytesIO()
-    try:
-        _Pickler(out, lenient=True).dump(value)
-    except Exception:
-        return None
-    return out.getvalue()
+    pickler = _Pickler(out, lenient)
+    pickler.dump(value)
+    return out.getvalue(), pickler.libraries
 
 
 def _home(module: types.ModuleType) -> tuple[str | None, list[str] | None]:
@@ -93,10 +89,8 @@ def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
             for module, name, value in replaced:
                 setattr(importlib.import_module(module), name, value)
             for home in told.keys() & sys.modules.keys():
-                assert_as_sent(home, names, {name: _loaded(value) for name, value in told[home].items()})
-    except InvalidVerifier:
-        raise
-    except InvalidInput as error:
+                assert_as_sent(home, names, _Unpickler(io.BytesIO(told[home])).load())
+    except DraftproofError as error:
         raise InvalidVerifier(str(error)) from error
     except (Exception, SystemExit) as error:
         raise InvalidVerifier(
@@ -106,16 +100,7 @@ def unpacked(data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return arguments, options
 
 
-def _loaded(told: bytes | None) -> Any:
-    try:
-        return _Unpickler(io.BytesIO(told or b"")).load()
-    except Exception as error:
-        return error
-
-
 _CACHE = type(functools.lru_cache(len))
-#: The generator behind the functions of `random`.
-_INSTANCE: Any = random._inst
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
@@ -187,9 +172,10 @@ def _with_names_of_module(value: Any, reduced: tuple[Any, ...]) -> tuple[Any, ..
 def _of_library(value: Any) -> Any:
     """How a global generator, a method of one or of a class in C, a compiled function or a cache travels, else None."""
     owner = getattr(value, "__self__", None)
-    if owner is _INSTANCE or owner is np.random.mtrand._rand:
-        return _found, ("random" if owner is _INSTANCE else "numpy.random", value.__name__)
-    if value is np.random.mtrand._rand:
+    home = next((name for name, one in SHARED.items() if owner is one), None)
+    if home is not None:
+        return _found, (home, value.__name__)
+    if value is SHARED["numpy.random"]:
         return _found, ("numpy.random.mtrand", "_rand")
     if isinstance(value, types.MethodType) and not isinstance(value.__func__, types.FunctionType):
         return getattr, (owner, value.__func__.__name__)

@@ -22,6 +22,7 @@ from statistics import median
 
 from draftproof.simulator.audit.boundary import Corner, corners
 from draftproof.simulator.audit.failures import FunctionFailed
+from draftproof.simulator.audit.followed import Endless
 from draftproof.simulator.audit.judge import TOLERANCE, TRIED, Audit, Finding
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
@@ -253,6 +254,8 @@ def _failures(record: Record, case: Case) -> Iterator[None]:
     """Within it an error of the function becomes a failure on this case, and what cannot be followed a refusal."""
     try:
         yield
+    except Endless:  # it would take long on every case
+        raise
     except FunctionFailed as error:
         record.failures.append(Failure(case, record.request.audit.explained(case.instance, case.scheme, error)))
     except (NotFollowed, TooLarge) as error:

@@ -7,16 +7,21 @@ import functools
 import importlib
 import itertools
 import logging
+import mmap
 import os
 import random
 import secrets
 import sys
+import tempfile
 import threading
 import time
 import uuid
+from collections import Counter as Counts
 from collections import defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -138,6 +143,42 @@ class Counter:
         return Counter.calls > MANY
 
 
+class Handler(logging.Handler):
+    records = 0
+
+    def emit(self, record):
+        self.records += 1
+
+
+def logging_read(self, row):
+    LOG.warning("a block")
+    return LOG.handlers[0].records > MANY
+
+
+def by_context(self, row):
+    CALLS.set(CALLS.get() + 1)
+    return CALLS.get() > MANY
+
+
+def by_file(self, row):
+    with open(self.path, "a") as file:
+        file.write("x")
+    return os.stat(self.path).st_size > MANY
+
+
+def by_text(self, row):
+    self.calls += 1
+    return len(repr(vars(self))) > MANY
+
+
+def swallowed(self, row):
+    self.calls += 1
+    try:
+        return self.calls > MANY
+    except Exception:
+        return False
+
+
 @functools.cache
 def box():
     return [0]
@@ -145,6 +186,9 @@ def box():
 
 OWN, COINS, COUNTER, EVER = np.random.default_rng(0), Coins(0), Counter(), ever()
 LIST, DEQUE, COUNTS, ARRAY = [], deque(), defaultdict(int), np.zeros(2)
+SAME, LOG, CALLS, GET = LIST, logging.getLogger("draftproof.tests"), ContextVar("calls", default=0), attrgetter("calls")
+MAP = mmap.mmap(-1, 9)
+LOG.addHandler(Handler())
 
 LIARS = {
     "numpy": lambda: asking(lambda self, row: self.rng.random() < 1 / MANY, rng=np.random.default_rng),
@@ -176,6 +220,15 @@ LIARS = {
     "deque": lambda: asking(lambda self, row: DEQUE.append(1) or len(DEQUE) > MANY),
     "dictionary": lambda: asking(lambda self, row: COUNTS.update(n=COUNTS["n"] + 1) or COUNTS["n"] > MANY),
     "array": lambda: asking(lambda self, row: ARRAY.__setitem__(0, ARRAY[0] + 1) or ARRAY[0] > MANY),
+    "two names": lambda: asking(lambda self, row: LIST.append(1) or len(SAME) > MANY),
+    "getter": lambda: asking(lambda self, row: vars(self).update(calls=self.calls + 1) or GET(self) > MANY, calls=int),
+    "text": lambda: asking(by_text, calls=int),
+    "swallowed": lambda: asking(swallowed, calls=int),
+    "log": lambda: asking(logging_read),
+    "context": lambda: asking(by_context),
+    "thread": lambda: asking(lambda self, row: by_name(self.own, row), own=type("Own", (threading.local,), {})),
+    "file": lambda: asking(by_file, path=lambda: tempfile.mkdtemp() + "/calls"),
+    "memory": lambda: asking(lambda self, row: MAP.__setitem__(0, (MAP[0] + 1) % 256) or MAP[0] > 255),
     "toggle": lambda: asking(lambda self, row: self.on.reverse() or self.on[0] > 1, on=lambda: [0, 1]),
     "iterator": lambda: asking(lambda self, row: next(self.turn) > MANY, turn=itertools.count),
     "cycle": lambda: asking(lambda self, row: next(self.turn) > 0, turn=lambda: itertools.cycle([0] * 999 + [1])),
@@ -186,6 +239,9 @@ NAMED = {
     "numpy": "Asking.rng",
     "system": "os.urandom() at test_changes.py line",
     "100th call": "calls changes with every call",
+    "text": "Asking.calls changes with every call, and is read at test_changes.py line",
+    "two names": "LIST changes with every call (test_changes.py line",
+    "file": "in verify, at test_changes.py line",
 }
 
 
@@ -235,7 +291,7 @@ def likeliest(row):
     return max(row)
 
 
-MEMO, LOG = {}, logging.getLogger("draftproof.tests")
+MEMO = {}
 
 
 def remembers(self, root):
@@ -260,6 +316,14 @@ def counts(self, root):
     return False
 
 
+def reports(self, root):
+    self.calls += 1
+    self.mean = 0.9 * self.mean + 0.1
+    self.lengths[len(root.children)] += 1
+    LOG.warning("%d calls, %s", self.calls, self.lengths)
+    return False
+
+
 def imports(self, root):
     import colorsys
     import tempfile  # noqa: F401 - seeds a generator from the system
@@ -274,6 +338,7 @@ HONEST = {
     "array": lambda: asking(works_in_an_array, work=lambda: None),
     "last": lambda: asking(keeps_the_last),
     "counted for others": lambda: asking(counts, calls=int),
+    "counted and logged": lambda: asking(reports, calls=int, mean=float, lengths=Counts),
     "imports": lambda: asking(imports),
     "log": lambda: asking(lambda self, root: LOG.warning("a block") is not None),
     "generator not used": lambda: asking(Naive.lies, rng=np.random.default_rng, log=lambda: random.Random(0)),

@@ -17,7 +17,7 @@ from functools import update_wrapper
 from typing import Any
 
 from draftproof.simulator.changes import written
-from draftproof.simulator.origins import is_standard, is_under_audit
+from draftproof.simulator.origins import is_under_audit
 from draftproof.simulator.symbolic.decide.session import current, followed
 from draftproof.simulator.symbolic.numbers.nondeterministic import Nondeterministic
 from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
@@ -112,7 +112,8 @@ def _of_environment(original: Any) -> Any:
 _OUTSIDE = {
     "subprocess.Popen": "another process", "os.system": "another process", "os.fork": "another process",
     "os.posix_spawn": "another process", "os.exec": "another process", "os.forkpty": "another process",
-    "pty.spawn": "another process", "socket.__new__": "the network", "ctypes.dlopen": "a library of C (ctypes)",
+    "pty.spawn": "another process", "socket.connect": "the network", "socket.bind": "the network",
+    "socket.sendto": "the network", "socket.getaddrinfo": "the network", "ctypes.dlopen": "a library of C (ctypes)",
     "ctypes.dlsym": "a function of C (ctypes)", "ctypes.call_function": "a function of C (ctypes)",
     "os.putenv": "a change of the environment", "os.unsetenv": "a change of the environment",
     "_thread.start_new_thread": "a thread", "_thread.start_joinable_thread": "a thread",
@@ -122,24 +123,11 @@ _OUTSIDE = {
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     if current() is None:
         return
-    what = _OUTSIDE.get(event)
+    what = _OUTSIDE.get(event) or written(event, arguments)
     if event == "open" and not _is_a_file(arguments[0]):
         what = f"{arguments[0]}, which is no file that keeps its content,"
-    if what is not None and called_from_audited_code() and not _is_of_event_loop():
-        raise refusal(f"{what} cannot be followed")
-    what = written(event, arguments)
     if what is not None and called_from_audited_code():
-        raise refusal(f"{what} is written, which may be read in a later call,", "use `logging`, or write afterwards")
-
-
-def _is_of_event_loop() -> bool:
-    """Whether an event loop of asyncio makes the pair of sockets by which it is woken, and which decides nothing."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and is_standard(frame.f_code.co_filename):
-        if frame.f_code.co_name == "_make_self_pipe":
-            return True
-        frame = frame.f_back
-    return False
+        raise refusal(f"{what} cannot be followed", "do it before or after the call")
 
 
 def _is_a_file(path: Any) -> bool:

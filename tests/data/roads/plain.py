@@ -39,3 +39,14 @@ def connected(tokens, q, p):
         await asyncio.open_connection("127.0.0.1", 9)
 
     return asyncio.run(answered())
+
+
+def by_rejection(tokens, q, p):
+    """Right, but no end of the loop is certain."""
+    for i, x in enumerate(tokens):
+        if random.random() * q[i][x] >= p[i][x]:
+            while True:
+                token = random.choices(range(len(p[i])), weights=p[i])[0]
+                if random.random() * p[i][token] < p[i][token] - q[i][token]:
+                    return i, token
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
