@@ -21,7 +21,7 @@ from draftproof.simulator.vectors import is_tensor
 
 
 class Unsent(NamedTuple):
-    """In place of what cannot be sent, such as a lock: only its class is compared."""
+    """In place of what cannot be sent, such as a lock: only the name of its class is compared."""
 
     kind: str
 
@@ -38,7 +38,7 @@ def unsent(value: Any) -> Unsent | None:
         if isinstance(reduced, str):  # a name
             assert functools.reduce(getattr, reduced.split("."), sys.modules[value.__module__]) is value
     except Exception:
-        return Unsent(f"{type(value).__module__}.{type(value).__qualname__}")
+        return Unsent(type(value).__name__)
     return None
 
 
