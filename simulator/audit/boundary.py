@@ -14,6 +14,7 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.protocol import Context, DraftScheme, Verdict
+from draftproof.simulator.symbolic import Settings
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme) -> list[Corne
 
     Raises as `Audit.judge` does, except that a failure only at boundary values is an entry of the list.
     """
-    audited = audit.with_(boundary=True).audited
-    expected = audit.expected_instance(instance, scheme)
-    verifier = audit.with_(boundary=True).verifier(instance, scheme)
+    at_corners = audit.under(Settings(boundary=True))
+    expected, log = audit.expected_instance(instance, scheme), audit.audited.log
+    verifier = at_corners.verifier(instance, scheme)
     by_place: dict[tuple[Context, int | None, bool], Corner] = {}
     for tree, _ in outcomes(lambda coin: scheme.draw(expected.draft, coin), expected.target.arithmetic):
         root = tree.root(expected.target, expected.draft)
@@ -50,12 +51,12 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme) -> list[Corne
             try:
                 return verifier.verify(root, coin)  # type: ignore[arg-type]
             except InvalidVerifier as error:
-                if not audited.log.events:
+                if not log.events:
                     raise
                 return error
 
         for verdict, _ in outcomes(run, expected.target.arithmetic):
-            corner = _corner(verdict, audited.log.events, expected.target)
+            corner = _corner(verdict, log.events, expected.target)
             if corner is not None and corner.events:  # without boundary values the law itself shows it
                 key = corner.context, corner.token, corner.accepted
                 if key not in by_place or len(corner.events) < len(by_place[key].events):

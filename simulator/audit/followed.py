@@ -5,7 +5,7 @@ So the enumerating engine, the balance equation and shrinking apply to it as to 
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import StringIO
 from math import floor, ldexp
@@ -27,7 +27,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
-from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
+from draftproof.simulator.symbolic import AS_IT_IS, ArgumentCoins, NotFollowed, Session, Settings, intercepted
 from draftproof.simulator.symbolic.decide.region import Region
 from draftproof.simulator.symbolic.decide.session import Draw
 from draftproof.simulator.symbolic.loading.reach import sorts
@@ -133,7 +133,7 @@ class Log:
 class Audited:
     """A function with its interface; see the module.
 
-    boundary, fresh, fill: see `intercepted`. ends: the token that ends a text, where there is one. typed: the text of
+    settings: under which it is followed. ends: the token that ends a text, where there is one. typed: the text of
     arguments as they were given on the command line. notes: how the function was loaded.
     Raises `InvalidInput` for an interface that does not support these settings.
     """
@@ -144,9 +144,7 @@ class Audited:
     name: str = "function"
     keywords: Mapping[str, Any] = field(default_factory=dict)
     batched: bool = False
-    boundary: bool = False
-    fresh: str | None = None
-    fill: int = 0
+    settings: Settings = AS_IT_IS
     ends: int | None = None
     presentation: Presentation = _PLAIN
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -193,11 +191,10 @@ class Audited:
             self._first_call(nodes)
         negligible = self.rows.kind.negligible
         steady = _RoundingCoin(coin, negligible, self.log) if negligible else coin
-        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "fill": self.fill}
         of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
         is_watched = self.log.calls <= WATCHED or not self.log.calls & (self.log.calls - 1)  # 64, 128, 256, ..
         before = Snapshot(self.function) if is_watched else None
-        with intercepted(of_session, watch=(self.function,), boundary_coin=coin, **how) as session:
+        with intercepted(of_session, watch=(self.function,), settings=self.settings, boundary_coin=coin) as session:
             try:
                 outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
             finally:
@@ -213,7 +210,7 @@ class Audited:
                 again, _ = self._silently(nodes, ReplayingCoin(of_session.answers), ReplayingCoin(of_interface.answers))
             if not _same(outcome, again):
                 raise InvalidVerifier(f"{self.log.counters.names} changes with every call, and is used: {_STATELESS}")
-        if not (self.log.events or self.fresh or self.fill):
+        if not (self.log.events or replace(self.settings, boundary=False) != AS_IT_IS):
             if before is not None:
                 self._assert_steady(before, nodes, of_session.answers, of_interface.answers)
             parts = PARTS if self._is_new(nodes, of_session.answers, of_interface.answers) else 1

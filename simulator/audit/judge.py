@@ -35,6 +35,7 @@ from draftproof.simulator.laws.enumeration import (
 )
 from draftproof.simulator.laws.law import BlockLaw, Violation
 from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verdict, Verifier
+from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.symbolic.decide.memory import FILLS
 from draftproof.simulator.verdicts.lossless import Check
 
@@ -135,9 +136,9 @@ class Audit:
         """The name of the function."""
         return self.audited.name
 
-    def with_(self, **changes: Any) -> Audit:
-        """The same audit with other settings of the function, such as `fresh="seeds"`."""
-        return replace(self, audited=replace(self.audited, **changes))
+    def under(self, settings: Settings) -> Audit:
+        """The same audit with the function followed under other settings."""
+        return replace(self, audited=replace(self.audited, settings=settings))
 
     def judge(
         self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None, first: Runs | None = None
@@ -149,7 +150,9 @@ class Audit:
         """
         results = [self._attempt(instance, scheme, progress, first)]
         if self.audited.log.memory:
-            results += [self.with_(fill=fill)._attempt(instance, scheme) for fill in FILLS[1:]]
+            results += [
+                self.under(replace(self.audited.settings, fill=fill))._attempt(instance, scheme) for fill in FILLS[1:]
+            ]
         result = results[0]
         if not all(_alike(result, other, self.audited.rows.kind.tolerance) for other in results[1:]):
             places = ", ".join(self.audited.log.memory)

@@ -14,6 +14,7 @@ from draftproof.simulator.generators import generator_state, generators_of
 from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic import patches, where
+from draftproof.simulator.symbolic.decide.region import AS_IT_IS, Settings
 from draftproof.simulator.symbolic.decide.session import Session, enter, leave
 from draftproof.simulator.symbolic.loading import files as loading
 from draftproof.simulator.symbolic.loading import reach, unfollowed
@@ -24,12 +25,10 @@ from draftproof.simulator.symbolic.where import NotFollowed, location
 def intercepted(
     coin: Coin,
     *,
-    boundary: bool = False,
     watch: tuple[Any, ...] = (),
-    fresh: str | None = None,
+    settings: Settings = AS_IT_IS,
     boundary_coin: Coin | None = None,
     replay: Session | None = None,
-    fill: int = 0,
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random` and torch give symbols; the coin is asked whenever one decides something.
 
@@ -37,18 +36,12 @@ def intercepted(
     `concrete` before leaving. The probability of each decision is an exact rational, or one to 256 bits where a
     logarithm is in it.
 
-    boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
-    extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
-    their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
-    its seed, "fetches" every fetch of a coin that is an argument, "races" a coin that is also a number of a race,
-    "second races" a number of a race that was in another one before.
-    fill: see `Memory`. boundary_coin: is asked about boundary values in place of the coin. replay: a session that
-    gives real numbers.
+    watch: the functions that will be called; generators in their globals, defaults and closures are replaced.
+    boundary_coin: is asked about boundary values in place of the coin. replay: a session that gives real numbers.
     Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches that
     error, and for draws from a generator that was not replaced. Everything is restored on leaving.
     """
-    session = replay or Session(coin, boundary, fresh, boundary_coin)
-    session.memory.fill = fill
+    session = replay or Session(coin, settings, boundary_coin)
     torch_mode = _torch_mode()
     before = _states()
     with ExitStack() as stack:

@@ -13,6 +13,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
+from draftproof.simulator.symbolic import Settings
 
 #: A suspect's law is compared on the finding, and on at most this many other refuted and passed instances each.
 OTHERS = 2
@@ -94,14 +95,14 @@ class Evidence:
         refuted = [self.finding, *self._refuted()[:1]]
         return all(check is not None and check.lossless for check in map(condition, refuted))
 
-    def fresh(self, what: str, finding: Finding) -> Finding | None:
-        """A finding with new coins at each use of a seed ("seeds") or coin argument ("fetches"), see `Session`."""
-        return self._run(f"fresh {what}", finding, lambda *at: self.audit.with_(fresh=what).judge(*at))
+    def under(self, settings: Settings, finding: Finding) -> Finding | None:
+        """A finding of the function followed under these settings."""
+        return self._run(str(settings), finding, self.audit.under(settings).judge)
 
     def grouped(self, finding: Finding) -> Finding | None:
         """A finding with paths of a common prefix side by side; see `Presentation`."""
-        shown = self.audit.with_(presentation=Presentation(grouped=True))
-        return self._run("grouped", finding, shown.judge)
+        shown = replace(self.audit.audited, presentation=Presentation(grouped=True))
+        return self._run("grouped", finding, replace(self.audit, audited=shown).judge)
 
     def without_context(self, finding: Finding) -> Finding | None:
         """A finding where `p` and `q` do not depend on the context."""

@@ -18,6 +18,7 @@ from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.protocol import Draws, Vector
+from draftproof.simulator.symbolic import Settings
 from draftproof.simulator.vectors import acceptance, residual
 
 #: What the product of the uniforms is compared with, and which token is the last one that is accepted.
@@ -83,6 +84,7 @@ def _chosen(weights: Any, coin: Any) -> int:
 
 
 Test = Callable[[Evidence], str | None]
+_SEEDS_APART, _FETCHES_APART = Settings(seeds_apart=True), Settings(fetches_apart=True)
 
 
 def same_law(suspects: Sequence[Suspect], deepest: bool = False) -> Test:
@@ -144,15 +146,15 @@ def multiplied(evidence: Evidence) -> str | None:
 def seeded(evidence: Evidence) -> str | None:
     """It is lossless with fresh numbers in place of those of constant seeds."""
     constants = list(evidence.audit.audited.log.constants)
-    return constants[0] if constants and evidence.mended(partial(evidence.fresh, "seeds")) else None
+    return constants[0] if constants and evidence.mended(partial(evidence.under, _SEEDS_APART)) else None
 
 
 def reused(evidence: Evidence) -> str | None:
     """It is lossless with fresh coins."""
     if not evidence.audit.audited.log.reuse:
         return None
-    for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):
-        if evidence.mended(partial(evidence.fresh, what)):
+    for settings, words in ((_SEEDS_APART, "every generator is its own"), (_FETCHES_APART, "every coin is used once")):
+        if evidence.mended(partial(evidence.under, settings)):
             return f"it becomes lossless when {words}"
     return None
 
@@ -160,7 +162,7 @@ def reused(evidence: Evidence) -> str | None:
 def raced(evidence: Evidence) -> str | None:
     """It is lossless when the race has numbers of its own."""
     places = sorted(evidence.audit.audited.log.raced)
-    if not places or not evidence.mended(partial(evidence.fresh, "races")):
+    if not places or not evidence.mended(partial(evidence.under, Settings(races_apart=True))):
         return None
     number = f"number of token {places[0]}" if len(places) == 1 else f"numbers of tokens {', '.join(map(str, places))}"
     return f"the acceptance coin equals the race {number}; it becomes lossless when the race has numbers of its own"
@@ -169,7 +171,7 @@ def raced(evidence: Evidence) -> str | None:
 def raced_twice(evidence: Evidence) -> str | None:
     """It is lossless when every race has numbers of its own."""
     places = list(evidence.audit.audited.log.raced_twice)
-    if not places or not evidence.mended(partial(evidence.fresh, "second races")):
+    if not places or not evidence.mended(partial(evidence.under, Settings(second_races_apart=True))):
         return None
     first, second = places[0]
     again = "again" if first == second else f"again at {second}"

@@ -182,12 +182,11 @@ class SymbolicArray(np.ndarray):
             element.as_array_element()
         if self.fetches is None:
             return element
-        session = self.fetches
-        fetch, fresh = session.region.next_fetch(), session.fresh == "fetches"
+        fetch = self.fetches.region.next_argument_fetch()
         if isinstance(element, Symbol):
-            return element.fetched(fetch, fresh).as_array_element()
-        copied = elementwise(lambda x: x.fetched(fetch, fresh) if is_random(x) else x, element).view(SymbolicArray)
-        copied.fetches = session
+            return element.fetched(fetch).as_array_element()
+        copied = elementwise(lambda x: x.fetched(fetch) if is_random(x) else x, element).view(SymbolicArray)
+        copied.fetches = self.fetches
         copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
         return copied
 

@@ -44,7 +44,7 @@ def _equal(region: Any, x: Any, y: Any) -> bool:
     y = y.chosen() if isinstance(y, Extreme) else y
     if x is y:
         return True
-    if region.boundary or isinstance(x, Stepped) or isinstance(y, Stepped):
+    if region.settings.boundary or isinstance(x, Stepped) or isinstance(y, Stepped):
         return _less(region, x, y, False) and not _less(region, x, y, True)
     if not (isinstance(x, Symbol) and isinstance(y, Symbol)):
         return bool(not isinstance(x, Symbol) and not isinstance(y, Symbol) and x == y)

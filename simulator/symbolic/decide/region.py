@@ -162,25 +162,44 @@ class _VariableState:
     decided: tuple[str, int] | None = None
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Under which conditions a function is followed; each but the default is tried to find the cause of a wrong law.
+
+    boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
+    extra branches of tiny weight, at most two in one run. fill: see `Memory`. Numbers that are independent of those
+    that they are equal to otherwise: seeds_apart, of generators with one seed; fetches_apart, of each fetch of a coin
+    that is an argument; races_apart, of a race, of coins before; second_races_apart, of a race, of races before.
+    """
+
+    boundary: bool = False
+    fill: int = 0
+    seeds_apart: bool = False
+    fetches_apart: bool = False
+    races_apart: bool = False
+    second_races_apart: bool = False
+
+
+#: The conditions under which a function is judged.
+AS_IT_IS = Settings()
+
+
 class Region:
     """The variables of one run of the audited function.
 
-    coin: answers the questions. boundary: whether uniforms may also be 0, the largest float below 1 or exactly a
-    threshold that their generator gives. boundary_coin: answers questions about those, None for the coin.
+    coin: answers the questions. boundary_coin: answers questions about boundary values, None for the coin.
     """
 
-    def __init__(self, coin: Coin, boundary: bool = False, boundary_coin: Coin | None = None) -> None:
+    def __init__(self, coin: Coin, settings: Settings = AS_IT_IS, boundary_coin: Coin | None = None) -> None:
         self.coin = coin
         self.boundary_coin = boundary_coin or coin
-        self.boundary = boundary
+        self.settings = settings
         self.reuse: list[Reuse] = []
         self.events: list[BoundaryEvent] = []
         self.notes: list[str] = []
         self.closed = False
         self.in_arrays: set[int] = set()  # numbers that code has fetched from an array, where a division by 0 is none
         self.narrowed = False  # whether an array of random numbers may be of another type than float64
-        self.races_apart = False  # whether a coin that is also a number of a race is another number there
-        self.second_races_apart = False  # whether a number that was in a race before is another number there
         self.raced_twice: list[tuple[str, str]] = []  # the lines of two races with one number
         self._raced: dict[int, str] = {}
         self._known: list[_VariableState] = []
@@ -189,7 +208,7 @@ class Region:
     # Variables.
     def variable(self, what: str, largest: fmpq | None = None) -> Variable:
         """A new variable; largest: the largest value below 1 that its generator gives, None without boundary values."""
-        self._known.append(_VariableState(what, largest if self.boundary else None))
+        self._known.append(_VariableState(what, largest if self.settings.boundary else None))
         return Variable(self, len(self._known) - 1)
 
     def next_fetch(self) -> int:
@@ -197,9 +216,13 @@ class Region:
         self._fetches += 1
         return self._fetches
 
-    def refetch(self, variable: Variable, fetch: int, fresh: bool) -> Variable:
-        """The same variable under the number of another fetch; a new variable if `fresh`."""
-        if fresh:
+    def next_argument_fetch(self) -> int | None:
+        """The number of a new fetch of a coin that is an argument; None where that is another number each time."""
+        return None if self.settings.fetches_apart else self.next_fetch()
+
+    def refetch(self, variable: Variable, fetch: int | None) -> Variable:
+        """The same variable under the number of another fetch; a new variable for None."""
+        if fetch is None:
             known = self._known[variable.index]
             return self.variable(known.what, known.largest)
         return Variable(self, variable.index, fetch)
@@ -285,7 +308,7 @@ class Region:
         """Number of the sorted thresholds below its uniform, by one question; None where it takes several."""
         self.check(variable)
         known = self._known[variable.index]
-        if self.boundary or known.group is not None:
+        if self.settings.boundary or known.group is not None:
             return None
         edges = [known.low, *(min(max(t, known.low), known.high) for t in thresholds), known.high]
         widths = [b - a for a, b in pairwise(edges)]
@@ -305,7 +328,7 @@ class Region:
             if level == 1:  # E < t is u > exp(-t), F < t is u < 1 - exp(-t)
                 if t <= 0:
                     return bool(a < 0)
-                kept = exp(-t) or (CLOSEST if self.boundary else ZERO)
+                kept = exp(-t) or (CLOSEST if self.settings.boundary else ZERO)
                 t, a = (kept, -a) if side == 0 else (ONE - kept, a)
             return self.below(v, t, strict) if a > 0 else not self.below(v, t, not strict)
         for v, _, _ in terms:
@@ -333,17 +356,17 @@ class Region:
         return best
 
     def raced(self, place: int, value: Any) -> Any:
-        """A number at a place of a race; one that was a coin before is a `Reuse`, and another one if `races_apart`."""
+        """A number at a place of a race: a `Reuse` where it was a coin before, another one where `Settings` say so."""
         variables = value.variables()
         index = variables[0].index
-        if index in self._raced and self.second_races_apart:
-            return value.fetched(self.next_fetch(), True)
+        if index in self._raced and self.settings.second_races_apart:
+            return value.fetched(None)
         known = self._known[index]
         narrowed = known.group is None and known.point is None and (known.low > 0 or known.high < 1)
         if known.decided is None or not narrowed or any(v.index != index for v in variables):
             return value
-        if self.races_apart:
-            return value.fetched(self.next_fetch(), True)
+        if self.settings.races_apart:
+            return value.fetched(None)
         reuse = Reuse(known.what, known.decided[0], caller(), place)
         if reuse not in self.reuse:
             self.reuse.append(reuse)

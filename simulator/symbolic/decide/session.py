@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from flint import fmpq, fmpz
 
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.generators import generator_state
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic.decide.compare import count_below
 from draftproof.simulator.symbolic.decide.memory import Memory
-from draftproof.simulator.symbolic.decide.region import BoundaryEvent, Region, Reuse
+from draftproof.simulator.symbolic.decide.region import AS_IT_IS, BoundaryEvent, Region, Reuse, Settings
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
 from draftproof.simulator.symbolic.numbers.seeds import SEED_VALUES, Seed, drawn_seed, seed_words, without_seeds
@@ -30,9 +30,6 @@ LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24)}
 MAX_OUTCOMES = 4096
 #: More draws from generators with a constant seed in one call are a loop that may go on for ever.
 MOST_TRUE_DRAWS = 100_000
-#: What `fresh` may be.
-FRESH = (None, "seeds", "fetches", "races", "second races")
-
 
 #: Places of one sequence that are nearer than this may be reached by draws from both.
 NEAR = 2**32
@@ -83,17 +80,11 @@ class Session:
 
     real = False  # whether it gives real numbers
 
-    def __init__(
-        self, coin: Coin, boundary: bool = False, fresh: str | None = None, boundary_coin: Coin | None = None
-    ) -> None:
-        if fresh not in FRESH:
-            raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches', 'races', 'second races' or None")
+    def __init__(self, coin: Coin, settings: Settings = AS_IT_IS, boundary_coin: Coin | None = None) -> None:
         self.coin = coin
-        self.region = Region(coin, boundary, boundary_coin)
-        self.fresh = fresh
-        self.memory = Memory()
-        self.region.races_apart = fresh == "races"
-        self.region.second_races_apart = fresh == "second races"
+        self.region = Region(coin, settings, boundary_coin)
+        self.settings = settings
+        self.memory = Memory(settings.fill)
         self.tensors: Any = None
         self.failure: InvalidVerifier | None = None
         self.draws: list[Draw] | None = []
@@ -135,7 +126,7 @@ class Session:
     def derived(self, constant: bool, name: str, key: Any, place: int = 0) -> Stream:
         """The stream of a generator with a seed, constant or not."""
         constant, fetch = self._is_constant(constant), self.region.next_fetch()
-        if self.fresh == "seeds":
+        if self.settings.seeds_apart:
             return Stream(fetch)
         if constant:
             return Stream(fetch, name, constant=caller())
@@ -227,7 +218,7 @@ class Session:
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
         """The next exponential number of rate 1; inverse: the generator computes `-log(1 - u)` of its next uniform."""
-        if inverse and (stream.key is not None or self.region.boundary):
+        if inverse and (stream.key is not None or self.settings.boundary):
             return Linear(
                 1, ((self._drew("exponential", self._draw(stream, "uniform", what, LARGEST[53]), 1), ONE, 1),)
             )
@@ -254,7 +245,7 @@ class Session:
         if known is None:
             known = self.region.variable(f"{what} number {place} of {stream.name}", largest)
             self._named[key] = known
-        return self.region.refetch(known, stream.fetch, fresh=False)
+        return self.region.refetch(known, stream.fetch)
 
     def choose(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
         """An index with probability proportional to its weight (exact numbers)."""

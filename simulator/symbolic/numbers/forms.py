@@ -32,8 +32,8 @@ def merged(one: Terms, other: Terms) -> Terms:
     return tuple(term for _, term in sorted(by_variable.items(), key=lambda pair: pair[0]) if term[1])
 
 
-def _refetched(terms: Terms, fetch: int, fresh: bool) -> Terms:
-    return tuple((v.region.refetch(v, fetch, fresh), a, side) for v, a, side in terms)
+def _refetched(terms: Terms, fetch: int | None) -> Terms:
+    return tuple((v.region.refetch(v, fetch), a, side) for v, a, side in terms)
 
 
 class Linear(Symbol):
@@ -97,8 +97,8 @@ class Linear(Symbol):
         sign = -1 if self.level == 1 else 1
         return Product(self.level - 1, tuple((v, sign * a, side) for v, a, side in self.terms), exp(self.const))
 
-    def fetched(self, fetch: int, fresh: bool) -> Symbol:
-        return Linear(self.level, _refetched(self.terms, fetch, fresh), self.const)
+    def fetched(self, fetch: int | None) -> Symbol:
+        return Linear(self.level, _refetched(self.terms, fetch), self.const)
 
 
 class Product(Symbol):
@@ -165,8 +165,8 @@ class Product(Symbol):
         form = self.linear() or chain_on(self, "an exponential")
         return form.exp()
 
-    def fetched(self, fetch: int, fresh: bool) -> Symbol:
-        return Product(self.level, _refetched(self.terms, fetch, fresh), self.factor)
+    def fetched(self, fetch: int | None) -> Symbol:
+        return Product(self.level, _refetched(self.terms, fetch), self.factor)
 
 
 def chain_on(form: Linear | Product, operation: str) -> Chain:
@@ -250,9 +250,9 @@ class Chain(Symbol):
         self.variable.region.note_guard()
         return self.ideal
 
-    def fetched(self, fetch: int, fresh: bool) -> Symbol:
-        form: Any = self.form.fetched(fetch, fresh)
-        return Chain(form, self.steps, self.ideal.fetched(fetch, fresh) if self.ideal is not None else None)
+    def fetched(self, fetch: int | None) -> Symbol:
+        form: Any = self.form.fetched(fetch)
+        return Chain(form, self.steps, self.ideal.fetched(fetch) if self.ideal is not None else None)
 
 
 class Extreme(Symbol):
@@ -310,8 +310,8 @@ class Extreme(Symbol):
                 best = member
         return best.chosen() if isinstance(best, Extreme) else best
 
-    def fetched(self, fetch: int, fresh: bool) -> Any:
-        return self._each(lambda x: x.fetched(fetch, fresh), lambda x: x)
+    def fetched(self, fetch: int | None) -> Any:
+        return self._each(lambda x: x.fetched(fetch), lambda x: x)
 
 
 def _log(value: float) -> float:

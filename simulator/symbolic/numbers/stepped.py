@@ -93,5 +93,5 @@ class Stepped(Symbol):
     def times(self, other: Symbol) -> Any:
         return other * self.decided()
 
-    def fetched(self, fetch: int, fresh: bool) -> Symbol:
-        return Stepped(self.variable.region.refetch(self.variable, fetch, fresh), self.grid, self.factor, self.const)
+    def fetched(self, fetch: int | None) -> Symbol:
+        return Stepped(self.variable.region.refetch(self.variable, fetch), self.grid, self.factor, self.const)

@@ -178,8 +178,8 @@ class Symbol(Element):
         """Product with a symbol of no higher rank."""
         raise NotImplementedError
 
-    def fetched(self, fetch: int, fresh: bool) -> Symbol:
-        """The same number under the number of another fetch; with new variables if `fresh`."""
+    def fetched(self, fetch: int | None) -> Symbol:
+        """The same number under the number of another fetch; with new variables for None."""
         raise NotImplementedError
 
     # Arithmetic.

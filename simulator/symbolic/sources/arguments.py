@@ -72,7 +72,7 @@ class _Coins(list[Any]):
     def __getitem__(self, index: Any) -> Any:
         coin = super().__getitem__(index)
         if isinstance(coin, Symbol):
-            return coin.fetched(self.session.region.next_fetch(), self.session.fresh == "fetches")
+            return coin.fetched(self.session.region.next_argument_fetch())
         if isinstance(index, slice):
             return _coins(self.session, coin)
         return coin

@@ -204,14 +204,13 @@ class Tensors:
         return tensor
 
     def fetched(self, tensor: Any) -> Any:
-        """The result of `coins[i]`: the same symbols, or new ones if fetches are fresh, under a new fetch."""
-        region = self.session.region
-        fetch, fresh = region.next_fetch(), self.session.fresh == "fetches"
+        """The result of `coins[i]`: the same symbols, under a new fetch, see `next_argument_fetch`."""
+        fetch = self.session.region.next_argument_fetch()
         array = self.values(tensor)
         copied = np.empty(array.shape, dtype=object)
         for index in np.ndindex(*array.shape):
             value = array[index]
-            copied[index] = value.fetched(fetch, fresh) if is_random(value) else value
+            copied[index] = value.fetched(fetch) if is_random(value) else value
         part = self._counted(self.wrap(copied, tensor.dtype, tensor.device))
         store = self.store_of(part)
         if store is not None:

@@ -18,7 +18,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.symbolic import NotFollowed, concrete, intercepted
+from draftproof.simulator.symbolic import NotFollowed, Settings, concrete, intercepted
 
 try:
     import torch
@@ -31,15 +31,15 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(each) for each in value) if isinstance(value, (list, tuple)) else value
 
 
-def follow(function: Callable[..., Any], make: Any = None, arithmetic: Any = RATIONAL, **options: Any) -> Any:
+def follow(function: Callable[..., Any], make: Any = None, arithmetic: Any = RATIONAL, **settings: Any) -> Any:
     """law: result (lists as tuples) -> probability; and what the sessions noticed in all runs.
 
-    make: from the session to the arguments of the function.
+    make: from the session to the arguments of the function. settings: fields of `Settings`.
     """
     found = SimpleNamespace(law={}, reuse=set(), events=set(), notes=set(), runs=0)
 
     def run(coin: Any) -> Any:
-        with intercepted(coin, watch=(function,), **options) as session:
+        with intercepted(coin, watch=(function,), settings=Settings(**settings)) as session:
             result = concrete(function(*(make(session) if make else ())))
         found.reuse |= {str(each) for each in session.reuse}
         found.events |= {(each.what, each.value) for each in session.boundary_events}

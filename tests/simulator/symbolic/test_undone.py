@@ -11,7 +11,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
-from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.symbolic import intercepted, patches
 from draftproof.simulator.symbolic.decide.session import current
 
@@ -151,11 +151,3 @@ def test_a_module_imported_in_a_call_may_draw_for_itself(law, tmp_path, monkeypa
         assert random.getstate() == state
     finally:
         sys.modules.pop("late_import", None)
-
-
-def test_unknown_kind_of_freshness():
-    with (
-        pytest.raises(InvalidInput, match="'seeds', 'fetches', 'races', 'second races' or None"),
-        intercepted(EnumeratingCoin(RATIONAL), fresh="x"),
-    ):
-        pass
