@@ -337,10 +337,8 @@ class Audited:
         return [outcome if isinstance(outcome, FunctionFailed) else outcome[0] for outcome in outcomes]
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
-        about = self.batched, self.keywords, self.ends, self.interface.places
-        call = Call(self.function, nodes, self.rows, coins, coin, *about)
-        takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
-        hint = f"; the {self.interface.name} interface calls it with {takes}"
+        call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords, self.ends)
+        hint = f"; the {self.interface.name} interface calls it with {self.interface.how(self.batched)}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
         with function_errors(call.made, hint):
             try:

@@ -4,44 +4,48 @@
 """
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from draftproof.simulator.audit.failures import BrokenResult
 from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
 
 #: Names of parameters for a seed.
 SEED_NAMES = frozenset(["seed", "rng_seed", "random_seed", "prng_seed"])
+#: The value for "no token" in arrays of requests of different lengths.
+PLACEHOLDER = -1
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function; none where it has no signature, as compiled functions have none."""
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return []
 
 
+def later_parameters(function: Callable[..., Any], positional: int) -> list[inspect.Parameter]:
+    """The parameters after the first `positional`."""
+    return [
+        parameter
+        for number, parameter in enumerate(parameters_of(function))
+        if number >= positional or parameter.kind is parameter.KEYWORD_ONLY
+    ]
+
+
 def seeds_of(function: Callable[..., Any], positional: int, named: Mapping[str, Any]) -> dict[str, int]:
     """The parameters after the first `positional` that are seeds, with their values: given ones, and defaults."""
-    later = [
-        parameter
-        for number, parameter in enumerate(_parameters(function))
-        if parameter.kind is parameter.KEYWORD_ONLY
-        or (parameter.kind is parameter.POSITIONAL_OR_KEYWORD and number >= positional)
-    ]
+    later = later_parameters(function, positional)
     values = {item.name: named.get(item.name, item.default) for item in later if item.name in SEED_NAMES}
     return {name: value for name, value in values.items() if type(value) is int}
-
-
-#: The value for "no token" in arrays of requests of different lengths.
-PLACEHOLDER = -1
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Call:
 
     nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
     itself draws. batched: whether the function takes several requests at once. ends: the token that ends a text, where
-    there is one. places: names of positional arguments. made: the arguments of the call by name, once it is made.
+    there is one. made: the arguments of the call by name, once it is made.
     """
 
     function: Callable[..., Any]
@@ -61,46 +65,119 @@ class Call:
     batched: bool = False
     keywords: Mapping[str, Any] = field(default_factory=dict)
     ends: int | None = None
-    places: Sequence[str] = ()
     made: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def result(self, in_order: Mapping[str, Any], named: Mapping[str, Any]) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
-        seeds = seeds_of(self.function, len(arguments), {**self.keywords, **named})
+        seeds = seeds_of(self.function, len(in_order), {**self.keywords, **named})
         given = {name: self.coins.seed(name, value) for name, value in seeds.items()}
-        self.made.update(zip(self.places, arguments, strict=False), **named, **given)
-        return self.function(*arguments, **{**self.keywords, **named, **given})
+        self.made.update({**in_order, **named, **given})
+        return self.function(*in_order.values(), **{**self.keywords, **named, **given})
+
+    @property
+    def root(self) -> DraftNode:
+        """The root of the first request."""
+        return self.nodes[0]
+
+    @property
+    def size(self) -> int:
+        """`V`."""
+        return len(self.root.target)
+
+    @cached_property
+    def paths(self) -> list[list[DraftNode]]:
+        """The nodes of the first path of every request, its root first."""
+        return [first_path(root) for root in self.nodes]
+
+    @property
+    def logits(self) -> RowForm:
+        """The form of rows that are logarithms whatever is asked for."""
+        return replace(self.rows, logits=True)
+
+    @property
+    def probabilities(self) -> RowForm:
+        """The form of rows that are probabilities whatever is asked for."""
+        return replace(self.rows, logits=False)
+
+    def has_parameter(self, name: str) -> bool:
+        """Whether the function has a parameter of this name."""
+        return any(parameter.name == name for parameter in parameters_of(self.function))
+
+
+#: What makes an argument.
+Maker = Callable[[Call], Any]
 
 
 @dataclass(frozen=True)
 class Interface:
     """How a kind of function is called and read.
 
-    takes, returns: in words, for people. multi_path: whether it sees more than the first path. batches: whether it can
+    arguments: what makes each argument, by its name. read: the blocks that a result means, given what is wanted, in
+    words. returns: in words, for people. by_name: whether a function gets those arguments that it names as parameters,
+    in place of all in their order. takes: their shapes in words; what is to be said beyond their names if `by_name`.
+    count: how many arguments are handed over in their order. further: those that are handed over by name. usual: the
+    name in `arguments` of a parameter. multi_path: whether it sees more than the first path. batches: whether it can
     take several requests at once. drafts: whether it drafts by itself. without_drafts: whether it may be called for
     requests of which none has a draft. ragged: whether requests of a batch may have drafts of different lengths.
-    prompt: the text before the tokens of an instance, given the token that ends a text. library: of the rows where
-    nothing else is asked for, one of libraries.
+    prompt: the text before the tokens of an instance, given the token that ends a text. libraries: of the rows, the
+    first one where nothing else is asked for.
     """
 
     name: str
-    takes: str
+    arguments: Mapping[str, Maker]
+    read: Callable[[Call, Any, str], Sequence[Verdict]]
     returns: str
-    call: Callable[[Call], Sequence[Verdict]]
+    takes: str = ""
+    by_name: bool = False
+    count: Callable[[Call], int | None] = lambda call: None
+    further: Callable[[Call], Mapping[str, Any]] = lambda call: {}
+    usual: Callable[[str], str] = lambda name: name
     multi_path: bool = False
     batches: bool = False
     drafts: bool = False
     without_drafts: bool = False
     ragged: bool = True
     prompt: Callable[[int | None], Context] = lambda ends: ()
-    library: str = "python"
     libraries: tuple[str, ...] = ("python", "numpy", "torch")
 
     @property
-    def places(self) -> list[str]:
-        """The names of its positional arguments, the lengths of a batch last."""
-        first, found, _ = self.takes.partition(")")
-        return [*re.findall(r"\w+", first), "lengths"] if found and first.startswith("(") else []
+    def library(self) -> str:
+        """That of the rows where nothing else is asked for."""
+        return self.libraries[0]
+
+    def how(self, batched: bool) -> str:
+        """How a function is called, in words."""
+        if self.by_name:
+            return "; ".join(filter(None, [f"by parameter name: {', '.join(self.arguments)}", self.takes]))
+        return self.takes if batched else self.takes.split("; in a batch")[0]
+
+    def call(self, call: Call) -> Sequence[Verdict]:
+        """The blocks that the function returns; raises `InvalidInput`, `InvalidVerifier`."""
+        if self.by_name:
+            result = call.result({}, self._named(call))
+        else:
+            makers = list(self.arguments.items())[: self.count(call)]
+            result = call.result({name: make(call) for name, make in makers}, self.further(call))
+        return self.read(call, result, f"the {self.name} interface wants {self.returns}")
+
+    def _named(self, call: Call) -> dict[str, Any]:
+        """The arguments that the function names. Parameters with a default that mean nothing are left out."""
+        parameters = parameters_of(call.function)
+        if not parameters:
+            raise InvalidInput(
+                f"the {self.name} interface reads the names of the parameters; wrap the function in Python"
+            )
+        arguments: dict[str, Any] = {}
+        for parameter in parameters:
+            if parameter.name in call.keywords or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                continue
+            make = self.arguments.get(self.usual(parameter.name))
+            if make is not None:
+                arguments[parameter.name] = make(call)
+            elif parameter.default is parameter.empty:
+                known = ", ".join(self.arguments)
+                raise InvalidInput(f"the {self.name} interface has no argument {parameter.name!r}; it knows {known}")
+        return arguments
 
 
 def integer(value: Any, what: str) -> int:
@@ -169,6 +246,42 @@ def _prefix(path: Context, count: int) -> Context:
     return path[:count]
 
 
+def pair(result: Any, wants: str, count: int = 2) -> Any:
+    """The result, which must be a tuple of so many; raises `InvalidVerifier`."""
+    if not (isinstance(result, tuple) and len(result) == count):
+        raise InvalidVerifier(f"it returned {shown(result)}; {wants}")
+    return result
+
+
+def by_request(result: Any, count: int) -> list[Any]:
+    """The results of a batch one by one: of a list or array over requests, or of `(numbers, corrections)` of arrays."""
+    if isinstance(result, tuple) and len(result) == 2:  # a tuple of two results would look the same
+        numbers, corrections = result
+        arrays = all(hasattr(part, "__len__") and not isinstance(part, tuple) for part in result)
+        if arrays and len(numbers) == len(corrections) == count:
+            return list(zip(numbers, corrections, strict=True))
+        raise InvalidVerifier(
+            f"it returned a pair, {shown(result)}, which must be (numbers, corrections), two arrays of {count}; "
+            "give the results of single requests in a list"
+        )
+    if hasattr(result, "__len__") and not isinstance(result, (str, bytes, dict)) and len(result) == count:
+        return list(result)
+    raise InvalidVerifier(f"it returned {shown(result)}; it must hold one result for each of {count} requests")
+
+
+def read_requests(call: Call, result: Any, wants: str, padded: bool = True) -> list[Verdict]:
+    """The blocks of whole outputs, one for each request, as `read_block` reads them; raises `InvalidVerifier`."""
+    return [
+        read_block(list(item) if isinstance(item, tuple) else item, path[-1].context, wants, padded)
+        for item, path in zip(by_request(result, len(call.nodes)), call.paths, strict=True)
+    ]
+
+
+def padded_to(length: int, values: Sequence[Any], filler: Any) -> list[Any]:
+    """The values with fillers behind them, so many in all."""
+    return [*values, *[filler] * (length - len(values))]
+
+
 def nodes_of(root: DraftNode) -> list[DraftNode]:
     """The nodes of a tree, level by level, equal drafts once."""
     nodes = [root]
@@ -231,15 +344,7 @@ def kind_of(name: str) -> str | None:
 
 def noise_parameters(function: Callable[..., Any], positional: int, known: Any) -> dict[str, str]:
     """Parameters after the first `positional` whose names ask for random numbers, and kinds; {} without a signature."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return {}
-    later = [
-        parameter
-        for number, parameter in enumerate(parameters)
-        if number >= positional or parameter.kind is parameter.KEYWORD_ONLY
-    ]
+    later = later_parameters(function, positional)
     kinds = {item.name: kind_of(item.name) for item in later if item.name not in known}
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
@@ -253,27 +358,3 @@ def random_argument(call: Call, kind: str, batch: tuple[int, ...], drafted: int,
         return call.coins.uniforms(batch, **how)
     make = call.coins.exponentials if kind == "noise" else call.coins.gumbels
     return make((*batch, size), **how)
-
-
-def call_by_name(call: Call, find: Callable[[str], Callable[[], Any] | None], interface: str, known: str) -> Any:
-    """The function's result for those arguments that its parameters ask for by name.
-
-    find: what makes the argument of a name, None for a name that means nothing. Parameters with a default that mean
-    nothing are left out. Raises `InvalidInput` for others, with the known names, and where names cannot be read.
-    """
-    try:
-        parameters = inspect.signature(call.function).parameters.values()
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"the {interface} interface reads the names of the parameters; wrap the function in Python"
-        ) from None
-    arguments: dict[str, Any] = {}
-    for parameter in parameters:
-        if parameter.name in call.keywords or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        make = find(parameter.name)
-        if make is not None:
-            arguments[parameter.name] = make()
-        elif parameter.default is parameter.empty:
-            raise InvalidInput(f"the {interface} interface has no argument {parameter.name!r}; it knows {known}")
-    return call(**arguments)

@@ -4,81 +4,75 @@ In a batch the arrays have a first axis of `B` requests, shorter ones are padded
 as a fourth argument.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import (
     PLACEHOLDER,
     Call,
     Interface,
+    by_request,
     noise_parameters,
+    padded_to,
     random_argument,
     read_block,
-    shown,
 )
-from draftproof.simulator.drafts.trees import first_path
-from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.protocol import Verdict
 
 
-def _call(call: Call) -> list[Verdict]:
-    paths = [first_path(root) for root in call.nodes]
+def _longest(call: Call) -> int:
+    return max(map(len, call.paths)) - 1
+
+
+def _tokens(call: Call) -> Any:
+    tokens = [padded_to(_longest(call), path[-1].context, PLACEHOLDER) for path in call.paths]
+    return call.rows.integers(tokens if call.batched else tokens[0])
+
+
+def _draft(call: Call) -> Any:
+    rows = [[node.draft for node in path[:-1]] for path in call.paths]
     if not call.batched:
-        [nodes] = paths
-        result = call(
-            call.rows.integers(list(nodes[-1].context)),
-            call.rows.rows([node.draft for node in nodes[:-1]], len(nodes[0].target)),
-            call.rows.array([node.target for node in nodes]),
-            **_noise(call, 3, (), len(nodes) - 1, len(nodes[0].target)),
-        )
-        return [read_block(result, nodes[-1].context, f"the chain interface wants {CHAIN.returns}")]
-    lengths = [len(nodes) - 1 for nodes in paths]
-    longest, size = max(lengths), len(paths[0][0].target)
-    result = call(
-        call.rows.integers([[*nodes[-1].context, *[PLACEHOLDER] * (longest + 1 - len(nodes))] for nodes in paths]),
-        call.rows.array([_padded(nodes[:-1], "draft", longest, size) for nodes in paths]),
-        call.rows.array([_padded(nodes, "target", longest + 1, size) for nodes in paths]),
-        call.rows.integers(lengths),
-        **_noise(call, 4, (len(paths),), longest, size),
-    )
+        return call.rows.rows(rows[0], call.size)
+    return call.rows.array([padded_to(_longest(call), own, [0] * call.size) for own in rows])
+
+
+def _target(call: Call) -> Any:
+    rows = [padded_to(_longest(call) + 1, [node.target for node in path], [0] * call.size) for path in call.paths]
+    return call.rows.array(rows if call.batched else rows[0])
+
+
+def _count(call: Call) -> int:
+    return 4 if call.batched else 3
+
+
+def _noise(call: Call) -> dict[str, Any]:
+    kinds = noise_parameters(call.function, _count(call), call.keywords)
+    batch = (len(call.nodes),) if call.batched else ()
+    return {name: random_argument(call, kind, batch, _longest(call), call.size) for name, kind in kinds.items()}
+
+
+def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+    if not call.batched:
+        return [read_block(result, call.paths[0][-1].context, wants)]
     return [
-        read_block(item, nodes[-1].context, f"the chain interface wants {CHAIN.returns}, for each request")
-        for item, nodes in zip(by_request(result, len(paths)), paths, strict=True)
+        read_block(item, path[-1].context, f"{wants}, for each request")
+        for item, path in zip(by_request(result, len(call.nodes)), call.paths, strict=True)
     ]
-
-
-def _noise(call: Call, positional: int, batch: tuple[int, ...], drafted: int, size: int) -> dict[str, Any]:
-    kinds = noise_parameters(call.function, positional, call.keywords)
-    return {name: random_argument(call, kind, batch, drafted, size) for name, kind in kinds.items()}
-
-
-def _padded(nodes: Sequence[DraftNode], name: str, length: int, size: int) -> list[Any]:
-    rows = [getattr(node, name) for node in nodes]
-    return [*rows, *[[0] * size] * (length - len(rows))]
-
-
-def by_request(result: Any, count: int) -> list[Any]:
-    """The results of a batch one by one: of a list or array over requests, or of `(numbers, corrections)` of arrays."""
-    if isinstance(result, tuple) and len(result) == 2:  # a tuple of two results would look the same
-        numbers, corrections = result
-        arrays = all(hasattr(part, "__len__") and not isinstance(part, tuple) for part in result)
-        if arrays and len(numbers) == len(corrections) == count:
-            return list(zip(numbers, corrections, strict=True))
-        raise InvalidVerifier(
-            f"it returned a pair, {shown(result)}, which must be (numbers, corrections), two arrays of {count}; "
-            "give the results of single requests in a list"
-        )
-    if hasattr(result, "__len__") and not isinstance(result, (str, bytes, dict)) and len(result) == count:
-        return list(result)
-    raise InvalidVerifier(f"it returned {shown(result)}; it must hold one result for each of {count} requests")
 
 
 CHAIN = Interface(
     name="chain",
+    arguments={
+        "tokens": _tokens,
+        "q": _draft,
+        "p": _target,
+        "lengths": lambda call: call.rows.integers([len(path) - 1 for path in call.paths]),
+    },
+    count=_count,
+    further=_noise,
+    read=_read,
     takes="(tokens, q, p): shapes (L,), (L, V), (L + 1, V); in a batch (B, L), (B, L, V), (B, L + 1, V), lengths (B,); "
     "then random numbers by parameter name (uniforms, final_uniform, exponential, gumbel, and their likes)",
     returns="(accepted tokens or their number, correction token), or the whole output as a list or array",
-    call=_call,
     without_drafts=True,
     batches=True,
 )

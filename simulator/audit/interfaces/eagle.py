@@ -9,14 +9,21 @@ that have children; p_indices, by path and column, the place of the parent's row
 without replacement, so audit it with `--scheme without_replacement`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cached_property, partial
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, call_by_name, nodes_of, paths_of
+from draftproof.simulator.audit.interfaces._call import (
+    PLACEHOLDER,
+    Call,
+    Interface,
+    nodes_of,
+    padded_to,
+    paths_of,
+)
 from draftproof.simulator.audit.interfaces.posterior import read_posterior, rows_on
-from draftproof.simulator.protocol import Context, DraftNode, Verdict
+from draftproof.simulator.protocol import Context, DraftNode
+
+#: A node on a path, and the token that follows it there.
+Step = tuple[DraftNode, int]
 
 
 def unchanged(input_ids: Any, scores: Any) -> Any:
@@ -24,106 +31,92 @@ def unchanged(input_ids: Any, scores: Any) -> Any:
     return scores
 
 
-class _Tree:
-    """The arrays of one tree."""
-
-    def __init__(self, call: Call, root: DraftNode) -> None:
-        self.rows, self.root = call.rows, root
-        self.paths = list(dict.fromkeys(paths_of(root)))
-        self.depth = max(map(len, self.paths))
-        self.nodes = nodes_of(root)
-
-    def logits(self) -> Any:
-        size = len(self.root.target)
-        rows = [rows_on(self.root, path, "target", self.depth, size) for path in self.paths]
-        return replace(self.rows, logits=True).array(rows)
-
-    def candidates(self) -> Any:
-        padded = [[0, *path, *[PLACEHOLDER] * (self.depth - len(path))] for path in self.paths]
-        return self.rows.integers(padded)
-
-    def tree_candidates(self) -> Any:
-        return self.rows.integers([[0, *(node.context[-1] for node in self.nodes[1:])]])
-
-    def cart_candidates_prob(self) -> Any:
-        rows = [[1, *map(self._probability, self._steps(path))] for path in self.paths]
-        return replace(self.rows, logits=False).array([[*row, *[0] * (self.depth + 1 - len(row))] for row in rows])
-
-    def b_indices(self) -> list[list[list[int]]]:
-        own = [[[], *map(self._earlier, self._steps(path))] for path in self.paths]
-        return [[*row, *[[]] * (self.depth + 1 - len(row))] for row in own]
-
-    def op(self) -> list[Any]:
-        plain = replace(self.rows, logits=False)
-        return [plain.array([node.draft for node in level]) for level in self._levels]
-
-    def p_indices(self) -> list[list[int]]:
-        own = [[0, *(self._row_place[parent.context] for parent, _ in self._steps(path))] for path in self.paths]
-        return [[*row, *[0] * (self.depth + 1 - len(row))] for row in own]
-
-    def _steps(self, path: Context) -> list[tuple[DraftNode, int]]:
-        """Every parent on the path with the token that follows."""
-        node, steps = self.root, []
-        for token in path:
-            steps.append((node, token))
-            node = node.child(token)
-        return steps
-
-    @staticmethod
-    def _siblings(step: tuple[DraftNode, int]) -> list[int]:
-        parent, token = step
-        drafted = list(dict.fromkeys(parent.children))
-        return drafted[: drafted.index(token)]
-
-    def _probability(self, step: tuple[DraftNode, int]) -> Any:
-        parent, token = step
-        left = sum(parent.draft) - sum(parent.draft[sibling] for sibling in self._siblings(step))
-        return parent.draft[token] / left if left > 0 else parent.draft[token]
-
-    def _earlier(self, step: tuple[DraftNode, int]) -> list[int]:
-        return [self._places[(*step[0].context, sibling)] for sibling in self._siblings(step)]
-
-    @cached_property
-    def _places(self) -> Mapping[Context, int]:
-        return {node.context: place for place, node in enumerate(self.nodes)}
-
-    @cached_property
-    def _levels(self) -> list[list[DraftNode]]:
-        parents = [node for node in self.nodes if node.children]
-        return [[node for node in parents if len(node.context) == depth] for depth in range(self.depth)]
-
-    @cached_property
-    def _row_place(self) -> Mapping[Context, int]:
-        return {node.context: place for level in self._levels for place, node in enumerate(level)}
+def _paths(call: Call) -> list[Context]:
+    return list(dict.fromkeys(paths_of(call.root)))
 
 
-_ARGUMENTS: Mapping[str, Callable[[_Tree], Any]] = {
-    "logits": _Tree.logits,
-    "candidates": _Tree.candidates,
-    "logits_processor": lambda tree: unchanged,
-    "cart_candidates_prob": _Tree.cart_candidates_prob,
-    "op": _Tree.op,
-    "p_indices": _Tree.p_indices,
-    "tree_candidates": _Tree.tree_candidates,
-    "b_indices": _Tree.b_indices,
-}
+def _depth(call: Call) -> int:
+    return max(map(len, _paths(call)))
 
 
-def _call(call: Call) -> list[Verdict]:
-    tree = _Tree(call, call.nodes[0])
+def _logits(call: Call) -> Any:
+    return call.logits.array([rows_on(call.root, path, "target", _depth(call)) for path in _paths(call)])
 
-    def find(name: str) -> Callable[[], Any] | None:
-        return partial(_ARGUMENTS[name], tree) if name in _ARGUMENTS else None
 
-    return [read_posterior(call, call_by_name(call, find, EAGLE.name, ", ".join(_ARGUMENTS)), tree.root, tree.paths)]
+def _candidates(call: Call) -> Any:
+    return call.rows.integers([padded_to(_depth(call) + 1, [0, *path], PLACEHOLDER) for path in _paths(call)])
+
+
+def _tree_candidates(call: Call) -> Any:
+    return call.rows.integers([[0, *(node.context[-1] for node in nodes_of(call.root)[1:])]])
+
+
+def _cart_candidates_prob(call: Call) -> Any:
+    rows = [[1, *map(_probability, _steps(call, path))] for path in _paths(call)]
+    return call.probabilities.array([padded_to(_depth(call) + 1, row, 0) for row in rows])
+
+
+def _b_indices(call: Call) -> list[list[list[int]]]:
+    places = {node.context: place for place, node in enumerate(nodes_of(call.root))}
+
+    def earlier(step: Step) -> list[int]:
+        return [places[(*step[0].context, sibling)] for sibling in _earlier_siblings(step)]
+
+    rows = [[[], *map(earlier, _steps(call, path))] for path in _paths(call)]
+    return [padded_to(_depth(call) + 1, row, []) for row in rows]
+
+
+def _op(call: Call) -> list[Any]:
+    return [call.probabilities.array([node.draft for node in level]) for level in _levels(call)]
+
+
+def _p_indices(call: Call) -> list[list[int]]:
+    places = {node.context: place for level in _levels(call) for place, node in enumerate(level)}
+    rows = [[0, *(places[parent.context] for parent, _ in _steps(call, path))] for path in _paths(call)]
+    return [padded_to(_depth(call) + 1, row, 0) for row in rows]
+
+
+def _levels(call: Call) -> list[list[DraftNode]]:
+    """The nodes that have children, by depth."""
+    parents = [node for node in nodes_of(call.root) if node.children]
+    return [[node for node in parents if len(node.context) == depth] for depth in range(_depth(call))]
+
+
+def _steps(call: Call, path: Context) -> list[Step]:
+    node, steps = call.root, []
+    for token in path:
+        steps.append((node, token))
+        node = node.child(token)
+    return steps
+
+
+def _earlier_siblings(step: Step) -> list[int]:
+    parent, token = step
+    drafted = list(dict.fromkeys(parent.children))
+    return drafted[: drafted.index(token)]
+
+
+def _probability(step: Step) -> Any:
+    parent, token = step
+    left = sum(parent.draft) - sum(parent.draft[sibling] for sibling in _earlier_siblings(step))
+    return parent.draft[token] / left if left > 0 else parent.draft[token]
 
 
 EAGLE = Interface(
     name="eagle",
-    takes=f"by parameter name: {', '.join(_ARGUMENTS)}",
+    arguments={
+        "logits": _logits,
+        "candidates": _candidates,
+        "logits_processor": lambda call: unchanged,
+        "cart_candidates_prob": _cart_candidates_prob,
+        "op": _op,
+        "p_indices": _p_indices,
+        "tree_candidates": _tree_candidates,
+        "b_indices": _b_indices,
+    },
+    by_name=True,
+    read=lambda call, result, wants: [read_posterior(call, result, call.root, _paths(call), wants)],
     returns="(best candidate, accept length, next token or next-token row)",
-    call=_call,
     multi_path=True,
-    library="torch",
     libraries=("torch",),
 )

@@ -87,27 +87,24 @@ class Model:
         return self._rows.array(self._table.row(tokens(plain, "a text")))
 
 
-def _call(call: Call) -> list[Verdict]:
-    root = call.nodes[0]
-    wanted = _depth(root) + 1
-    text = prompt_of(call.ends)
-    tables = Table(root, "target", text), Table(root, "draft", text)
-    if call.rows.library == "torch":
-        models: Any = [causal_model(table, call.rows, call.ends) for table in tables]
-        prompt = call.rows.integers([list(text)])
-    else:
-        models = [Model(table, call) for table in tables]
-        prompt = call.rows.integers(list(text))
-    return [_read(call(*models, prompt, wanted), wanted, call.ends)]
+def _model(call: Call, name: str) -> Any:
+    table = Table(call.root, name, prompt_of(call.ends))
+    return causal_model(table, call.rows, call.ends) if call.rows.library == "torch" else Model(table, call)
 
 
-def _read(result: Any, wanted: int, ends: int | None) -> Verdict:
+def _prompt(call: Call) -> Any:
+    text = list(prompt_of(call.ends))
+    return call.rows.integers([text] if call.rows.library == "torch" else text)
+
+
+def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
     """The first new tokens; a text that is shorter goes on with the token that ends texts, where there is one."""
+    wanted, ends = _depth(call.root) + 1, call.ends
     plain = concrete(getattr(result, "sequences", result))
     while isinstance(plain, (list, tuple)) and len(plain) == 1 and isinstance(plain[0], (list, tuple)):
         plain = plain[0]
     if not isinstance(plain, (list, tuple)):
-        raise InvalidVerifier(f"it returned {shown(result)}; the loop interface wants {LOOP.returns}")
+        raise InvalidVerifier(f"it returned {shown(result)}; {wants}")
     text = tokens(list(plain), "the text")
     prompt = prompt_of(ends)
     if text[: len(prompt)] != prompt:
@@ -119,15 +116,21 @@ def _read(result: Any, wanted: int, ends: int | None) -> Verdict:
         way_out = "a token that ends texts is given as processing eos=TOKEN"
         raise InvalidVerifier(f"it returned {len(new)} new tokens, {list(new)}, and was asked for {wanted}; {way_out}")
     new = whole_tokens(new[:wanted])
-    return Verdict(new[:-1], new[-1])
+    return [Verdict(new[:-1], new[-1])]
 
 
 LOOP = Interface(
     name="loop",
+    arguments={
+        "target": lambda call: _model(call, "target"),
+        "draft": lambda call: _model(call, "draft"),
+        "prompt": _prompt,
+        "new_tokens": lambda call: _depth(call.root) + 1,
+    },
+    read=_read,
     takes="(target, draft, prompt, new_tokens): models, functions from a text to the row after it, a text, a number; "
     "in torch causal models of transformers and a text of shape (1, n)",
     returns="the text: the prompt and at least so many new tokens, fewer where a text ends; further ones are cut off",
-    call=_call,
     prompt=prompt_of,
     drafts=True,
 )

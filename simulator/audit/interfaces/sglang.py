@@ -12,20 +12,27 @@ Drafts that are equal share a slot, as they do in SGLang; shorter requests have 
 function for chains does not read these links: its requests have drafts of one length.
 """
 
-import itertools
 from collections.abc import Callable
-from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, call_by_name, integer, nodes_of
-from draftproof.simulator.audit.interfaces.coins import read_requests
-from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.audit.interfaces._call import (
+    Call,
+    Interface,
+    Maker,
+    integer,
+    nodes_of,
+    padded_to,
+    read_requests,
+)
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
 
 #: No token, no slot.
 _NONE = -1
+#: The nodes of every request, one a slot.
+Slots = Callable[[Call], list[list[DraftNode]]]
 
 
 def _links(nodes: list[DraftNode]) -> tuple[list[int], list[int]]:
@@ -35,63 +42,70 @@ def _links(nodes: list[DraftNode]) -> tuple[list[int], list[int]]:
     for place, node in enumerate(nodes):
         children = [places[(*node.context, token)] for token in dict.fromkeys(node.children)]
         first[place] = children[0] if children else _NONE
-        for child, sibling in itertools.pairwise(children):
+        for child, sibling in pairwise(children):
             following[child] = sibling
     return first, following
 
 
-def _arguments(call: Call, requests: list[list[DraftNode]], with_draft: bool) -> dict[str, Any]:
-    count, most, size = len(requests), max(map(len, requests)), len(requests[0][0].target)
-    longest = max(len(nodes[-1].context) - len(nodes[0].context) for nodes in requests)
-    links = [_links(nodes) for nodes in requests]
-    whole, how = call.rows.integers, {"library": call.rows.library, "dtype": call.rows.dtype}
+def _arguments(slots: Slots, with_draft: bool) -> dict[str, Maker]:
+    """What makes each argument; with_draft: whether the function is told `q`."""
 
-    def rows(name: str) -> Any:
-        own = [[getattr(node, name) for node in nodes] for nodes in requests]
-        nothing = [0] * size
-        return call.rows.array([_padded([nothing if row is None else row for row in o], most, nothing) for o in own])
+    def whole(make: Callable[[list[DraftNode]], list[int]], filler: int) -> Maker:
+        """Whole numbers by request and slot."""
+        return lambda call: call.rows.integers([padded_to(_most(call), make(nodes), filler) for nodes in slots(call)])
+
+    def rows(name: str) -> Maker:
+        def make(call: Call) -> Any:
+            nothing = [0] * call.size
+            own = [[getattr(node, name) for node in nodes] for nodes in slots(call)]
+            return call.rows.array(
+                [padded_to(_most(call), [nothing if row is None else row for row in one], nothing) for one in own]
+            )
+
+        return make
+
+    def _most(call: Call) -> int:
+        return max(map(len, slots(call)))
+
+    def _longest(call: Call) -> int:
+        return max(len(nodes[-1].context) - len(nodes[0].context) for nodes in slots(call))
+
+    def indices(call: Call) -> Any:
+        most = _most(call)
+        return call.rows.integers([list(range(place * most, (place + 1) * most)) for place in range(len(call.nodes))])
+
+    def uniforms(call: Call, *shape: int) -> Any:
+        return call.coins.uniforms(shape, library=call.rows.library, dtype=call.rows.dtype)
+
+    def zeros(call: Call) -> Any:
+        return call.rows.array([[[0] * call.size] * _most(call)] * len(call.nodes))
 
     return {
-        "predicts": whole([_NONE] * (count * most)),
-        "accept_index": whole([[_NONE] * (longest + 1)] * count),
-        "accept_token_num": whole([0] * count),
-        "candidates": whole([_padded([0, *(n.context[-1] for n in nodes[1:])], most, 0) for nodes in requests]),
-        "retrive_index": whole([[request * most + slot for slot in range(most)] for request in range(count)]),
-        "retrive_next_token": whole([_padded(first, most, _NONE) for first, _ in links]),
-        "retrive_next_sibling": whole([_padded(following, most, _NONE) for _, following in links]),
-        "uniform_samples": call.coins.uniforms((count, most), **how),
-        "uniform_samples_for_final_sampling": call.coins.uniforms((count,), **how),
+        "predicts": lambda call: call.rows.integers([_NONE] * (len(call.nodes) * _most(call))),
+        "accept_index": lambda call: call.rows.integers([[_NONE] * (_longest(call) + 1)] * len(call.nodes)),
+        "accept_token_num": lambda call: call.rows.integers([0] * len(call.nodes)),
+        "candidates": whole(lambda nodes: [0, *(node.context[-1] for node in nodes[1:])], 0),
+        "retrive_index": indices,
+        "retrive_next_token": whole(lambda nodes: _links(nodes)[0], _NONE),
+        "retrive_next_sibling": whole(lambda nodes: _links(nodes)[1], _NONE),
+        "uniform_samples": lambda call: uniforms(call, len(call.nodes), _most(call)),
+        "uniform_samples_for_final_sampling": lambda call: uniforms(call, len(call.nodes)),
         "target_probs": rows("target"),
-        "draft_probs": rows("draft") if with_draft else call.rows.array([[[0] * size] * most] * count),
-        "threshold_single": 1.0,
-        "threshold_acc": 1.0,
-        "deterministic": True,
+        "draft_probs": rows("draft") if with_draft else zeros,
+        "threshold_single": lambda call: 1.0,
+        "threshold_acc": lambda call: 1.0,
+        "deterministic": lambda call: True,
     }
 
 
-def _padded(values: list[Any], length: int, filler: Any) -> list[Any]:
-    return [*values, *[filler] * (length - len(values))]
-
-
-def _tree(call: Call) -> list[Verdict]:
-    return _verdicts(call, [nodes_of(root) for root in call.nodes], False, SGLANG)
-
-
-def _chain(call: Call) -> list[Verdict]:
-    return _verdicts(call, [first_path(root) for root in call.nodes], True, SGLANG_CHAIN)
-
-
-def _verdicts(call: Call, requests: list[list[DraftNode]], with_draft: bool, interface: Interface) -> list[Verdict]:
-    arguments = _arguments(call, requests, with_draft)
-
-    def find(name: str) -> Callable[[], Any] | None:
-        usual = name.replace("retrieve", "retrive")
-        return partial(arguments.get, usual) if usual in arguments else None
-
-    call_by_name(call, find, interface.name, ", ".join(arguments))
-    buffers = [concrete(arguments[name]) for name in ("predicts", "accept_index", "accept_token_num")]
-    outputs = [_output(buffers, request) for request in range(len(requests))]
-    return read_requests(outputs, [first_path(root) for root in call.nodes], interface, padded=False)
+def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+    names = ("predicts", "accept_index", "accept_token_num")
+    missing = [name for name in names if name not in call.made]
+    if missing:
+        raise InvalidVerifier(f"it has no parameter {missing[0]}; {wants}")
+    buffers = [concrete(call.made[name]) for name in names]
+    outputs = [_output(buffers, request) for request in range(len(call.nodes))]
+    return read_requests(call, outputs, wants, padded=False)
 
 
 def _output(buffers: list[Any], request: int) -> list[Any]:
@@ -107,28 +121,27 @@ def _output(buffers: list[Any], request: int) -> list[Any]:
     return [predicts[slot] for slot in slots]
 
 
-_NAMES = """candidates, retrive_index, retrive_next_token, retrive_next_sibling, uniform_samples,
-uniform_samples_for_final_sampling, target_probs, draft_probs, thresholds"""
-_TAKES = f"by parameter name: buffers predicts, accept_index, accept_token_num; {' '.join(_NAMES.split())}"
-_RETURNS = "the tokens in predicts at the slots accept_index[:, : accept_token_num + 1]"
+def _interface(name: str, slots: Slots, with_draft: bool, **options: Any) -> Interface:
+    return Interface(
+        name=name,
+        arguments=_arguments(slots, with_draft),
+        by_name=True,
+        usual=lambda name: name.replace("retrieve", "retrive"),
+        read=_read,
+        returns="the tokens in predicts at the slots accept_index[:, : accept_token_num + 1]",
+        batches=True,
+        libraries=("torch",),
+        **options,
+    )
 
-SGLANG = Interface(
-    name="sglang",
-    takes=f"{_TAKES}; draft_probs is 0",
-    returns=_RETURNS,
-    call=_tree,
+
+SGLANG = _interface(
+    "sglang",
+    lambda call: [nodes_of(root) for root in call.nodes],
+    with_draft=False,
+    takes="draft_probs is 0",
     multi_path=True,
-    batches=True,
-    library="torch",
-    libraries=("torch",),
 )
-SGLANG_CHAIN = Interface(
-    name="sglang-chain",
-    takes=f"{_TAKES}; one path, draft_probs is q",
-    returns=_RETURNS,
-    call=_chain,
-    batches=True,
-    ragged=False,
-    library="torch",
-    libraries=("torch",),
+SGLANG_CHAIN = _interface(
+    "sglang-chain", lambda call: call.paths, with_draft=True, takes="one path, draft_probs is q", ragged=False
 )

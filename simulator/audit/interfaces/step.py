@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block, tokens
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector, Verdict
+from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -111,14 +111,11 @@ def _row(call: Call, name: str) -> Callable[[Any], Any]:
     return row
 
 
-def _call(call: Call) -> list[Verdict]:
-    return [read_block(call(_row(call, "target"), _row(call, "draft")), (), f"the step interface wants {STEP.returns}")]
-
-
 STEP = Interface(
     name="step",
+    arguments={"p": lambda call: _row(call, "target"), "q": lambda call: _row(call, "draft")},
+    read=lambda call, result, wants: [read_block(result, (), wants)],
     takes="(p, q): functions from a context tuple to a row",
     returns="the block: the accepted tokens and the correction token, as one list",
-    call=_call,
     drafts=True,
 )

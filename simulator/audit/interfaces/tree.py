@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, integer, shown, tokens
-from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.audit.interfaces._call import Call, Interface, integer, pair, tokens
 from draftproof.simulator.protocol import DraftNode, Verdict
 from draftproof.simulator.user_code import NodeView
 
@@ -15,23 +14,26 @@ class _Node(NodeView):
         return super().child(int(token))
 
 
-def _call(call: Call) -> list[Verdict]:
+def _root(call: Call) -> _Node:
     def rows(node: DraftNode) -> tuple[Any, Any]:
         return call.rows.array(node.target), call.rows.array(node.draft) if node.children else None
 
-    result: Any = call(_Node(call.nodes[0], rows, call.rows.array))
+    return _Node(call.root, rows, call.rows.array)
+
+
+def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
     if isinstance(result, Verdict):
         result = (result.accepted, result.correction)
-    if not (isinstance(result, tuple) and len(result) == 2):
-        raise InvalidVerifier(f"it returned {shown(result)}; the tree interface wants {TREE.returns}")
-    return [Verdict(tokens(result[0], "the accepted part"), integer(result[1], "the correction token"))]
+    accepted, correction = pair(result, wants)
+    return [Verdict(tokens(accepted, "the accepted part"), integer(correction, "the correction token"))]
 
 
 TREE = Interface(
     name="tree",
+    arguments={"root": _root},
+    read=_read,
     takes="(root): the root node with context, target, draft, children, laws, child(token)",
     returns="(accepted tokens, correction token) or a Verdict",
-    call=_call,
     without_drafts=True,
     multi_path=True,
 )

@@ -6,35 +6,27 @@ the rows of each request followed by its bonus row; metadata, with these arrays 
 rows of `logits`; sampling_metadata of requests that all sample at temperature 1, without masks and without seeds.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, call_by_name
-from draftproof.simulator.audit.interfaces.coins import ARGUMENTS, Paths, read_requests
-from draftproof.simulator.drafts.trees import first_path
-from draftproof.simulator.protocol import Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, Maker, read_requests
+from draftproof.simulator.audit.interfaces.coins import ARGUMENTS
+from draftproof.simulator.protocol import DraftNode
 
 
-def _logits(call: Call, paths: Paths, bonus: bool) -> Any:
-    nodes = [node for path in paths for node in (path if bonus else path[:-1])]
-    return replace(call.rows, logits=True).array([node.target for node in nodes])
+def _judged(call: Call) -> list[DraftNode]:
+    """The nodes with drafts of all requests."""
+    return [node for path in call.paths for node in path[:-1]]
 
 
-def _bonus_token_ids(call: Call, paths: Paths) -> Any:
-    return call.rows.integers([[call.coin.choose(path[-1].target)] for path in paths])
-
-
-def _metadata(call: Call, paths: Paths) -> Any:
-    ends = list(accumulate(len(path) for path in paths))
+def _metadata(call: Call) -> Any:
+    ends = list(accumulate(len(path) for path in call.paths))
     bonus = [end - 1 for end in ends]
     rows = range(ends[-1])
     flat = ("draft_token_ids", "num_draft_tokens", "cu_num_draft_tokens", "max_spec_len")
     return SimpleNamespace(
-        **{name: _ARGUMENTS[name](call, paths) for name in flat},
+        **{name: _ARGUMENTS[name](call) for name in flat},
         cu_num_sampled_tokens=call.rows.integers(ends),
         target_logits_indices=call.rows.integers([row for row in rows if row not in bonus]),
         bonus_logits_indices=call.rows.integers(bonus),
@@ -42,9 +34,9 @@ def _metadata(call: Call, paths: Paths) -> Any:
     )
 
 
-def _sampling_metadata(call: Call, paths: Paths) -> Any:
+def _sampling_metadata(call: Call) -> Any:
     return SimpleNamespace(
-        temperature=replace(call.rows, logits=False).array([1] * len(paths)),
+        temperature=call.probabilities.array([1] * len(call.nodes)),
         all_greedy=False,
         all_random=True,
         top_p=None,
@@ -53,7 +45,7 @@ def _sampling_metadata(call: Call, paths: Paths) -> Any:
         max_num_logprobs=None,
         no_penalties=True,
         prompt_token_ids=None,
-        output_token_ids=[[] for _ in paths],
+        output_token_ids=[[] for _ in call.nodes],
         spec_token_ids=None,
         allowed_token_ids_mask=None,
         bad_words_token_ids={},
@@ -63,34 +55,24 @@ def _sampling_metadata(call: Call, paths: Paths) -> Any:
     )
 
 
-_ARGUMENTS: Mapping[str, Callable[[Call, Paths], Any]] = {
+_ARGUMENTS: dict[str, Maker] = {
     **ARGUMENTS,
-    "num_draft_tokens": lambda call, paths: [len(path) - 1 for path in paths],
-    "target_probs": lambda call, paths: call.rows.array([node.target for path in paths for node in path[:-1]]),
-    "target_logits": partial(_logits, bonus=False),
-    "logits": partial(_logits, bonus=True),
-    "bonus_token_ids": _bonus_token_ids,
+    "num_draft_tokens": lambda call: [len(path) - 1 for path in call.paths],
+    "target_probs": lambda call: call.rows.array([node.target for node in _judged(call)]),
+    "target_logits": lambda call: call.logits.array([node.target for node in _judged(call)]),
+    "logits": lambda call: call.logits.array([node.target for path in call.paths for node in path]),
+    "bonus_token_ids": lambda call: call.rows.integers([[call.coin.choose(path[-1].target)] for path in call.paths]),
     "metadata": _metadata,
     "sampling_metadata": _sampling_metadata,
 }
 
 
-def _call(call: Call) -> list[Verdict]:
-    paths = [first_path(root) for root in call.nodes]
-
-    def find(name: str) -> Callable[[], Any] | None:
-        return partial(_ARGUMENTS[name], call, paths) if name in _ARGUMENTS else None
-
-    result = call_by_name(call, find, VLLM.name, ", ".join(_ARGUMENTS))
-    return read_requests(getattr(result, "sampled_token_ids", result), paths, VLLM)
-
-
 VLLM = Interface(
     name="vllm",
-    takes=f"by parameter name: {', '.join(_ARGUMENTS)}",
+    arguments=_ARGUMENTS,
+    by_name=True,
+    read=lambda call, result, wants: read_requests(call, getattr(result, "sampled_token_ids", result), wants),
     returns="output_token_ids, shape (B, max_spec_len + 1), -1 where there is none",
-    call=_call,
     batches=True,
-    library="torch",
     libraries=("torch",),
 )

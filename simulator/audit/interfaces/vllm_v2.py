@@ -9,17 +9,20 @@ idx_mapping, temperature (1) and seed (all different) `(B,)`; num_speculative_st
 seeds: noise that a function computes of them by itself is refused.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, call_by_name, integer, shown
-from draftproof.simulator.audit.interfaces.chain import by_request
-from draftproof.simulator.audit.interfaces.coins import Paths, read_requests
-from draftproof.simulator.drafts.trees import first_path
-from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.audit.interfaces._call import (
+    Call,
+    Interface,
+    Maker,
+    by_request,
+    integer,
+    padded_to,
+    pair,
+    read_requests,
+)
 from draftproof.simulator.protocol import DraftNode, Verdict
 
 #: The position of the pending token of the first request, and by how much others are further.
@@ -28,65 +31,56 @@ _POSITION = 8
 _SEED = 1234
 
 
-def _steps(paths: Paths) -> int:
-    return max(len(path) for path in paths) - 1
+def _steps(call: Call) -> int:
+    return max(map(len, call.paths)) - 1
 
 
-def _draft_logits(call: Call, paths: Paths) -> Any:
-    size = len(paths[0][0].target)
-    rows = [[node.draft for node in path[:-1]] for path in paths]
-    padded = [[*own, *[[1 / size] * size] * (_steps(paths) - len(own))] for own in rows]  # logarithms need entries > 0
-    return replace(call.rows, logits=True).array(padded)
+def _draft_logits(call: Call) -> Any:
+    even = [1 / call.size] * call.size  # logarithms need entries > 0
+    rows = [[node.draft for node in path[:-1]] for path in call.paths]
+    return call.logits.array([padded_to(_steps(call), own, even) for own in rows])
 
 
-def _by_row(make: Callable[[int, int, DraftNode], int]) -> Callable[[Call, Paths], Any]:
+def _by_row(make: Callable[[int, int, DraftNode], int]) -> Maker:
     """Whole numbers by row. make: from the request, the place in it and the node."""
-    return lambda call, paths: call.rows.integers(
-        [make(request, place, node) for request, path in enumerate(paths) for place, node in enumerate(path)]
+    return lambda call: call.rows.integers(
+        [make(request, place, node) for request, path in enumerate(call.paths) for place, node in enumerate(path)]
     )
 
 
-_ARGUMENTS: Mapping[str, Callable[[Call, Paths], Any]] = {
-    "target_logits": lambda call, paths: replace(call.rows, logits=True).array(
-        [node.target for path in paths for node in path]
-    ),
-    "draft_logits": _draft_logits,
-    "draft_sampled": _by_row(lambda request, place, node: node.context[-1] if place else 0),
-    "target_sampled": lambda call, paths: call.rows.integers(
-        [call.coin.choose(node.target) for path in paths for node in path]
-    ),
-    "cu_num_logits": lambda call, paths: call.rows.integers([0, *accumulate(map(len, paths))]),
-    "pos": _by_row(lambda request, place, node: _POSITION * (request + 1) + place),
-    "idx_mapping": lambda call, paths: call.rows.integers(list(range(len(paths)))),
-    "expanded_idx_mapping": _by_row(lambda request, place, node: request),
-    "expanded_local_pos": _by_row(lambda request, place, node: place),
-    "temperature": lambda call, paths: replace(call.rows, logits=False).array([1] * len(paths)),
-    "seed": lambda call, paths: call.rows.integers([call.coins.seed("seed", _SEED + i) for i in range(len(paths))]),
-    "num_speculative_steps": lambda call, paths: _steps(paths),
-}
+def _by_request(make: Callable[[Call, int], int]) -> Maker:
+    """Whole numbers by request. make: from the call and the request."""
+    return lambda call: call.rows.integers([make(call, request) for request in range(len(call.nodes))])
 
 
-def _call(call: Call) -> list[Verdict]:
-    paths = [first_path(root) for root in call.nodes]
-
-    def find(name: str) -> Callable[[], Any] | None:
-        return partial(_ARGUMENTS[name], call, paths) if name in _ARGUMENTS else None
-
-    result = call_by_name(call, find, VLLM_V2.name, ", ".join(_ARGUMENTS))
-    if not (isinstance(result, tuple) and len(result) == 2):
-        raise InvalidVerifier(f"it returned {shown(result)}; the {VLLM_V2.name} interface wants {VLLM_V2.returns}")
-    sampled, numbers = (by_request(part, len(paths)) for part in result)
+def _read(call: Call, result: Any, wants: str) -> list[Verdict]:
+    sampled, numbers = (by_request(part, len(call.nodes)) for part in pair(result, wants))
     counts = [integer(number, "the number of tokens") for number in numbers]
     outputs = [list(row[:count]) for row, count in zip(sampled, counts, strict=True)]
-    return read_requests(outputs, paths, VLLM_V2, padded=False)
+    return read_requests(call, outputs, wants, padded=False)
 
 
 VLLM_V2 = Interface(
     name="vllm-v2",
-    takes=f"by parameter name: {', '.join(_ARGUMENTS)}",
+    arguments={
+        "target_logits": lambda call: call.logits.array([node.target for path in call.paths for node in path]),
+        "draft_logits": _draft_logits,
+        "draft_sampled": _by_row(lambda request, place, node: node.context[-1] if place else 0),
+        "target_sampled": lambda call: call.rows.integers(
+            [call.coin.choose(node.target) for path in call.paths for node in path]
+        ),
+        "cu_num_logits": lambda call: call.rows.integers([0, *accumulate(map(len, call.paths))]),
+        "pos": _by_row(lambda request, place, node: _POSITION * (request + 1) + place),
+        "idx_mapping": _by_request(lambda call, request: request),
+        "expanded_idx_mapping": _by_row(lambda request, place, node: request),
+        "expanded_local_pos": _by_row(lambda request, place, node: place),
+        "temperature": lambda call: call.probabilities.array([1] * len(call.nodes)),
+        "seed": _by_request(lambda call, request: call.coins.seed("seed", _SEED + request)),
+        "num_speculative_steps": _steps,
+    },
+    by_name=True,
+    read=_read,
     returns="(sampled, num_sampled): shapes (B, S + 1) and (B,); of each row the first tokens count",
-    call=_call,
     batches=True,
-    library="torch",
     libraries=("torch",),
 )

@@ -151,8 +151,9 @@ def test_arguments_that_mean_nothing_are_named():
     [
         ("vllm-v2", ["pos"], 3, "the vllm-v2 interface wants"),
         ("tensorrt-llm", ["draft_tokens"], [1], "the tensorrt-llm interface wants"),
-        ("sglang", ["accept_token_num"], None, "accept_index holds"),
-        ("eagle", ["logits"], 3, "the posterior interface wants"),
+        ("sglang", ["accept_token_num"], None, "it has no parameter predicts"),
+        ("sglang", ["predicts", "accept_index", "accept_token_num"], None, "accept_index holds"),
+        ("eagle", ["logits"], 3, "the eagle interface wants"),
     ],
 )
 def test_wrong_results_are_named(interface, names, returned, message):

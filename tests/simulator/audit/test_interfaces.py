@@ -26,8 +26,7 @@ from draftproof.simulator.audit import (
     interface_named,
     make_audit,
 )
-from draftproof.simulator.audit.interfaces._call import paths_of
-from draftproof.simulator.audit.interfaces.chain import by_request
+from draftproof.simulator.audit.interfaces._call import by_request, paths_of
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.symbolic import NotFollowed
@@ -55,9 +54,8 @@ def seen(interface, scheme=None, **options):
 def test_every_interface_says_what_it_takes_and_returns(name):
     interface = INTERFACES[name]
     assert interface.name == name
-    assert interface.takes
+    assert interface.how(batched=True)
     assert interface.returns
-    assert interface.library in interface.libraries
 
 
 def test_chain_gets_tokens_and_rows():
