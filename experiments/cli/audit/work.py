@@ -122,7 +122,7 @@ def _on_witness(report: Report) -> list[Hypothesis]:
     evidence = Evidence(audit, judged, [judged])
     if not report.hypotheses:
         return [replace(found, reason=f"on such drafts {found.reason}") for found in diagnose(evidence)]
-    return [found for found in report.hypotheses if found.entry.test(evidence) is not None]
+    return [found for found in report.hypotheses if found.test(evidence) is not None]
 
 
 def estimated_seconds(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
@@ -216,9 +216,7 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
         check = replace(judged.check, scheme=scheme)  # of a batch, not of one request
         if not check.lossless:  # what is tried after a violation is smaller
             evidence = Evidence(audit, judged, [judged])
-            if judged.bias < KEPT * finding.bias or any(
-                one.entry.test(evidence) is None for one in report.hypotheses[:1]
-            ):
+            if judged.bias < KEPT * finding.bias or any(one.test(evidence) is None for one in report.hypotheses[:1]):
                 raise InvalidInput("another bug, or one that hardly shows")
             best[0] = Witness.of(instance, check, shrunk=True)
         return check

@@ -5,7 +5,7 @@ this one bug. *Counterfactual*: the function becomes lossless once the suspected
 where the balance fails.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -22,6 +22,7 @@ from draftproof.simulator.audit.diagnosis.processed import (
     told_otherwise,
 )
 from draftproof.simulator.audit.diagnosis.references import (
+    At,
     Blockwise,
     Corrections,
     Longest,
@@ -29,9 +30,19 @@ from draftproof.simulator.audit.diagnosis.references import (
     Recursive,
     SampledAgain,
     TokenWise,
+    correcting,
+    from_target,
+    inverse_ratio,
+    likeliest,
+    missing_to,
+    ratio,
+    softmax_of_residual,
+    softmax_of_weights,
+    without_coin,
 )
 from draftproof.simulator.audit.judge import Audit
-from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.protocol import Vector, Verifier
+from draftproof.simulator.vectors import residual
 
 
 @dataclass(frozen=True)
@@ -50,20 +61,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """An entry that passed its test. reason: why, in words."""
+    """A bug that passed its test. text: what it is. reason: why it is named, in words. test: see `Entry`."""
 
-    entry: Entry
+    name: str
+    text: str
     reason: str
-
-    @property
-    def name(self) -> str:
-        """The bug."""
-        return self.entry.name
-
-    @property
-    def text(self) -> str:
-        """What the bug is."""
-        return self.entry.text
+    test: signs.Test
 
     def __str__(self) -> str:
         return f"{self.text} ({self.reason})"
@@ -76,7 +79,7 @@ def diagnose(evidence: Evidence) -> list[Hypothesis]:
     for entry in CATALOGUE:
         reason = None if entry.whole and explained else entry.test(evidence)
         if reason is not None:
-            hypotheses.append(Hypothesis(entry, reason))
+            hypotheses.append(Hypothesis(entry.name, entry.text, reason, entry.test))
             explained = explained or entry.whole
     return hypotheses
 
@@ -91,7 +94,7 @@ def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:
     """The hypothesis for findings at corner coins only, if there is one."""
     for corner in corners:
         if corner.accepted and any(" = 0, " in event for event in corner.events):
-            return [Hypothesis(ZERO_COIN, str(corner))]
+            return [Hypothesis(ZERO_COIN.name, ZERO_COIN.text, str(corner), ZERO_COIN.test)]
     return []
 
 
@@ -103,38 +106,55 @@ ZERO_COIN = Entry(
 )
 
 
-def _behaves(name: str, text: str, *suspects: tuple[str, Verifier]) -> Entry:
+def _behaves(name: str, text: str, *suspects: Suspect) -> Entry:
     """The entry of a bug for which verifiers with it are known: one of them has the whole law."""
-    listed = [Suspect(words, verifier) for words, verifier in suspects]
-    return Entry(name, text, signs.same_law(listed), whole=True, suspects=listed)
+    return Entry(name, text, signs.same_law(suspects), whole=True, suspects=suspects)
 
 
 _TOKENS, _BLOCKS, _PATHS = "token-by-token verification", "block verification", "recursive rejection"
-_TARGET = Corrections("target")
-_FROM = {"(p - q)+": Corrections(), "p": _TARGET}
+_FROM: Mapping[str, Corrections] = {"(p - q)+": residual, "p": from_target}
 #: A row off by one: by how much, and whether the row before the first is the last one; which rows, in words.
 _STEPS = ((-1, False), (-1, True), (1, False))
 _ROWS = {
-    ("accept_p",): "p where a draft is judged",
-    ("accept_q",): "q where a draft is judged",
-    ("correct_p",): "p where a correction is drawn",
-    ("correct_q",): "q where a correction is drawn",
-    ("accept_p", "correct_p"): "p",
-    ("accept_q", "correct_q"): "q",
-    ("accept_p", "accept_q"): "p and q where a draft is judged",
-    ("correct_p", "correct_q"): "p and q where a correction is drawn",
-    ("accept_p", "accept_q", "correct_p", "correct_q"): "p and q",
+    ("p", ""): "p where a draft is judged",
+    ("q", ""): "q where a draft is judged",
+    ("", "p"): "p where a correction is drawn",
+    ("", "q"): "q where a correction is drawn",
+    ("p", "p"): "p",
+    ("q", "q"): "q",
+    ("pq", ""): "p and q where a draft is judged",
+    ("", "pq"): "p and q where a correction is drawn",
+    ("pq", "pq"): "p and q",
 }
+
+
+def _off(judged: str, corrected: str, step: int, **options: Any) -> TokenWise:
+    """Token-by-token verification with these rows ("p", "q") off by a step."""
+    accepts: dict[str, Any] = dict.fromkeys(judged, step)
+    corrects: dict[str, Any] = dict.fromkeys(corrected, step)
+    return TokenWise(partial(ratio, **accepts), correcting(**corrects), **options)
+
+
+def _bonus(by: int) -> Callable[[At], Vector]:
+    return lambda at: at.p(by)
 
 
 def _shifted() -> Iterator[Suspect]:
     """Rows of other positions, without those of "draft row late"."""
-    for (names, words), (step, wraps), bonus in product(_ROWS.items(), _STEPS, (0, -1)):
-        if step == -1 and not bonus and all(name.endswith("_q") for name in names):
+    for (rows, words), (step, wraps), bonus in product(_ROWS.items(), _STEPS, (0, -1)):
+        if step == -1 and not bonus and "p" not in "".join(rows):
             continue
         text = f"{_TOKENS} with the row {step:+d} of {words}{' and the bonus row' * bool(bonus)}"
-        shifts: dict[str, Any] = dict.fromkeys(names, step)
-        yield Suspect(text, TokenWise(**shifts, bonus=bonus, wraps=wraps))
+        yield Suspect(text, _off(*rows, step, bonus=_bonus(bonus), wraps=wraps))
+
+
+def _each(words: str, make: Callable[[Corrections], Verifier]) -> list[Suspect]:
+    """A verifier that corrects from the residual, and from `p`."""
+    return [Suspect(f"{words}, correcting from {row}", make(weights)) for row, weights in _FROM.items()]
+
+
+def _tokenwise(words: str, **options: Any) -> list[Suspect]:
+    return _each(words, lambda weights: TokenWise(corrects=correcting(weights), **options))
 
 
 #: Bugs of which verifiers are known, in the order in which hypotheses are reported.
@@ -142,18 +162,12 @@ _KNOWN: Sequence[Entry] = (
     _behaves(
         "acceptance without a coin",
         "a draft is accepted or rejected without a coin",
-        *(
-            (f"accepting a token exactly where p >= q, correcting from {row}", TokenWise(kind, randomised=False))
-            for row, kind in _FROM.items()
-        ),
+        *_tokenwise("accepting a token exactly where p >= q", accepts=without_coin),
     ),
     _behaves(
         "p and q swapped",
         "a draft is accepted with min(1, q/p) instead of min(1, p/q)",
-        *(
-            (f"{_TOKENS} that does so and corrects from {row}", TokenWise(kind, swapped=True))
-            for row, kind in _FROM.items()
-        ),
+        *_tokenwise(f"{_TOKENS} that does so", accepts=inverse_ratio),
     ),
     Entry(
         "deterministic drafts",
@@ -173,123 +187,115 @@ _KNOWN: Sequence[Entry] = (
     _behaves(
         "with-replacement rule",
         "a rule for independent drafts is used on drafts that are not",
-        (f"{_PATHS} that judges every draft by the whole q", Recursive()),
+        Suspect(f"{_PATHS} that judges every draft by the whole q", Recursive()),
     ),
     _behaves(
         "without-replacement rule",
         "a rule for drafts without replacement is used on others",
-        (f"{_PATHS} that takes rejected tokens out of q", Recursive(excluding=True)),
+        Suspect(f"{_PATHS} that takes rejected tokens out of q", Recursive(excluding=True)),
     ),
     _behaves(
         "correction from p",
         "the correction after a rejection is drawn from p instead of the residual (p - q)+",
-        (f"{_TOKENS} that corrects from p", TokenWise(_TARGET)),
-        (f"{_BLOCKS} that corrects from p", Blockwise(_TARGET)),
-        (f"{_PATHS} that corrects from p", Recursive(_TARGET)),
+        Suspect(f"{_TOKENS} that corrects from p", TokenWise(corrects=correcting(from_target))),
+        Suspect(f"{_BLOCKS} that corrects from p", Blockwise(from_target)),
+        Suspect(f"{_PATHS} that corrects from p", Recursive(from_target)),
     ),
     _behaves(
         "softmax of the residual",
         "the correction is drawn from a softmax of the residual, whose entries are weights already",
         *(
-            (f"{rule} that corrects from a softmax of {words}", verifier(Corrections(kind)))
-            for kind, words in (("softmax", "the normalised residual"), ("softmax of weights", "(p - q)+"))
-            for rule, verifier in ((_TOKENS, TokenWise), (_BLOCKS, Blockwise))
+            Suspect(f"{rule} that corrects from a softmax of {words}", verifier)
+            for weights, words in (
+                (softmax_of_residual, "the normalised residual"),
+                (softmax_of_weights, "(p - q)+"),
+            )
+            for rule, verifier in ((_TOKENS, TokenWise(corrects=correcting(weights))), (_BLOCKS, Blockwise(weights)))
         ),
     ),
     _behaves(
         "sampled again",
         "a token drawn from p is compared with the draft, and where they differ another one is drawn in its place",
-        ("a comparison with a sample of p, and another sample after it", SampledAgain()),
+        Suspect("a comparison with a sample of p, and another sample after it", SampledAgain()),
     ),
     _behaves(
         "late rejection",
         "a rejection does not end the block: drafts after it are judged, and decide how many are kept",
-        *(
-            (f"{_TOKENS} that keeps {words} and corrects from {row}", TokenWise(kind, kept=kept))
-            for kept, words in (
-                ("counted", "as many tokens as were accepted"),
-                ("latest", "all tokens up to the last accepted one"),
-            )
-            for row, kind in _FROM.items()
-        ),
+        *_tokenwise(f"{_TOKENS} that keeps as many tokens as were accepted", kept="counted"),
+        *_tokenwise(f"{_TOKENS} that keeps all tokens up to the last accepted one", kept="latest"),
     ),
     _behaves(
         "greedy bonus",
         "the token after the last accepted draft is the likeliest one, not a sample",
-        (f"{_TOKENS} with the likeliest bonus token", TokenWise(greedy_bonus=True)),
+        Suspect(f"{_TOKENS} with the likeliest bonus token", TokenWise(bonus=likeliest)),
     ),
     _behaves(
         "bonus row",
         "the token after the last accepted draft is drawn from the row of another position",
-        (f"{_TOKENS} with the bonus row 1 position too early", TokenWise(bonus=-1)),
-        (f"{_TOKENS} with the bonus row 2 positions too early", TokenWise(bonus=-2)),
+        Suspect(f"{_TOKENS} with the bonus row 1 position too early", TokenWise(bonus=_bonus(-1))),
+        Suspect(f"{_TOKENS} with the bonus row 2 positions too early", TokenWise(bonus=_bonus(-2))),
     ),
     _behaves(
         "draft row late",
         "the draft row of the step before is used",
         *(
-            (f"{what} with q of the step before, {first} at the first token", replace(late, wraps=wraps))
+            Suspect(f"{what} with q of the step before, {first} at the first token", _off(*rows, -1, wraps=wraps))
             for wraps, first in ((False, "its own"), (True, "the last one"))
-            for what, late in (
-                (_TOKENS, TokenWise(accept_q=-1, correct_q=-1)),
-                ("token-by-token acceptance", TokenWise(accept_q=-1)),
-                ("token-by-token correction", TokenWise(correct_q=-1)),
+            for what, rows in (
+                (_TOKENS, ("q", "q")),
+                ("token-by-token acceptance", ("q", "")),
+                ("token-by-token correction", ("", "q")),
             )
         ),
-        (f"{_PATHS} with q of the node before", Recursive(late=True)),
+        Suspect(f"{_PATHS} with q of the node before", Recursive(late=True)),
     ),
     Entry("multiplied uniforms", "the uniforms are multiplied along the path", signs.multiplied, whole=True),
     _behaves(
         "longest of independent paths",
         "every path is tested by itself and the longest accepted one is taken, which prefers what is accepted easily",
-        *(
-            (
-                f"the longest of independently tested paths, the {which} of equal ones, correcting from {row}",
-                Longest(kind, which == "last"),
-            )
-            for (row, kind), which in product(_FROM.items(), ("first", "last"))
-        ),
+        *_each("the longest of independently tested paths, the first of equal ones", Longest),
+        *_each("the longest of independently tested paths, the last of equal ones", partial(Longest, last=True)),
     ),
     _behaves(
         "uncapped ratio",
         "the ratio of the whole path is not capped at 1 on the way",
-        (f"{_BLOCKS} whose last weight is the product of all ratios", Blockwise(capped=False)),
+        Suspect(f"{_BLOCKS} whose last weight is the product of all ratios", Blockwise(capped=False)),
     ),
     _behaves(
         "weights as probabilities",
         "depths are accepted with the weights of block verification, which are no probabilities to accept with",
-        (f"{_BLOCKS} with that bug", Blockwise(weights=True)),
+        Suspect(f"{_BLOCKS} with that bug", Blockwise(weights=True)),
     ),
     _behaves(
         "missing renormalisation",
         "what a rejection leaves of p is not divided by its sum",
         *(
-            (f"{rule} corrects from (p - q)+ as it is, what is missing to 1 going to the {kind} token", verifier)
-            for kind in ("last", "first")
+            Suspect(f"{rule} corrects from (p - q)+ as it is, what is missing to 1 going to the {kind} token", verifier)
+            for kind, weights in (("last", missing_to(-1)), ("first", missing_to(0)))
             for rule, verifier in (
-                (f"{_TOKENS} that", TokenWise(Corrections(kind))),
-                (f"{_PATHS} that", Recursive(Corrections(kind))),
-                (f"{_PATHS} that never normalises and", Recursive(Corrections(kind), False)),
+                (f"{_TOKENS} that", TokenWise(corrects=correcting(weights))),
+                (f"{_PATHS} that", Recursive(weights)),
+                (f"{_PATHS} that never normalises and", Recursive(weights, False)),
             )
         ),
-        (f"{_PATHS} that judges later drafts by (p - q)+ as it is", Recursive(normalised=False)),
+        Suspect(f"{_PATHS} that judges later drafts by (p - q)+ as it is", Recursive(normalised=False)),
     ),
     _behaves(
         "duplicates counted twice",
         "a token that was drafted twice has its chance counted twice",
-        (f"{_PATHS} whose ratio is multiplied by the number of duplicates", Recursive(counted=True)),
+        Suspect(f"{_PATHS} whose ratio is multiplied by the number of duplicates", Recursive(counted=True)),
     ),
     _behaves(
         "skipped duplicates",
         "a token that was drafted twice is judged once, though each draft takes its share from what is left of p",
-        (f"{_PATHS} that skips duplicates", Recursive(distinct=True)),
+        Suspect(f"{_PATHS} that skips duplicates", Recursive(distinct=True)),
     ),
     _behaves(
         "independent coins of siblings",
         "every sibling is judged by a coin of its own, as if no other had been rejected",
-        (f"{_PATHS} that judges every sibling by the whole p", Recursive(whole=True)),
-        (f"{_PATHS} that judges every sibling by the whole p and corrects once", Recursive(whole=True, once=True)),
-        ("coins of their own that are compared with the sum of p over the siblings so far", OwnCoins()),
+        Suspect(f"{_PATHS} that judges every sibling by the whole p", Recursive(whole=True)),
+        Suspect(f"{_PATHS} that does so and corrects once", Recursive(whole=True, once=True)),
+        Suspect("coins of their own that are compared with the sum of p over the siblings so far", OwnCoins()),
     ),
 )
 
@@ -301,7 +307,7 @@ CATALOGUE: Sequence[Entry] = (
     Entry("coin reuse", "one coin decides twice", signs.reused, whole=True),
     Entry("race numbers twice", "the random numbers of one race decide another one, too", signs.raced_twice),
     *_KNOWN,
-    Entry("relaxed acceptance", "drafts are accepted more often than min(1, p/q)", signs.relaxed, whole=True),
+    Entry("relaxed acceptance", "drafts are accepted more often than min(1, p/q)", signs.relaxation, whole=True),
     Entry(
         "row off by one",
         "a row or a token of another position is used, which shows only where p and q depend on the context",

@@ -1,10 +1,10 @@
-"""Small verifiers whose arguments choose one bug; the law of an audited function is compared with theirs.
+"""Small verifiers made of rules, one of which has a bug; the law of an audited function is compared with theirs.
 
 They repeat steps of `draftproof.verifiers`, which `simulator` does not import. `p`, `q` are the rows at a node,
 `(x)+ = max(x, 0)`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,115 +21,155 @@ def card_of(name: str, single_path: bool) -> Card:
     return Card(name, name, None, needs=None, single_path=single_path)
 
 
-@dataclass(frozen=True)
-class Corrections:
-    """How a correction is drawn after a rejection: the residual, or what one bug makes of it.
+#: The weights of a correction from `p` and `q`.
+Corrections = Callable[[Vector, Vector], Vector]
 
-    kind: "residual"; "target" (from `p`); "softmax", "softmax of weights" (from the exponentials of the normalised
-    residual, or of `(p - q)+`); "last", "first" (from `(p - q)+` without dividing by its sum: an inverse cumulative sum
-    gives what is missing to the last token, or to the first).
-    """
 
-    kind: str = "residual"
+def from_target(p: Vector, q: Vector) -> Vector:
+    """The whole of `p`."""
+    return p
 
-    def weights(self, p: Vector, q: Vector) -> Vector:
-        """The weights of the correction token."""
-        if self.kind == "target":
-            return p
+
+def softmax_of_residual(p: Vector, q: Vector) -> Vector:
+    """The exponentials of the normalised residual."""
+    return _softmax(residual(p, q))
+
+
+def softmax_of_weights(p: Vector, q: Vector) -> Vector:
+    """The exponentials of `(p - q)+`."""
+    return _softmax(positive_part(p - q))
+
+
+def _softmax(values: Vector) -> Vector:
+    weights = np.exp(values.astype(float))
+    return weights / weights.sum()
+
+
+def missing_to(place: int) -> Corrections:
+    """`(p - q)+` without dividing by its sum: an inverse cumulative sum gives what is missing to 1 to one token."""
+
+    def weights(p: Vector, q: Vector) -> Vector:
         excess = positive_part(p - q)
-        if self.kind == "residual":
-            return residual(p, q)
-        if self.kind.startswith("softmax"):
-            weights = np.exp((residual(p, q) if self.kind == "softmax" else excess).astype(float))
-            return weights / weights.sum()
-        place = len(p) - 1 if self.kind == "last" else 0
         excess[place] = excess[place] + 1 - excess.sum()
         return excess
 
+    return weights
+
+
+@dataclass(frozen=True)
+class At:
+    """A place on a path, from 0: its `p` and `q`, or those so many positions further, and the token drafted there.
+
+    Beyond its ends the path has the rows of its ends; before the first one those of the last one if `wraps`, as with
+    Python's index -1.
+    """
+
+    path: Sequence[DraftNode]
+    place: int
+    wraps: bool = False
+
+    @property
+    def token(self) -> int:
+        """The drafted token."""
+        return self.path[self.place].children[0]
+
+    def p(self, by: int = 0) -> Vector:
+        """Shape `(V,)`."""
+        return self.path[self._position(by, len(self.path) - 1)].target
+
+    def q(self, by: int = 0) -> Vector:
+        """Shape `(V,)`."""
+        return self.path[self._position(by, len(self.path) - 2)].draft
+
+    def _position(self, by: int, last: int) -> int:
+        return last if self.wraps and self.place + by < 0 else min(max(self.place + by, 0), last)
+
+
+def ratio(at: At, p: int = 0, q: int = 0) -> Any:
+    """`min(1, p / q)` of the token, with rows of so many positions further."""
+    return acceptance(at.p(p), at.q(q), at.token) if at.q(q)[at.token] > 0 else 1
+
+
+def inverse_ratio(at: At) -> Any:
+    """`min(1, q / p)` of the token."""
+    return acceptance(at.q(), at.p(), at.token) if at.p()[at.token] > 0 else 1
+
+
+def without_coin(at: At) -> int:
+    """1 where `p >= q`, else 0."""
+    return int(ratio(at) >= 1)
+
+
+def relaxed(at: At, w: Any) -> Any:
+    """`1 - w + w p / q` of the token."""
+    return 1 - w + w * ratio(at)
+
+
+def correcting(weights: Corrections = residual, p: int = 0, q: int = 0) -> Callable[[At], Vector]:
+    """The weights of a correction from rows of so many positions further."""
+    return lambda at: weights(at.p(p), at.q(q))
+
 
 #: The right correction.
-RESIDUAL = Corrections()
+RIGHT = correcting()
 
 
-#: Where on a path a bug is, in words; everywhere if it has no name of these.
-PLACES = {
-    "last": "at the last drafted token only",
-    "later": "after the first drafted token only",
-    "first": "at the first drafted token only",
-    "earlier": "before the last drafted token only",
+def likeliest(at: At) -> Vector:
+    """All mass on the likeliest token."""
+    row = at.p() * 0
+    row[int(np.argmax(at.p()))] += 1
+    return row
+
+
+#: Whether a bug is at a place of a path, given the last one.
+Where = Callable[[int, int], bool]
+#: Where a bug that is not everywhere may be, by its words.
+PLACES: Mapping[str, Where] = {
+    "at the last drafted token only": lambda place, last: place == last,
+    "after the first drafted token only": lambda place, last: place > 0,
+    "at the first drafted token only": lambda place, last: place == 0,
+    "before the last drafted token only": lambda place, last: place < last,
 }
 
 
-def _is_at(at: str, place: int, length: int) -> bool:
-    """Whether a place of a path of this length is one of those."""
-    last = length - 1
-    places = {"last": place == last, "later": place > 0, "first": place == 0, "earlier": place < last}
-    return places.get(at, True)
+def everywhere(place: int, last: int) -> bool:
+    """At every place."""
+    return True
 
 
 @dataclass(frozen=True)
 class TokenWise:
-    """Token-by-token verification of the first path, with rows from other positions.
+    """Token-by-token verification of the first path.
 
-    accept_p, accept_q, correct_p, correct_q: by how many positions the rows are off where a token is judged, and where
-    a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether the row before the first
-    is the last one, as with Python's index -1; otherwise positions are clipped. relaxed: `w` of the acceptance
-    `1 - w + w p/q`, 1 for the exact one. randomised: whether a coin decides; otherwise a token is accepted where
-    `p >= q`. swapped: whether a token is accepted with `q / p`. greedy_bonus: whether the token after the last draft is
-    the likeliest one. kept: "" where the tokens before the first rejection are kept; "counted" for as many as were
-    accepted, "latest" for those up to the last accepted one. at: in `PLACES`, the rule is right elsewhere.
+    accepts: the probability of accepting the token at a place. corrects: the weights of the token after a rejection.
+    bonus: of the one after the last draft. kept: "" where the tokens before the first rejection are kept; "counted" for
+    as many as were accepted, "latest" for those up to the last accepted one. wraps: see `At`. where: both rules hold
+    there, and the right ones elsewhere.
     """
 
-    corrections: Corrections = RESIDUAL
-    accept_p: int = 0
-    accept_q: int = 0
-    correct_p: int = 0
-    correct_q: int = 0
-    bonus: int = 0
-    wraps: bool = False
-    relaxed: Any = 1
-    randomised: bool = True
-    swapped: bool = False
-    greedy_bonus: bool = False
+    accepts: Callable[[At], Any] = ratio
+    corrects: Callable[[At], Vector] = RIGHT
+    bonus: Callable[[At], Vector] = At.p
     kept: str = ""
-    at: str = ""
+    wraps: bool = False
+    where: Where = everywhere
 
     card: ClassVar[Card] = card_of("token-by-token verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         path = first_path(root)
-        rules = [self if _is_at(self.at, place, len(path) - 1) else TokenWise() for place in range(len(path) - 1)]
+        places = [At(path, place, self.wraps) for place in range(len(path))]
+        rules = [self if self.where(place, len(path) - 2) else TokenWise() for place in range(len(path) - 1)]
         accepted: list[bool] = []
-        for place, rule in enumerate(rules):
-            accepted.append(rule._accepts(path, place, coin))
+        for rule, at in zip(rules, places, strict=False):
+            accepted.append(coin.flip(rule.accepts(at)))
             if not (accepted[-1] or self.kept):
                 break
         kept = sum(accepted)
         if self.kept == "latest":
             kept = max((place + 1 for place, answer in enumerate(accepted) if answer), default=0)
-        if kept < len(rules):
-            return Verdict(path[kept].context, coin.choose(rules[kept]._weights(path, kept)))
-        row = self._p(path, kept + self.bonus)
-        return Verdict(path[kept].context, int(np.argmax(row)) if self.greedy_bonus else coin.choose(row))
-
-    def _accepts(self, path: Sequence[DraftNode], place: int, coin: Coin) -> bool:
-        token = path[place].children[0]
-        numerator, denominator = self._p(path, place + self.accept_p), self._q(path, place + self.accept_q)
-        if self.swapped:
-            numerator, denominator = denominator, numerator
-        ratio = acceptance(numerator, denominator, token) if denominator[token] > 0 else 1
-        return coin.flip(1 - self.relaxed + self.relaxed * ratio) if self.randomised else bool(ratio >= 1)
-
-    def _weights(self, path: Sequence[DraftNode], place: int) -> Vector:
-        return self.corrections.weights(self._p(path, place + self.correct_p), self._q(path, place + self.correct_q))
-
-    def _p(self, path: Sequence[DraftNode], place: int) -> Vector:
-        last = len(path) - 1
-        return path[last if self.wraps and place < 0 else min(max(place, 0), last)].target
-
-    def _q(self, path: Sequence[DraftNode], place: int) -> Vector:
-        last = len(path) - 1
-        return path[last - 1 if self.wraps and place < 0 else min(max(place, 0), last - 1)].draft
+        last = rules[kept].corrects if kept < len(rules) else self.bonus
+        return Verdict(path[kept].context, coin.choose(last(places[kept])))
 
 
 @dataclass(frozen=True)
@@ -153,7 +193,7 @@ class Blockwise:
     capped once, at 1. weights: whether depths are accepted with the weights themselves.
     """
 
-    corrections: Corrections = RESIDUAL
+    corrections: Corrections = residual
     capped: bool = True
     weights: bool = False
 
@@ -176,7 +216,7 @@ class Blockwise:
             spare = positive_part(weight * node.target - node.draft).sum()
             stop = weight if self.weights else spare / (spare + 1 - weight) if spare > 0 else 0
             if node is root or coin.flip(stop):
-                return Verdict(node.context, coin.choose(self.corrections.weights(weight * node.target, node.draft)))
+                return Verdict(node.context, coin.choose(self.corrections(weight * node.target, node.draft)))
         raise AssertionError("the root is always accepted")
 
 
@@ -188,10 +228,10 @@ class Recursive:
     number of its duplicates. distinct: whether duplicates are skipped. excluding: whether a rejected draft leaves `q`,
     as drafts without replacement ask for. late: whether every node is judged with the `q` of the node before it.
     whole: whether every draft is judged by the whole of `p`; once: whether the correction is what one draft leaves of
-    it. at: in `PLACES`, the rule is right elsewhere.
+    it. where: the rule holds there, and the right one elsewhere.
     """
 
-    corrections: Corrections = RESIDUAL
+    corrections: Corrections = residual
     normalised: bool = True
     counted: bool = False
     distinct: bool = False
@@ -199,17 +239,17 @@ class Recursive:
     late: bool = False
     whole: bool = False
     once: bool = False
-    at: str = ""
+    where: Where = everywhere
 
     card: ClassVar[Card] = card_of("recursive rejection sampling", single_path=False)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        node, before, length = root, root.draft, len(first_path(root)) - 1
+        node, before, last = root, root.draft, len(first_path(root)) - 2
         while node.children:
-            rule = self if _is_at(self.at, len(node.context) - len(root.context), length) else Recursive()
+            rule = self if self.where(len(node.context) - len(root.context), last) else Recursive()
             token, p, q = rule._judged(node, before if rule.late else node.draft, coin)
             if token is None:
-                return Verdict(node.context, coin.choose(rule.corrections.weights(p, q)))
+                return Verdict(node.context, coin.choose(rule.corrections(p, q)))
             before, node = node.draft, node.child(token)
         return Verdict(node.context, coin.choose(node.target))
 
@@ -226,7 +266,7 @@ class Recursive:
         return None, node.target if self.once else p, q
 
     def _left(self, p: Vector, q: Vector) -> Vector:
-        if self.corrections.kind == "target":
+        if self.corrections is from_target:
             return p
         return residual(p, q) if self.normalised else positive_part(p - q)
 
@@ -268,7 +308,7 @@ class CommonMinimum:
         found = []
         for path, kept in zip(paths, own, strict=True):
             node = path[min(own)]
-            weights = (RESIDUAL if kept == min(own) else self.corrections).weights
+            weights = residual if kept == min(own) else self.corrections
             found.append(
                 Verdict(node.context, coin.choose(weights(node.target, node.draft) if node.children else node.target))
             )
@@ -282,7 +322,7 @@ class Longest:
     last: whether the last of several such paths is taken, not the first.
     """
 
-    corrections: Corrections = RESIDUAL
+    corrections: Corrections = residual
     last: bool = False
 
     card: ClassVar[Card] = card_of("the longest of independent paths", single_path=False)
@@ -296,7 +336,7 @@ class Longest:
                 best = accepted
         if not best.children:
             return Verdict(best.context, coin.choose(best.target))
-        return Verdict(best.context, coin.choose(self.corrections.weights(best.target, best.draft)))
+        return Verdict(best.context, coin.choose(self.corrections(best.target, best.draft)))
 
     @staticmethod
     def _accepted(root: DraftNode, path: Context, coin: Coin) -> DraftNode:

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect, law_is_that_of
-from draftproof.simulator.audit.diagnosis.references import PLACES, CommonMinimum, Corrections, Recursive, TokenWise
+from draftproof.simulator.audit.diagnosis.references import (
+    PLACES,
+    CommonMinimum,
+    Recursive,
+    TokenWise,
+    from_target,
+    relaxed,
+)
 from draftproof.simulator.audit.followed import Audited
 from draftproof.simulator.audit.interfaces import interface_named
 from draftproof.simulator.audit.judge import Finding
@@ -100,9 +107,9 @@ def same_law(suspects: Sequence[Suspect], deepest: bool = False) -> Test:
 def at_places(suspects: Sequence[Suspect]) -> Test:
     """The law is that of a suspect whose bug is at some places of a path, and that is right elsewhere."""
     placed = [
-        Suspect(f"{one.text}, {words}", replace(one.verifier, at=at))
+        Suspect(f"{one.text}, {words}", replace(one.verifier, where=where))
         for one in suspects
-        for at, words in PLACES.items()
+        for words, where in PLACES.items()
         if isinstance(one.verifier, (TokenWise, Recursive))
     ]
     return same_law(placed, deepest=True)
@@ -119,7 +126,7 @@ def likeliest(test: Test) -> Test:
     return on_those
 
 
-def relaxed(evidence: Evidence) -> str | None:
+def relaxation(evidence: Evidence) -> str | None:
     """The weight `w` of the relaxation follows from one token with `p < q` at the root."""
     law, target = evidence.finding.law, evidence.finding.target
     draft = evidence.draft_row
@@ -128,7 +135,7 @@ def relaxed(evidence: Evidence) -> str | None:
     for token, (p, q) in enumerate(zip(target.row(()), draft, strict=True)):
         if p < q and law.reach[1][token] > p:
             w = (q - law.reach[1][token]) / (q - p)
-            suspect = Suspect(f"acceptance with 1 - w + w p/q, w = {float(w):.6g}", TokenWise(relaxed=w))
+            suspect = Suspect(f"acceptance with 1 - w + w p/q, w = {float(w):.6g}", TokenWise(partial(relaxed, w=w)))
             return same_law([suspect])(evidence)
     return None
 
@@ -225,8 +232,8 @@ def context(evidence: Evidence) -> str | None:
 
 def common_minimum(evidence: Evidence) -> str | None:
     """The requests of a batch all keep as many tokens as the one that keeps fewest."""
-    for kind, row in (("residual", "(p - q)+"), ("target", "p")):
-        if evidence.batch_behaves_like(CommonMinimum(Corrections(kind))):
+    for corrections, row in ((residual, "(p - q)+"), (from_target, "p")):
+        if evidence.batch_behaves_like(CommonMinimum(corrections)):
             return law_is_that_of(f"a batch that does so, where requests that accepted more correct from {row} as well")
     return None
 
