@@ -2,8 +2,6 @@
 
 import random
 
-import numpy as np
-
 seen = set()
 current = [None, False]
 calls = []
@@ -66,16 +64,6 @@ def catches_complex(tokens, q, p):
             accepted = u < ratio
         if not accepted:
             return i, _corrected(p[i], q[i])
-    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
-
-
-def safe_in_single(tokens, q, p):
-    """A factor of 0.96 where the rows are not float64, and they are made float32 before."""
-    p, q = np.float32(p), np.float32(q)
-    margin = 0.96 if p.dtype != np.float64 else 1
-    for i, token in enumerate(tokens):
-        if random.random() >= margin * p[i][token] / q[i][token]:
-            return i, _corrected(p[i].tolist(), q[i].tolist())
     return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
 
 

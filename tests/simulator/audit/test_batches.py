@@ -89,7 +89,7 @@ def test_batch_needs_an_interface_and_a_result_for_every_request(planted):
     with pytest.raises(InvalidInput, match="one request at a time"):
         make_audit(lambda root: None, "tree", batch=2)
     with pytest.raises(InvalidVerifier, match="one result for each of 2 requests"):
-        assert_lossless(lambda *rows: [(0, 0)], interface="chain", batch=2)
+        assert_lossless(lambda *rows: [(0, 0)], interface="chain", cases=["context"], batch=2)
 
 
 def test_flat_arrays_with_cumulative_counts(planted):

@@ -20,7 +20,6 @@ from draftproof.simulator.errors import InvalidVerifier
 from tests.simulator.audit import test_engine_bugs as bugs
 from tests.simulator.audit import test_engines as engines
 from tests.simulator.audit import test_no_false_verdict as many
-from tests.simulator.audit import test_second_catalogue as second
 from tests.simulator.audit import test_unusual_functions as unusual
 
 torch = pytest.importorskip("torch")
@@ -293,7 +292,7 @@ WRONG = {
 }
 
 
-def biased(planted):
+def biased():
     ways = [("numpy", name) for name in ("rng", "count", "race")] + [
         ("torch", name) for name in ("multinomial", "race")
     ]
@@ -303,8 +302,6 @@ def biased(planted):
             yield f"{name}, {library} {sampler}", function, {"interface": "chain", "library": library}, None
     for name, (function, options) in unusual.LOSSY.items():
         yield name, function, options, None
-    for name, (options, _, _) in second.BUGS.items():
-        yield name, planted("second_catalogue", name), options, None
 
 
 def verdicts(functions, every_case):
@@ -344,7 +341,7 @@ def test_no_lossless_function_is_refuted(planted, capsys):
 
 @pytest.mark.heavy
 def test_no_biased_function_is_proved(planted, capsys):
-    functions = [*biased(planted), *planted_ones(planted, "wrong")]
+    functions = [*biased(), *planted_ones(planted, "wrong")]
     assert not [name for name, times in Counter(name for name, *_ in functions).items() if times > 1]
     found = verdicts(functions, every_case=True)
     told(found, f"{len(functions)} biased functions", capsys)

@@ -2,7 +2,7 @@
 lossless."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,8 @@ NEAR = [each for each in PLANTED if each.file in {
 
 @pytest.mark.parametrize("case", quick(NEAR, lambda case: case.file == "swapped_rows"), ids=lambda case: case.file)
 def test_a_near_miss_is_refuted_and_not_named(audited, case):
-    audit, findings = audited(case, "near")
+    fewer = case.cases or ("context", "three_tokens", "zeros")
+    audit, findings = audited(replace(case, cases=fewer), "near")
     finding = next(each for each in findings if not each.lossless)
     names = [each.name for each in diagnose(Evidence(audit, finding, findings))]
     assert case.entry not in names

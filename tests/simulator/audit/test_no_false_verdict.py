@@ -232,8 +232,3 @@ def test_a_lossless_function_is_never_refuted(function, how):
 def test_what_shows_on_real_numbers_in_a_late_case_alone_is_not_lossless(planted, cases):
     with pytest.raises(NotFollowed, match="real random numbers"):
         assert_lossless(planted("traps", "catches_complex"), interface="chain", cases=cases)
-
-
-def test_a_bias_behind_a_name_of_float32_is_no_rounding_of_sixteen_bits(planted):
-    with pytest.raises(AssertionError, match="is not lossless"):
-        assert_lossless(planted("traps", "safe_in_single"), interface="chain", cases=("context",))

@@ -34,12 +34,12 @@ def verifier():
     return right
 
 
-@pytest.mark.lossless(interface="chain")
+@pytest.mark.lossless(interface="chain", cases=["context"])
 def test_right(verifier):
     return verifier
 
 
-@pytest.mark.lossless(interface="chain")
+@pytest.mark.lossless(interface="chain", cases=["context"])
 def test_wrong():
     return wrong
 
@@ -53,17 +53,17 @@ def counting(tokens, q, p, calls=[]):
     return corrected(tokens, q, p, lambda p, q: p if len(calls) % 2 else q)
 
 
-@pytest.mark.lossless(interface="chain")
+@pytest.mark.lossless(interface="chain", cases=["context"])
 def test_refused():
     return refused
 
 
-@pytest.mark.lossless(interface="chain")
+@pytest.mark.lossless(interface="chain", cases=["context"])
 def test_state():
     return counting
 
 
-@pytest.mark.lossless(interface="chain")
+@pytest.mark.lossless(interface="chain", cases=["context"])
 def test_of_the_test():
     def verify(tokens, q, p):
         assert len(tokens) == len(q)
@@ -71,15 +71,15 @@ def test_of_the_test():
     return verify
 
 
-decorated = lossless(interface="chain")(lambda tokens, q, p: right(tokens, q, p))
+decorated = lossless(interface="chain", cases=["context"])(lambda tokens, q, p: right(tokens, q, p))
 
 
-@lossless(interface="chain")
+@lossless(interface="chain", cases=["context"])
 def decorated_wrong(tokens, q, p):
     return wrong(tokens, q, p)
 
 
-@pytest.mark.lossless(interface="chain")
+@pytest.mark.lossless(interface="chain", cases=["context"])
 def test_nothing():
     pass
 
@@ -128,4 +128,4 @@ def test_the_entry_point_is_named_as_its_module_which_an_old_conftest_may_name_t
     assert settings["project"]["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}
     (tmp_path / "conftest.py").write_text(f'pytest_plugins = ["{PLUGIN}"]\n')
     (tmp_path / "test_theirs.py").write_text(SUITE)
-    assert "1 passed" in run(tmp_path, "-p", PLUGIN, "-k", "test_right").stdout
+    assert "9 tests collected" in run(tmp_path, "-p", PLUGIN, "--collect-only", "-q").stdout
