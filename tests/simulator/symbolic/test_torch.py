@@ -234,6 +234,7 @@ def test_matrix_products_are_sums(law, q):
     assert law(lambda: (torch.rand(1, 3) @ torch.ones(3, 1) < 1).item()) == {True: q(1, 6), False: q(5, 6)}
 
 
+@pytest.mark.heavy
 def test_compiled_functions_are_followed_operation_by_operation(law):
     if not hasattr(torch.compiler, "set_stance"):
         pytest.skip("this torch cannot run a compiled function eagerly")
@@ -333,17 +334,26 @@ COARSE = [
 ]  # fmt: skip
 
 
+def all_of_16_bits(dtype):
+    """The values that numbers of 24 bits are rounded to, where 0 takes the place of 1, and how many of them are."""
+    values, counts = (torch.arange(2**24) * 2.0**-24).to(dtype).float().unique(return_counts=True)
+    return torch.where(values == 1, 0, values).to(dtype), counts
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_uniform_numbers_of_16_bits_have_the_probabilities_of_their_grid(law, q, dtype):
-    """All numbers of 24 bits are tried: each is rounded, and 0 takes the place of 1."""
-    every = (torch.arange(2**24) * 2.0**-24).to(dtype)
-    every = torch.where(every == 1, 0, every)
+    values, counts = all_of_16_bits(dtype)
     for below in COARSE:
         found = law(lambda below=below: bool(below(torch.rand(1, dtype=dtype)).item()))
-        assert found.get(True, 0) == q(int(below(every).sum()), 2**24)
+        assert found.get(True, 0) == q(int(counts[below(values)].sum()), 2**24)
 
 
 def test_the_value_of_a_number_of_16_bits_is_decided_where_a_function_of_it_is_asked_for(law, q):
-    every = (torch.arange(2**24) * 2.0**-24).bfloat16().float()
-    found = law(lambda: bool(torch.rand(1, dtype=torch.bfloat16).float().log() < -1))
-    assert found[True] == q(int(((every.log() < -1) | (every == 1)).sum()), 2**24)
+    def function():
+        u = torch.rand(1, dtype=torch.bfloat16)
+        return bool(u.float().log() < -0.125) if u > 0.75 else None
+
+    values, counts = all_of_16_bits(torch.bfloat16)
+    found = law(function)
+    assert found[None] == q(int(counts[values <= 0.75].sum()), 2**24)
+    assert found[True] == q(int(counts[(values > 0.75) & (values.float().log() < -0.125)].sum()), 2**24)
