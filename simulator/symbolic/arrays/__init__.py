@@ -1,3 +1,6 @@
-"""Arrays of random numbers: what numpy does with them, registered with the numbers when this package is imported."""
+"""Arrays of random numbers: what numpy does with them, and with random numbers that are its scalars."""
 
-from draftproof.simulator.symbolic.arrays import array_functions as _registered  # noqa: F401
+from draftproof.simulator.symbolic.arrays.array_functions import applied, attribute
+from draftproof.simulator.symbolic.arrays.arrays import dispatched
+
+__all__ = ["applied", "attribute", "dispatched"]

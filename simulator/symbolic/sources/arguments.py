@@ -59,7 +59,7 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
         return _listed(session, array)
     if session.real:
         return array.astype(np.float64)
-    coins = array.view(SymbolicArray)
+    coins: Any = array.view(SymbolicArray)
     coins.fetches = session
     return coins
 
