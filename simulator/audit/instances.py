@@ -47,7 +47,18 @@ TITLES = {
     "deep": "drafts one token longer",
     "longer": "texts one token longer",
     "many_paths": "more paths than depth + 1, and duplicates among them",
+    "trunk": "a trunk of one token, then two branches",
+    "three_paths": "three paths of two tokens: as many paths as depth + 1",
+    "wide": "two paths of four tokens: some are never drafted",
+    "wider": "three paths of five tokens: some are never drafted",
+    "widest": "two tokens more than there are paths",
+    "masked": "tokens of probability zero (as logits -inf) in p, in q and in both",
+    "many_tokens": "seven tokens with positive entries, since the function sorts rows or cuts them",
+    "no_drafts": "a request has no draft",
+    "no_drafts_first": "the first request of a batch has no draft",
 }
+#: Cases whose rows are of the family of that name; those of others are of `dirichlet`.
+_FAMILIES = ("zeros", "equal", "disjoint")
 
 
 def default_cases(
@@ -150,23 +161,6 @@ def _shaped(main: DraftScheme, K: int, L2: int, L1: int = 0) -> DraftScheme | No
     return Delayed(K, L1, L2) if isinstance(main, (Delayed, Adaptive)) else None
 
 
-TITLES.update(
-    trunk="a trunk of one token, then two branches",
-    three_paths="three paths of two tokens: as many paths as depth + 1",
-    wide="two paths of four tokens: some are never drafted",
-    wider="three paths of five tokens: some are never drafted",
-    widest="two tokens more than there are paths",
-)
-
-TITLES.update(masked="tokens of probability zero (as logits -inf) in p, in q and in both")
-
-TITLES.update(many_tokens="seven tokens with positive entries, since the function sorts rows or cuts them")
-
-TITLES.update(no_drafts="a request has no draft", no_drafts_first="the first request of a batch has no draft")
-
-_FAMILY = {"zeros": "zeros", "equal": "equal", "disjoint": "disjoint"}
-
-
 #: Seeds whose rows tell block verification from token-by-token verification.
 _TELLING = {"context": 45, "context_free": 10, "deep": 58}
 
@@ -184,7 +178,7 @@ def _in_units(name: str, size: int, scheme: DraftScheme) -> Instance:
     if name == "many_tokens":
         return _graded(size, scheme.depth)
     generator = np.random.default_rng(_TELLING.get(name, (list(TITLES).index(name), size, scheme.depth)))
-    made = FAMILIES[_FAMILY.get(name, "dirichlet")].instance(size, scheme.depth, generator, UNITS)
+    made = FAMILIES[name if name in _FAMILIES else "dirichlet"].instance(size, scheme.depth, generator, UNITS)
     if name == "one_hot":
         points = FAMILIES["point_masses"].instance(size, scheme.depth, generator, UNITS)
         made = Instance(made.target, points.draft)

@@ -97,14 +97,10 @@ _BINARY = {
     "mul": "multiply", "pow": "power", "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
     "remainder": "remainder", "floor_divide": "floor_divide", "clamp_min": "maximum", "clamp_max": "minimum",
 }  # fmt: skip
-_TESTS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
-_TESTS |= {
-    "isnan": "isnan",
-    "isinf": "isinf",
-    "isfinite": "isfinite",
-    "signbit": "signbit",
-    "logical_not": "logical_not",
-}
+_TESTS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+    "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite", "signbit": "signbit", "logical_not": "logical_not",
+}  # fmt: skip
 #: The real operation is right: the result shares the memory, or does not depend on the numbers.
 _AS_IS = {
     "_unsafe_view", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_zeros", "new_ones",
@@ -127,7 +123,7 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     into = options.get("out")
     options = {key: value for key, value in options.items() if key != "out"}
     base = name.removesuffix("_")
-    rule = _rule(base)
+    rule = _RULES.get(base)
     if rule is None:
         raise refused_operation(f"torch {base}")
     result = rule(tensors, args, options)
@@ -148,16 +144,6 @@ def _shares_memory(func: Any) -> bool:
     return bool(returns) and all(
         returned.alias_info is not None and not returned.alias_info.is_write for returned in returns
     )
-
-
-def _rule(name: str) -> Callable[..., Any] | None:
-    if name in _RULES:
-        return _RULES[name]
-    if name in _TESTS:
-        return _test(TESTS[_TESTS[name]])
-    if name in _UNARY:
-        return _map(UNARY[_UNARY[name]])
-    return _map(BINARY[_BINARY[name]]) if name in _BINARY else None
 
 
 def _first(args: Any) -> Any:
@@ -267,8 +253,18 @@ def _zero(tensors: Tensors, args: Any, options: Any) -> None:
 
 _WRITES: dict[str, Callable[..., None]] = {"copy_": _copy_into, "fill_": _copy_into, "zero_": _zero}
 _RULES: dict[str, Callable[..., Any]] = {
-    "add": _sum_rule(1), "sub": _sum_rule(-1), "rsub": _sum_rule(-1, swapped=True), "div": _div, "rsqrt": _rsqrt,
-    "true_divide": _div, "clamp": _clamp, "where": _where,
-    "_to_copy": _to_copy, "sign": _map(lambda x: float(x > 0) - float(x < 0)),  # of NaN it is 0 here
-}  # fmt: skip
-_RULES |= REDUCTIONS
+    **{name: _map(UNARY[rule]) for name, rule in _UNARY.items()},
+    **{name: _map(BINARY[rule]) for name, rule in _BINARY.items()},
+    **{name: _test(TESTS[rule]) for name, rule in _TESTS.items()},
+    **REDUCTIONS,
+    "add": _sum_rule(1),
+    "sub": _sum_rule(-1),
+    "rsub": _sum_rule(-1, swapped=True),
+    "div": _div,
+    "true_divide": _div,
+    "rsqrt": _rsqrt,
+    "clamp": _clamp,
+    "where": _where,
+    "_to_copy": _to_copy,
+    "sign": _map(lambda x: float(x > 0) - float(x < 0)),  # of NaN it is 0 here
+}

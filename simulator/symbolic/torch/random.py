@@ -168,9 +168,18 @@ def _bits(dtype: Any) -> int:
     return 53 if dtype == torch.float64 else 24
 
 
-def _new(options: Any, size: Any) -> Any:
+def _new(options: Any, size: Any, make: Any = None) -> Any:
     kept = {key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None}
-    return torch.empty(size, **kept)
+    return (make or torch.empty)(size, **kept)
+
+
+def _on_new(rule: Any) -> Any:
+    """The rule of an operation that fills a tensor, for the one that fills another tensor like it."""
+
+    def other(session: Session, func: Any, args: Any, options: Any) -> Any:
+        return rule(session, func, (torch.empty_like(args[0]), *args[1:]), options)
+
+    return other
 
 
 def _fill(session: Session, tensor: Any, generator: Any, make: Any) -> Any:
@@ -220,31 +229,19 @@ def _rand(session: Session, func: Any, args: Any, options: Any) -> Any:
 
 
 def _rand_like(session: Session, func: Any, args: Any, options: Any) -> Any:
-    kept = {key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None}
-    return _uniform_into(session, torch.empty_like(args[0], **kept), options.get("generator"))
-
-
-def _ends(args: Any, options: Any) -> tuple[Any, Any]:
-    low = args[1] if len(args) > 1 else options.get("from", 0)
-    return low, (args[2] if len(args) > 2 else options.get("to", 1))
+    return _uniform_into(session, _new(options, args[0], torch.empty_like), options.get("generator"))
 
 
 def _uniform_(session: Session, func: Any, args: Any, options: Any) -> Any:
-    return _uniform_into(session, args[0], options.get("generator"), *_ends(args, options))
-
-
-def _uniform(session: Session, func: Any, args: Any, options: Any) -> Any:
-    return _uniform_into(session, torch.empty_like(args[0]), options.get("generator"), *_ends(args, options))
+    low = args[1] if len(args) > 1 else options.get("from", 0)
+    high = args[2] if len(args) > 2 else options.get("to", 1)
+    return _uniform_into(session, args[0], options.get("generator"), low, high)
 
 
 def _exponential_(session: Session, func: Any, args: Any, options: Any) -> Any:
     rate = args[1] if len(args) > 1 else options.get("lambd", 1)
     make = lambda source: session.exponential(source, "torch exponential") / rate  # noqa: E731 - a one-line rule
     return _fill(session, args[0], options.get("generator"), make)
-
-
-def _exponential(session: Session, func: Any, args: Any, options: Any) -> Any:
-    return _exponential_(session, func, (torch.empty_like(args[0]), *args[1:]), options)
 
 
 def _weights(session: Session, tensor: Any, what: str) -> Any:
@@ -340,9 +337,9 @@ def _randperm(session: Session, func: Any, args: Any, options: Any) -> Any:
 RULES: dict[str, Any] = {
     "rand": _rand,
     "rand_like": _rand_like,
-    "uniform": _uniform,
+    "uniform": _on_new(_uniform_),
     "uniform_": _uniform_,
-    "exponential": _exponential,
+    "exponential": _on_new(_exponential_),
     "exponential_": _exponential_,
     "bernoulli": _bernoulli,
     "bernoulli_": _bernoulli_,
