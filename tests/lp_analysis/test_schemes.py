@@ -6,7 +6,7 @@ from itertools import chain, combinations, cycle, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftproof.lp_analysis import certificate, check_certificate, direct_bound, law_certificate, optimum
@@ -111,6 +111,7 @@ def random_mixture(problem, scheme, seed):
     return Mixture(scheme, (Fraction(1, 3), Fraction(2, 3)), orders)
 
 
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), case=st.sampled_from(SCHEMES))
 def test_any_mixture_is_attained_and_below_any_prices(seed, case):
     V, scheme = case

@@ -17,6 +17,7 @@ WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
 CONTROLS = [name for name in STANDALONE if make(name).card.status in ("negative control", "declared lossy")]
 #: Controls whose witness takes seconds to shrink.
 SLOW = ("traversal_insertion_order", "hsd_uncapped", "block_by_weights")
+QUICK = [name for name in CONTROLS if name not in SLOW]
 #: A person can follow a witness with no more rows than this by hand.
 SMALL = 10
 
@@ -34,7 +35,7 @@ def failures(name: str) -> tuple[list[Instance], Delayed]:
 
 @pytest.mark.parametrize(
     "name",  # a README has that of insertion order, too
-    by_turns([name for name in CONTROLS if name != SLOW[0]]) + quick(SLOW[:1], ()),
+    by_turns(QUICK, 3) + quick(SLOW, ()),
 )
 def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
     failed, scheme = failures(name)
@@ -45,9 +46,7 @@ def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
     assert witness.instance.dumps() == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.heavy) if name in SLOW else name for name in CONTROLS]
-)
+@pytest.mark.parametrize("name", by_turns(QUICK, 6) + quick(SLOW, ()))
 def test_witness_does_not_depend_on_which_instance_failed(name: str) -> None:
     failed, scheme = failures(name)
     assert shrink(make(name), failed[-1], scheme).instance.dumps() == (WITNESSES / f"{name}.json").read_text(

@@ -122,6 +122,7 @@ def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pa
     assert agrees(counts, law_of_blocks(make(verifier), pair, scheme, WARM))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_rows_that_are_not_those_drafted_from_are_noticed(
     random_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch, spec: str

@@ -83,7 +83,8 @@ def test_blocks_of_every_scheme_have_the_exact_law(pair: Pair, name: str) -> Non
     assert agrees(counts, law(pair, verifier, scheme))
 
 
-@pytest.mark.parametrize("honest", [pytest.param(True, marks=pytest.mark.heavy), False])
+@pytest.mark.heavy
+@pytest.mark.parametrize("honest", [True, False])
 def test_texts_of_several_blocks_have_the_law_of_the_target_unless_rows_are_not_those_drafted_from(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, honest: bool
 ) -> None:

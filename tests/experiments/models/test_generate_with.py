@@ -97,6 +97,7 @@ def test_sampled_texts_have_the_law_of_the_target(
     assert not agrees(seen, law_of_texts(pair, 3, Sampling(3)))
 
 
+@pytest.mark.heavy
 def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=SIZE, noise=0.3)
     seen = sampled(pair, generate_with("naive_from_target", Delayed(1, 0, 2), lossy=True), top_k=0)
@@ -116,7 +117,7 @@ def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any
             "eos=1,min_new_tokens=2",
             "eos=2,stop_strings=10|00",
         ],
-        3,
+        5,
     ),
 )
 def test_sampled_texts_have_the_law_of_the_masked_target(

@@ -17,6 +17,7 @@ from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks, man
 from tests.quick import by_turns
 
 
+@pytest.mark.heavy
 def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_pair: Callable[..., Any]) -> None:
     pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
     blocks = many_blocks(Loop(pair, make("naive_from_target"), scheme, Sampling()), ROOT, 4000, coin_for("numpy", 0))

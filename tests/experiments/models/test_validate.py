@@ -263,6 +263,7 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     assert 0 < row["truncated"]["outside_draft"] < 1
 
 
+@pytest.mark.heavy
 def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
     validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))

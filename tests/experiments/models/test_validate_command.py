@@ -128,6 +128,7 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     assert f"{name} is refuted by the exact check (--lossy '{name}' says it is known)" in ran.out
 
 
+@pytest.mark.heavy
 def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(
     draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path, briefly: Callable[[], None]
 ) -> None:

@@ -29,6 +29,7 @@ def tables(tiny_pair: Pair) -> list[Case]:
     return run.tables_of(validation_of(tiny_pair))
 
 
+@pytest.mark.heavy
 def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
     tiny_pair: Pair, tables: list[Case]
 ) -> None:
