@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from draftproof.experiments.api.arguments import as_pair, as_process, as_scheme, as_verifier, planned_scheme
 from draftproof.experiments.inputs.schemes import planned
-from draftproof.experiments.inputs.sources import FamilyProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, evaluator
+from draftproof.experiments.inputs.worlds import FamilyWorld
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
 from draftproof.simulator.coins import EnumeratingCoin
@@ -153,7 +153,7 @@ def find_witness(
     if target is not None:
         pair = as_pair(target, draft)
         return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), planned_scheme(shape, pair), engine)
-    family = FamilyProblem("dirichlet", vocab_size, seed, max(DENOMINATOR, vocab_size))
+    family = FamilyWorld("dirichlet", vocab_size, seed, max(DENOMINATOR, vocab_size))
     shape = planned(shape, family)
     for number in range(seed, seed + instances):
         instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)

@@ -23,7 +23,7 @@ from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import group_columns, interval_text, mean_by_group
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, duration, remark
 from draftproof.lp_analysis import certificate, dumps
@@ -143,7 +143,7 @@ def groups_table(sides: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     return table
 
 
-def _groups(problem: Problem, roots: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _groups(problem: World, roots: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The bounds of the roots by group of prompts, where roots are prompts."""
     groups = getattr(problem, "groups", ())[: len(roots)]
     if not groups:
@@ -223,14 +223,14 @@ def bound(
     return _bound(problem, scheme, Goal(gap, seconds, method), given.inputs, outputs)
 
 
-def _scheme(problem: Problem, shape: opt.Shape) -> DraftScheme:
+def _scheme(problem: World, shape: opt.Shape) -> DraftScheme:
     """The scheme to bound: that of the options, else that of the instance file."""
     name = shape.scheme or ("delayed" if shape.lengths else None)
     return opt.choose_scheme(replace(shape, scheme=name), problem)
 
 
 def _bound(
-    problem: Problem,
+    problem: World,
     scheme: DraftScheme,
     goal: Goal,
     inputs: tuple[str | None, ...],
@@ -252,7 +252,7 @@ def _bound(
         return INTERRUPTED
     files = save_certificates(bounds, scheme, names)
     fields = {**bound_fields(bounds, scheme, files), "source": problem.source}
-    fields["cut"] |= problem.roots(scheme.depth, RATIONAL)[0].above is not None
+    fields["cut"] |= problem.cases(scheme.depth, RATIONAL)[0].above is not None
     fields |= _groups(problem, fields["roots"])
     console = console_for(json_target)
     show(console, fields, str(problem), goal.gap)

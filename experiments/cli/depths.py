@@ -11,8 +11,8 @@ from draftproof.experiments.grid.depths import depths_figure, trees
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.sources import FileProblem
 from draftproof.experiments.inputs.verifiers import chosen_verifiers
+from draftproof.experiments.inputs.worlds import FileWorld
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
 from draftproof.simulator.files import printable
@@ -67,7 +67,7 @@ def depths(
     sampled = list({str(each.samplings): each for each in sampled}.values())
     problems = [choose_problem(each, told=True) for each in sampled]
     if length is None:
-        length = min([3, *(each.instance.depth for each in problems if isinstance(each, FileProblem))])
+        length = min([3, *(each.instance.depth for each in problems if isinstance(each, FileWorld))])
     kept, console = Store(resume, ("law",)), console_for(json_target)
     rows: list[dict[str, Any]] = []
     for each, problem in zip(sampled, problems, strict=True):

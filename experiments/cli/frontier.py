@@ -294,7 +294,7 @@ def frontier(
         rows = root.rows(scheme.depth)
         write_whole(name, dumps(frontier_certificate(rows.target, rows.draft, scheme, own)))
     lines = [] if interrupted else verifier_lines(named, roots, scheme, limits, points[0]["lower"])
-    cut = any(root.above is not None for root in problem.roots(scheme.depth, RATIONAL))
+    cut = any(root.above is not None for root in problem.cases(scheme.depth, RATIONAL))
     console = console_for(json_target)
     console.print(curve_table(points, f"{problem}, {scheme}"))
     if names:

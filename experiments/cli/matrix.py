@@ -21,8 +21,8 @@ from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.schemes import find_scheme
-from draftproof.experiments.inputs.sources import Problem, told_note
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.inputs.worlds import World, told_note
 from draftproof.experiments.shared.output import check_files, number_fields, write_json
 from draftproof.experiments.shared.progress import console_for, cut_short
 from draftproof.simulator.arithmetic import RATIONAL
@@ -79,7 +79,7 @@ def compute(
     wanted: Sequence[Column],
     count: int,
     max_runs: int = 2_000_000,
-    problem: Problem | None = None,
+    problem: World | None = None,
     jobs: int = 1,
     resume: str | None = None,
 ) -> tuple[list[dict[str, Any]], bool]:
@@ -111,10 +111,10 @@ def compute(
     return rows, True
 
 
-def _judged_on(column: Column, count: int, problem: Problem | None) -> dict[str, Any]:
+def _judged_on(column: Column, count: int, problem: World | None) -> dict[str, Any]:
     """What the cells of a column depend on beside the verifier: the trees, and the rows on which they are judged."""
     deepest = max(scheme.depth for _, scheme in column.cases)
-    roots = [] if problem is None else problem.roots(deepest, RATIONAL)
+    roots = [] if problem is None else problem.cases(deepest, RATIONAL)
     return {
         "kind": "compatibility",
         "version": version("draftproof"),
@@ -129,7 +129,7 @@ def _judged_on(column: Column, count: int, problem: Problem | None) -> dict[str,
 _rows: tuple[int, Rows | None]
 
 
-def _start(problem: Problem | None, count: int) -> None:
+def _start(problem: World | None, count: int) -> None:
     global _rows  # noqa: PLW0603 - a process works on one problem only
     _rows = count, _given(problem)
 
@@ -167,17 +167,17 @@ def _row(about: tuple[NamedVerifier, Column, str]) -> dict[str, Any]:
     }
 
 
-def _given(problem: Problem | None) -> Rows | None:
+def _given(problem: World | None) -> Rows | None:
     return None if problem is None else lru_cache(partial(_rows_of, problem))
 
 
-def _rows_of(problem: Problem, case: SizedScheme) -> list[Instance]:
+def _rows_of(problem: World, case: SizedScheme) -> list[Instance]:
     """The exact rows of a problem for the trees of a case."""
     scheme = case[1]
-    return [root.rows(scheme.depth) for root in problem.roots(scheme.depth, RATIONAL)]
+    return [root.rows(scheme.depth) for root in problem.cases(scheme.depth, RATIONAL)]
 
 
-def on_rows(wanted: Sequence[Column], problem: Problem) -> list[Column]:
+def on_rows(wanted: Sequence[Column], problem: World) -> list[Column]:
     """The columns for the rows of a problem: each scheme once, at its vocabulary."""
     size = problem.vocab_size
     return [
@@ -213,7 +213,7 @@ def _assert_size(
         check_runs(named, case[1], settings, cost.steps * count, case[0])
 
 
-def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], problem: Problem | None = None) -> None:
+def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], problem: World | None = None) -> None:
     """Print the matrix, one line for each verifier, split by the width; results unlike the card are marked."""
     title = "Verifier x draft scheme" + (f", {problem}" if problem else "")
     lines = [rows[start : start + len(wanted)] for start in range(0, len(rows), len(wanted))]

@@ -19,8 +19,8 @@ from draftproof.experiments.grid.run import Executor, Task, rows_of, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import check_files, number_fields, write_json
 from draftproof.experiments.shared.progress import Tick, bar, console_for, cut_short, named_errors
 from draftproof.simulator.arithmetic import RATIONAL
@@ -69,16 +69,16 @@ def parse_precisions(text: str) -> list[Precision]:
     return [precision_named(name) for name in dict.fromkeys(names)]
 
 
-def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
+def cases(problem: World, scheme: DraftScheme) -> list[Case]:
     """The roots of a problem with their exact rows; raises `TooLarge` where there are too many."""
-    roots = [root.on(scheme) for root in problem.roots(scheme.depth, RATIONAL)]
+    roots = [root.on(scheme) for root in problem.cases(scheme.depth, RATIONAL)]
     for root in roots:
         _ = root.instance  # too large ones are refused here
     return roots
 
 
 def planned_rows(
-    problem: Problem,
+    problem: World,
     roots: Sequence[Case],
     chosen: Sequence[NamedVerifier],
     scheme: DraftScheme,
@@ -118,7 +118,7 @@ def planned_rows(
 
 
 def compute_all(
-    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, plans: Sequence[RowPlan], resume: str | None = None
+    problem: World, roots: Sequence[Case], scheme: DraftScheme, plans: Sequence[RowPlan], resume: str | None = None
 ) -> tuple[list[dict[str, Any]], bool]:
     """The rows, with a bar over draft trees, and whether they are complete: Ctrl-C ends it early. resume: a store."""
     store, tasks = Store(resume, ("precision",)), [Task((plan.strong_id,), plan, plan.seconds) for plan in plans]
@@ -129,7 +129,7 @@ def compute_all(
     return rows_of(tasks, store), complete
 
 
-def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, plan: RowPlan, tick: Tick) -> dict[str, Any]:
+def _row(problem: World, roots: Sequence[Case], scheme: DraftScheme, plan: RowPlan, tick: Tick) -> dict[str, Any]:
     started = time.perf_counter()
     by_root = [_root_fields(case, scheme, plan, tick) for case in roots]
     breaks = next((fields["breaks"] for fields in by_root if fields["breaks"]), None)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from draftproof.experiments.grid.rows import mixture
-from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick
@@ -82,9 +82,9 @@ class BoundInterrupted(KeyboardInterrupt):
         self.at_hand = at_hand
 
 
-def bound_roots(problem: Problem, scheme: DraftScheme) -> list[Case]:
+def bound_roots(problem: World, scheme: DraftScheme) -> list[Case]:
     """The roots of a problem for bounds; `Case.above` bounds the optimum of delayed trees only."""
-    roots = problem.roots(scheme.depth, RATIONAL)
+    roots = problem.cases(scheme.depth, RATIONAL)
     return [root if isinstance(scheme, Delayed) else replace(root, above=None) for root in roots]
 
 

@@ -102,7 +102,7 @@ _SIZES = {"vocab_size": count, "denominator": count}
 
 
 def source(value: Any) -> bool:
-    """The source of instances, as in `Problem.source`."""
+    """The source of instances, as in `World.source`."""
     if not isinstance(value, dict):
         return False
     sampled = all(_SAMPLING(value.get(key)) for key in SAMPLINGS)

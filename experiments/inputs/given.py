@@ -22,9 +22,9 @@ from draftproof.experiments.inputs.options import (
     Told,
     grouped,
 )
-from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, TextProblem
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_spec
+from draftproof.experiments.inputs.worlds import FamilyWorld, FileWorld, TextWorld, World
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
@@ -136,7 +136,7 @@ def with_groups(**annotations: Any) -> Callable[[Callable[..., int]], Callable[.
     return grouped({"denominator": Denominator, **annotations}, given=Given, shape=Shape)
 
 
-def choose_problem(given: Given, small: bool = False, told: bool = False) -> Problem:
+def choose_problem(given: Given, small: bool = False, told: bool = False) -> World:
     """The source of instances that the options describe; raises `InvalidInput` for options that contradict each other.
 
     small: whether tables of models keep the fewest tokens where `--vocab` is not given.
@@ -151,12 +151,12 @@ def choose_problem(given: Given, small: bool = False, told: bool = False) -> Pro
     of_models = {"--prompts": given.prompts, "--bos": None if given.bos == "auto" else given.bos}
     _refuse({**of_models, "--context": given.context}, "is for models; add --pair, or --target and --draft")
     problem = _written_problem(given)
-    if isinstance(problem, FileProblem) and problem.instance.draft.told is not None and not told:
+    if isinstance(problem, FileWorld) and problem.instance.draft.told is not None and not told:
         raise InvalidInput(f"{given.instance} has the key told, which is for check, compare, depths, audit and matrix")
     return replace(problem, samplings=given.samplings)
 
 
-def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
+def _written_problem(given: Given) -> FileWorld | FamilyWorld | TextWorld:
     sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
     named = [flag for flag, value in sources.items() if value]
     if len(named) > 1:
@@ -177,7 +177,7 @@ def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
             _refuse(
                 {"--told": given.told}, f"is for rows without the key told, which {given.instance} has; leave it out"
             )
-        return FileProblem(given.instance, instance)
+        return FileWorld(given.instance, instance)
     size = 3 if given.vocab is None else given.vocab
     grain = 2**16 if given.denominator is None else given.denominator
     if given.text is not None:
@@ -186,7 +186,7 @@ def _written_problem(given: Given) -> FileProblem | FamilyProblem | TextProblem:
     family_named(name).instance(
         size, 0, np.random.default_rng(given.seed), grain, RATIONAL, **parameters
     )  # fails now rather than later
-    return FamilyProblem(name, size, given.seed, grain, parameters)
+    return FamilyWorld(name, size, given.seed, grain, parameters)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -195,22 +195,22 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
             raise InvalidInput(f"{flag} {why}")
 
 
-def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
+def _text_problem(given: Given, text: str, size: int, grain: int) -> TextWorld:
     order = 3 if given.target_order is None else given.target_order
     draft = min(1, order) if given.draft_order is None else given.draft_order
     pair = TextPair(read_counted(text), size, order, draft, grain)
     root = given.root
     if root is None:
-        return TextProblem(text, pair, count=8 if given.roots is None else given.roots)
+        return TextWorld(text, pair, count=8 if given.roots is None else given.roots)
     if given.roots is not None:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
     context = pair.root_of(root)
     if pair.show(context) != root[-order:] * (order > 0):
         remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
-    return TextProblem(text, pair, root)
+    return TextWorld(text, pair, root)
 
 
-def _pair_problem(given: Given, small: bool) -> Problem:
+def _pair_problem(given: Given, small: bool) -> World:
     others = {
         "--instance": given.instance,
         "--family": given.family,

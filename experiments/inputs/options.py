@@ -12,8 +12,8 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from draftproof.experiments.inputs.schemes import find_scheme, planned, whole
-from draftproof.experiments.inputs.sources import FileProblem, Problem
 from draftproof.experiments.inputs.verifiers import Settings
+from draftproof.experiments.inputs.worlds import FileWorld, World
 from draftproof.simulator.arithmetic import arithmetic_named, parse_fraction
 from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
@@ -198,10 +198,10 @@ def build_scheme(spec: str, tree: str | None, confidence: str | None, **shape: i
     return find_scheme(spec, given)
 
 
-def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
+def choose_scheme(shape: Shape, problem: World | None) -> DraftScheme:
     """The scheme from the flags; parameters without a flag come from the instance file, else from the defaults."""
     name, given = shape.scheme, shape.lengths
-    if isinstance(problem, FileProblem):
+    if isinstance(problem, FileWorld):
         base = problem.instance.scheme
         if name is None and not given and "scheme" in problem.instance.about:
             meant = problem.instance.about["scheme"]

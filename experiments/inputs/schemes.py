@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import from_file, loaded, parse_assignments
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.code import file_digest
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, parse_fraction
 from draftproof.simulator.drafts import SCHEMES, Delayed, Sequoia, UserScheme, parameter_kinds
@@ -127,9 +127,9 @@ def shape_name(scheme: DraftScheme) -> str:
     return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)
 
 
-def planned(scheme: DraftScheme, problem: Problem) -> DraftScheme:
+def planned(scheme: DraftScheme, problem: World) -> DraftScheme:
     """A `sequoia` scheme without a tree gets the tree planned on the roots of the problem; others stay as they are."""
-    return planned_on(scheme, problem.roots(scheme.depth, RATIONAL)) if _needs_tree(scheme) else scheme
+    return planned_on(scheme, problem.cases(scheme.depth, RATIONAL)) if _needs_tree(scheme) else scheme
 
 
 def planned_on(scheme: DraftScheme, cases: Iterable[Case]) -> DraftScheme:

@@ -12,7 +12,7 @@ from typing import Any
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem
 from draftproof.experiments.inputs.schemes import planned_on
-from draftproof.experiments.inputs.sources import FamilyProblem, Problem
+from draftproof.experiments.inputs.worlds import FamilyWorld, World
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, SelfDrafted, default_cases, make_audit
@@ -141,8 +141,8 @@ def chosen_cases(
     scheme = _scheme(audit, shape, lengths, problem)
     assert scheme is not None
     if instances is None:
-        roots = problem.roots(scheme.depth, RATIONAL)
-    elif isinstance(problem, FamilyProblem):
+        roots = problem.cases(scheme.depth, RATIONAL)
+    elif isinstance(problem, FamilyWorld):
         seeds = range(problem.seed, problem.seed + instances)
         roots = [problem.member(seed, scheme.depth, RATIONAL) for seed in seeds]
     else:
@@ -177,7 +177,7 @@ def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
     return of_lengths([int(length) for length in lengths.split(",")], audit.audited.interface.multi_path, audit.batch)
 
 
-def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: Problem | None) -> DraftScheme | None:
+def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: World | None) -> DraftScheme | None:
     """The scheme that the options give; None if there are none, as default instances have their own."""
     interface, no_shape = audit.audited.interface, shape == opt.Shape()
     if lengths is not None:

@@ -17,8 +17,8 @@ from draftproof.experiments.cli.witnesses import (
     witness_fields,
 )
 from draftproof.experiments.grid.rows import accepted_length
-from draftproof.experiments.inputs.sources import FileProblem, Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.inputs.worlds import FileWorld, World
 from draftproof.experiments.shared.output import EXACT_DIGITS, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, quiet, remark
 from draftproof.simulator.errors import Fails
@@ -27,9 +27,7 @@ from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.witness import Witness
 
 
-def deliver(
-    console: Console, report: Report, problem: Problem, witness_file: str | None, json_target: str | None
-) -> int:
+def deliver(console: Console, report: Report, problem: World, witness_file: str | None, json_target: str | None) -> int:
     """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
     if report.instances == 0:
         remark("interrupted before the first instance was done")
@@ -78,7 +76,7 @@ def deliver_failure(
 
 
 def _deliver_witness(
-    console: Console, report: Report, problem: Problem, witness: Witness | None, witness_file: str | None
+    console: Console, report: Report, problem: World, witness: Witness | None, witness_file: str | None
 ) -> dict[str, Any] | None:
     if witness is None:
         remark(
@@ -86,7 +84,7 @@ def _deliver_witness(
         )
         return None
     instance_file = None
-    if isinstance(problem, FileProblem) and problem.samplings.is_identity and problem.instance.scheme == report.scheme:
+    if isinstance(problem, FileWorld) and problem.samplings.is_identity and problem.instance.scheme == report.scheme:
         instance_file = None if witness_file else problem.path
     file = instance_file or save_witness(witness, witness_file)
     show_witness(console, witness, file, report.named.spec, saved=file is not None and instance_file is None)

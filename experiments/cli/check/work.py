@@ -8,8 +8,8 @@ from typing import Any
 
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
 from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
-from draftproof.experiments.inputs.sources import FamilyProblem, FileProblem, Problem, samplings_of
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
+from draftproof.experiments.inputs.worlds import FamilyWorld, FileWorld, World, samplings_of
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named
@@ -38,15 +38,15 @@ class Stream:
 
 
 def choose_stream(
-    problem: Problem, depth: int, arithmetic: Arithmetic, instances: int | None, exhaustive: int | None
+    problem: World, depth: int, arithmetic: Arithmetic, instances: int | None, exhaustive: int | None
 ) -> Stream:
     """Random instances, an exhaustive grid, or the roots of the problem; raises `InvalidInput` on a contradiction."""
     if instances is not None and exhaustive is not None:
         raise InvalidInput("--instances and --exhaustive both say what to check; give one of them")
     if instances is None and exhaustive is None:
-        roots = problem.roots(depth, arithmetic)
+        roots = problem.cases(depth, arithmetic)
         return Stream(len(roots), False, lambda: iter(roots), lambda: roots[:1], str(problem))
-    if not isinstance(problem, FamilyProblem):
+    if not isinstance(problem, FamilyWorld):
         flag = "--instances" if instances is not None else "--exhaustive"
         raise InvalidInput(f"{flag} makes its own instances; leave out {problem.flag}")
     if exhaustive is not None:
@@ -212,7 +212,7 @@ def _check(report: Report, root: Case, tick: Tick | None) -> Check:
         return report.evaluator.check(root.target, root.draft, report.scheme, tick)
 
 
-def find_witness(report: Report, problem: Problem) -> Witness | None:
+def find_witness(report: Report, problem: World) -> Witness | None:
     """The smallest witness for a failed report; on an instance file it is that instance.
 
     None where the instance is too large to be written down and no smaller one fails.
@@ -234,7 +234,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk
         unshrunk = Witness.of(exact, known, shrunk=False)
-        if isinstance(problem, FileProblem):
+        if isinstance(problem, FileWorld):
             return unshrunk
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 

@@ -21,8 +21,8 @@ from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.schemes import planned, scheme_spec
-from draftproof.experiments.inputs.sources import FileProblem, Problem, told_note
 from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
+from draftproof.experiments.inputs.worlds import FileWorld, World, told_note
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -197,10 +197,10 @@ def compare(
 
 
 def _ranges(
-    problem: Problem, kind: tuple[str | None, ...], sizes: tuple[str | None, ...]
+    problem: World, kind: tuple[str | None, ...], sizes: tuple[str | None, ...]
 ) -> tuple[Callable[..., DraftScheme], dict[str, Sequence[int]]]:
     """The function that builds a scheme from K, L1 and L2, and their ranges; by default those of an instance file."""
-    if not any((*kind, *sizes)) and isinstance(problem, FileProblem) and problem.instance.scheme:
+    if not any((*kind, *sizes)) and isinstance(problem, FileWorld) and problem.instance.scheme:
         kind = (scheme_spec(problem.instance.scheme), None, None)
     scheme, tree, confidence = kind
     named = zip(("K", "L1", "L2"), sizes, strict=True)

@@ -10,8 +10,8 @@ from draftproof.experiments.cli.compare import planning, work
 from draftproof.experiments.cli.compare.tables import verdict_text
 from draftproof.experiments.grid.depths import depth_rows, mean_distances, trees
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import short
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
@@ -21,20 +21,20 @@ from draftproof.simulator.protocol import DraftScheme
 Means = Callable[[int], list[list[Any]]]
 
 
-def means_of(problem: Problem, settings: Settings) -> Means:
+def means_of(problem: World, settings: Settings) -> Means:
     """The means of a problem, computed once for each depth that is asked for."""
     numbers = arithmetic_named(settings.arithmetic)
 
     @cache
     def means(depth: int) -> list[list[Any]]:
-        roots = [root.converted(numbers, depth) for root in problem.roots(depth, numbers)]
+        roots = [root.converted(numbers, depth) for root in problem.cases(depth, numbers)]
         return [mean_distances(roots, depth, accepted) for accepted in (False, True)]
 
     return means
 
 
 def computed(
-    problem: Problem,
+    problem: World,
     chosen: Sequence[NamedVerifier],
     fewer: Sequence[DraftScheme],
     more: Sequence[DraftScheme],
@@ -61,7 +61,7 @@ def computed(
 
 
 def of_shapes(
-    problem: Problem,
+    problem: World,
     rows: Sequence[Mapping[str, Any]],
     chosen: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],

@@ -13,8 +13,8 @@ from draftproof.experiments.grid.bounds import QUICK_PATHS, Goal, bound_roots, e
 from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.run import Task
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import arithmetic_named
@@ -79,7 +79,7 @@ def shape_label(scheme: DraftScheme) -> str:
 
 
 def all_cells(
-    problem: Problem,
+    problem: World,
     chosen: Sequence[NamedVerifier] | None,
     schemes: Sequence[DraftScheme],
     settings: Settings,
@@ -90,7 +90,7 @@ def all_cells(
 
 
 def law_cells(
-    problem: Problem, chosen: Sequence[NamedVerifier] | None, schemes: Sequence[DraftScheme], settings: Settings
+    problem: World, chosen: Sequence[NamedVerifier] | None, schemes: Sequence[DraftScheme], settings: Settings
 ) -> list[Cell]:
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit.
 
@@ -101,7 +101,7 @@ def law_cells(
     cells = []
     known: dict[str, dict[Any, float]] = {}
     refused: dict[str, list[DraftScheme]] = {}
-    roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
+    roots_of = lru_cache(lambda depth: problem.cases(depth, arithmetic))
     for scheme in schemes:
         roots = roots_of(scheme.depth)
         identity = _identity(problem, roots, scheme)
@@ -144,7 +144,7 @@ def declares_other_schemes(card: Card, scheme: DraftScheme) -> bool:
     return registered and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
 
 
-def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
+def bound_cells(problem: World, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
     """The optimum of every shape; wanted: None for those that are quick, False for none."""
     cells = []
     for scheme in schemes if wanted is not False else ():
@@ -169,6 +169,6 @@ def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
     return cells
 
 
-def _identity(problem: Problem, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
+def _identity(problem: World, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
     """The roots in a `strong_id`: their rows, or their source if those are too many."""
     return [root.identity(scheme.depth, problem.source) for root in roots]

@@ -14,8 +14,8 @@ from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import UserPolicy, distinct, user_policy
-from draftproof.experiments.inputs.sources import Problem, TextProblem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
+from draftproof.experiments.inputs.worlds import TextWorld, World
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import named_errors, remark
 from draftproof.simulator.arithmetic import arithmetic_named
@@ -36,7 +36,7 @@ class PolicyRequest:
     """The policies to value. folder: of the pair of models, with its selectors."""
 
     specs: tuple[str, ...]
-    problem: Problem
+    problem: World
     folder: str | None
     verifiers: tuple[NamedVerifier, ...]
     schemes: tuple[Delayed, ...]
@@ -52,7 +52,7 @@ class PolicyRequest:
 
 def wanted_policies(
     specs: Sequence[str] | None,
-    problem: Problem,
+    problem: World,
     folder: str | None,
     named: Sequence[NamedVerifier],
     schemes: Sequence[DraftScheme],
@@ -62,7 +62,7 @@ def wanted_policies(
     """What `--policy` asks for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
-    if not isinstance(problem, TextProblem) and problem.flag != "--pair":
+    if not isinstance(problem, TextWorld) and problem.flag != "--pair":
         raise InvalidInput(
             f"--policy needs the roots of a text or of models: add --text FILE or --pair FOLDER in place of "
             f"{problem.flag}"
@@ -100,7 +100,7 @@ def _check(spec: str, request: PolicyRequest) -> None:
     if spec != SELECTOR and not spec.endswith(".json"):
         known = ", ".join((*AT_ROOTS, SELECTOR))
         raise InvalidInput(f"unknown policy {spec!r}; known: {known}, or FILE.py:NAME for your own")
-    if isinstance(request.problem, TextProblem):
+    if isinstance(request.problem, TextWorld):
         raise InvalidInput(f"--policy {spec} belongs to a pair of models; add --pair FOLDER")
     if spec == SELECTOR and request.folder is None:
         raise InvalidInput(
@@ -142,7 +142,7 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
-    if from_file(spec) and isinstance(request.problem, TextProblem):
+    if from_file(spec) and isinstance(request.problem, TextWorld):
         return _own_choices(user_policy(spec), request, named)
     from draftproof.experiments.models.selector import deciding
     from draftproof.experiments.models.selector.saved import selector_path
@@ -164,7 +164,7 @@ def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifie
     """The choices of a user-defined policy at the roots of a text; the rows before the roots are not known there."""
     numbers, depth = arithmetic_named(request.arithmetic), max(scheme.depth for scheme in request.schemes)
     actions = [Action(scheme, named.verifier) for scheme in request.schemes]
-    roots = [root.converted(numbers, depth) for root in request.problem.roots(depth, numbers)]
+    roots = [root.converted(numbers, depth) for root in request.problem.cases(depth, numbers)]
     return [policy.position(known_at(root.target, root.draft), actions) for root in roots]
 
 

@@ -13,8 +13,8 @@ from draftproof.experiments.grid.bounds import bound_fields, bound_root, bound_r
 from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import counted, duration, named_errors
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
@@ -33,10 +33,10 @@ LONG = 60.0
 class RowBuilder:
     """Computes the rows of one problem. All rows share its roots and evaluators."""
 
-    def __init__(self, problem: Problem, settings: Settings) -> None:
+    def __init__(self, problem: World, settings: Settings) -> None:
         self._problem, self._source, self._settings = problem, problem.source, settings
         numbers = arithmetic_named(settings.arithmetic)
-        self._source_roots = lru_cache(lambda depth: problem.roots(depth, numbers))
+        self._source_roots = lru_cache(lambda depth: problem.cases(depth, numbers))
         self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._source_roots(depth)])
         self._evaluators: dict[str, Evaluator] = {}
 
@@ -107,7 +107,7 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
 
 
 def compute_all(
-    problem: Problem, cells: Sequence[Cell], settings: Settings, store: Store, options: Sequence[str]
+    problem: World, cells: Sequence[Cell], settings: Settings, store: Store, options: Sequence[str]
 ) -> bool:
     """Compute the missing rows into the store, cheapest first, with a bar; False if Ctrl-C ended it early.
 
@@ -123,7 +123,7 @@ def compute_all(
 _builder: tuple[RowBuilder, list[str]]
 
 
-def _start(problem: Problem, settings: Settings, options: list[str]) -> None:
+def _start(problem: World, settings: Settings, options: list[str]) -> None:
     global _builder  # noqa: PLW0603 - a process works on one problem only
     _builder = RowBuilder(problem, settings), options
 

@@ -42,9 +42,9 @@ from itertools import product
 from typing import Any
 
 from draftproof.experiments.cli.compare.planning import shapes
+from draftproof.experiments.inputs import worlds
 from draftproof.experiments.inputs.given import Given, choose_problem
 from draftproof.experiments.inputs.options import build_scheme
-from draftproof.experiments.inputs.sources import Problem
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier, from_file, parse_range
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import DraftproofError, InvalidInput
@@ -78,13 +78,13 @@ class World:
     source: Mapping[str, Any]
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> worlds.World:
         """The problem, which a process reads once."""
         return _problem(self.given)
 
 
 @lru_cache(maxsize=64)
-def _problem(given: Given) -> Problem:
+def _problem(given: Given) -> worlds.World:
     return choose_problem(given)
 
 

@@ -145,7 +145,7 @@ class _Costs:
             return None
 
     def _roots(self, world: World, scheme: Any) -> Any:
-        return world.problem.roots(scheme.depth, arithmetic_named(self._settings.arithmetic))
+        return world.problem.cases(scheme.depth, arithmetic_named(self._settings.arithmetic))
 
 
 def _kind(world: World) -> str:

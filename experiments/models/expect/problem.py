@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from draftproof.experiments.grid.rows import strong_id
-from draftproof.experiments.inputs.sources import EXACT_ENTRIES
+from draftproof.experiments.inputs.worlds import EXACT_ENTRIES
 from draftproof.experiments.models.expect.tables import Tables, cached_tables, pair_tables
 from draftproof.experiments.models.expect.truncated import REST, truncated_tables
 from draftproof.experiments.models.pair.devices import model_versions
@@ -41,7 +41,7 @@ LONG = 5.0
 
 
 @dataclass(frozen=True)
-class PairProblem:
+class ModelsWorld:
     """A pair of models after contexts of a text, each of equal weight.
 
     names: of both models. digest: hash of their weights, precision, device and library versions. pair: None in another
@@ -111,7 +111,7 @@ class PairProblem:
             **({"rest": REST} if self.cut else {}),
         }
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
         weight = Fraction(1, len(self.contexts))
         numbers, found = RATIONAL if exact else FLOAT64, []
@@ -193,7 +193,7 @@ def pair_problem(
     count: int | None = None,
     root: str | None = None,
     denominator: int | None = None,
-) -> PairProblem:
+) -> ModelsWorld:
     """The problem after `count` prompts or contexts of a text, or after the one text `root`.
 
     size: `V` of the tables; by default the whole vocabulary up to `FULL` tokens, else `CUT`. Raises `InvalidInput`.
@@ -209,7 +209,7 @@ def pair_problem(
     words = given.names or tuple(pair.decode(context[len(pair.begins) :]) for context in given.contexts)
     if root is not None and words[0] != root:
         remark(f"root {root!r} is taken as {words[0]!r}: so the tokenizer reads it")
-    return PairProblem(
+    return ModelsWorld(
         pair,
         pair.names,
         strong_id(fields),

@@ -15,8 +15,8 @@ from draftproof.experiments.cli.compare.work import RowBuilder
 from draftproof.experiments.grid import figures as picture
 from draftproof.experiments.grid.figures import best_budget, delay_figure, delay_lines, highlighted
 from draftproof.experiments.grid.store import stored_rows
-from draftproof.experiments.inputs.sources import FamilyProblem
 from draftproof.experiments.inputs.verifiers import USUAL, Settings, find_verifier
+from draftproof.experiments.inputs.worlds import FamilyWorld
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.instances import processes
 from draftproof.verifiers import REGISTRY
@@ -237,7 +237,7 @@ def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monk
 
     own = processes._converted
     monkeypatch.setattr(processes, "_converted", counting)
-    problem, settings = FamilyProblem("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
+    problem, settings = FamilyWorld("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
 
     def conversions(*names):
         tasks = law_cells(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.grid.depths import mean_distances
-from draftproof.experiments.inputs.sources import TextProblem
 from draftproof.experiments.inputs.text import TOPICS, read_counted
+from draftproof.experiments.inputs.worlds import TextWorld
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
@@ -30,14 +30,14 @@ def by_depth(ran, verifier="specinfer", sampling=None):
 
 
 def problem():
-    return TextProblem(TOPICS, TextPair(read_counted(TOPICS), 3, 3, 1, 2**16), count=2)
+    return TextWorld(TOPICS, TextPair(read_counted(TOPICS), 3, 3, 1, 2**16), count=2)
 
 
 @pytest.mark.parametrize(("name", "branches"), [("specinfer", 2), ("traversal", 2), ("specinfer", 3)])
 def test_every_number_is_exactly_what_the_laws_of_the_roots_say(draftproof, name, branches):
     given = ("--K", branches, "--L", 2, "--json", "-")
     rows = by_depth(draftproof("depths", name, *TEXT, *EXACT, *given), name)
-    roots = problem().roots(2, RATIONAL)
+    roots = problem().cases(2, RATIONAL)
 
     def law(k, trunk):
         checks = [(r.weight, check(REGISTRY[name], r.target, r.draft, Delayed(k, trunk, 2 - trunk))) for r in roots]
@@ -57,7 +57,7 @@ def test_every_number_is_exactly_what_the_laws_of_the_roots_say(draftproof, name
 
 
 def test_the_mean_distance_is_the_sum_over_all_contexts_beyond_the_order_of_the_text_too():
-    for root in problem().roots(5, RATIONAL):
+    for root in problem().cases(5, RATIONAL):
         expected = []
         for depth in range(5):
             total = Fraction(0)
@@ -86,7 +86,7 @@ def test_contexts_are_accepted_by_the_rows_that_verifiers_are_told(draftproof, t
     sampled = ("--draft-sampling", "temperature=.5", "--told", told)
     rows = by_depth(draftproof("depths", "naive", *TEXT, *EXACT, *sampled, "--L", 2, "--json", "-"), "naive")
     accepted = distance = 0
-    for case in Samplings.of_options(None, *sampled[1::2]).cases(problem().roots(2, RATIONAL), 2, None):
+    for case in Samplings.of_options(None, *sampled[1::2]).cases(problem().cases(2, RATIONAL), 2, None):
         for token, drawn in enumerate(map(as_python, case.draft.row(()))):
             p, q = (as_python(side.row(())[token]) for side in (case.target, case.draft.told))
             mass = case.weight * drawn * (min(1, p / q) if q else 1)

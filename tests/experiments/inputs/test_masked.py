@@ -26,7 +26,7 @@ def test_commands_take_masks_on_target_draft_and_both(draftproof, where, size):
 
 def test_letters_of_a_text_are_its_symbols():
     given = Given(text="topics", vocab=4, root="the", sampling="eos=t,stop_strings=· ,no_repeat_ngram_size=2")
-    [case] = choose_problem(given).roots(2, RATIONAL)
+    [case] = choose_problem(given).cases(2, RATIONAL)
     plain = choose_problem(Given(text="topics", vocab=4, root="the")).pair
     assert plain.show((0, 1, 2, 3)) == " et·"
     assert [str(value) for value in case.target.row((3, 0))] == ["0", "0", "1", "0"]

@@ -17,8 +17,8 @@ SOURCES = [{"family": "dirichlet"}, {"text": "topics", "vocab": 4, "roots": 2}]
 @pytest.mark.parametrize("arithmetic", [RATIONAL, FLOAT64])
 @pytest.mark.parametrize(("temperature", "exact"), [("1/2", True), ("2", False)])
 def test_both_models_are_sampled_so(given, arithmetic, temperature, exact):
-    before = choose_problem(Given(**given, denominator=1000)).roots(2, arithmetic)
-    after = choose_problem(Given(**given, denominator=1000, sampling=f"temperature={temperature}")).roots(2, arithmetic)
+    before = choose_problem(Given(**given, denominator=1000)).cases(2, arithmetic)
+    after = choose_problem(Given(**given, denominator=1000, sampling=f"temperature={temperature}")).cases(2, arithmetic)
     assert [case.weight for case in after] == [case.weight for case in before]
     for old, new in zip(before, after, strict=True):
         for one, other in ((old.target, new.target), (old.draft, new.draft)):
@@ -31,7 +31,7 @@ def test_both_models_are_sampled_so(given, arithmetic, temperature, exact):
 
 def test_rational_chains_are_exact_and_roots_of_a_text_share_their_tables():
     plain, other = (
-        choose_problem(Given(text="topics", vocab=4, sampling=text)).roots(2, RATIONAL) for text in (None, "top_p=.9")
+        choose_problem(Given(text="topics", vocab=4, sampling=text)).cases(2, RATIONAL) for text in (None, "top_p=.9")
     )
     for before, after in zip(plain, other, strict=True):
         row, found = before.target.row(()), after.target.row(())
@@ -42,7 +42,7 @@ def test_rational_chains_are_exact_and_roots_of_a_text_share_their_tables():
 
 def test_a_penalty_knows_the_root_and_what_was_drafted():
     plain, case = (
-        choose_problem(Given(text="topics", vocab=4, root="the", sampling=text)).roots(2, RATIONAL)[0]
+        choose_problem(Given(text="topics", vocab=4, root="the", sampling=text)).cases(2, RATIONAL)[0]
         for text in (None, "repetition_penalty=2")
     )
     assert isinstance(plain.target, MarkovProcess)
@@ -100,7 +100,7 @@ def test_a_draft_is_sampled_otherwise(draftproof):
     at = ("--family", "dirichlet", "--vocab", 3, "--sampling", "top_p=.9", "--draft-sampling", "bits=2")
     given = Given(family="dirichlet", sampling="top_p=.9", draft_sampling="bits=2")
     case, plain, alike = (
-        choose_problem(each).roots(2, RATIONAL)[0]
+        choose_problem(each).cases(2, RATIONAL)[0]
         for each in (given, Given(family="dirichlet"), Given(family="dirichlet", sampling="top_p=.9"))
     )
     assert case.target.row(()).tolist() == alike.target.row(()).tolist() != plain.target.row(()).tolist()

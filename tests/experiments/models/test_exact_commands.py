@@ -13,7 +13,7 @@ import torch
 
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect.expected import predict
-from draftproof.experiments.models.expect.problem import PairProblem, pair_problem
+from draftproof.experiments.models.expect.problem import ModelsWorld, pair_problem
 from draftproof.experiments.models.expect.tables import Tables, cache_folder, cached_tables, pair_tables
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
@@ -38,12 +38,12 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def problem(tiny_pair: Pair, tiny_recipe: Any) -> PairProblem:
+def problem(tiny_pair: Pair, tiny_recipe: Any) -> ModelsWorld:
     return pair_problem(Opened(tiny_pair, tiny_recipe.corpus), Sampling(0.7), count=2)
 
 
-def test_rows_are_those_of_the_models_in_rationals(problem: PairProblem, tiny_pair: Pair) -> None:
-    roots = problem.roots(2, RATIONAL)
+def test_rows_are_those_of_the_models_in_rationals(problem: ModelsWorld, tiny_pair: Pair) -> None:
+    roots = problem.cases(2, RATIONAL)
     assert [root.weight for root in roots] == [Fraction(1, 2)] * 2
     for root, context in zip(roots, problem.contexts, strict=True):
         tables = pair_tables(tiny_pair, Sampling(0.7), context, 2)
@@ -57,7 +57,7 @@ def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[obj
     held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
     problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Sampling(), count=2)  # type: ignore[arg-type]
     assert problem.contexts == tuple(roots_of(held_out, 2))
-    predicted = predict(make("traversal"), problem.roots(2, FLOAT64), Delayed(2, 0, 2)).mean
+    predicted = predict(make("traversal"), problem.cases(2, FLOAT64), Delayed(2, 0, 2)).mean
     assert ran.json["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
 
 
@@ -169,7 +169,7 @@ def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair: P
     masked = pair_problem(Opened(tiny_pair, tiny_recipe.corpus), sampling, count=2)
     names = tiny_pair.token_names
     assert [len(name) for name in names] == [1] * 8
-    for root, context in zip(masked.roots(2, FLOAT64), masked.contexts, strict=True):
+    for root, context in zip(masked.cases(2, FLOAT64), masked.contexts, strict=True):
         target, draft = pair_tables(tiny_pair, Sampling(), context, 2)
         masks = sampling.of("target").masks(8, context, names)
         for tokens in [(), *((a,) for a in range(8)), *((a, b) for a in range(8) for b in range(8))]:
@@ -240,8 +240,8 @@ def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, mode
     assert "--told needs tables of all 8 tokens" in cut.err
 
 
-def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairProblem) -> None:
-    problem.roots(1, FLOAT64)
+def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: ModelsWorld) -> None:
+    problem.cases(1, FLOAT64)
     [first, _] = sorted(cache_folder().glob("tables-*.npz"))
     key = first.stem.removeprefix("tables-")
 
@@ -260,7 +260,7 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairPro
     assert cached_tables(key, lambda: kept).outside.shape == (2, 0)
 
 
-def test_what_another_device_computes_has_tables_of_its_own(problem: PairProblem, tiny_recipe: Any) -> None:
+def test_what_another_device_computes_has_tables_of_its_own(problem: ModelsWorld, tiny_recipe: Any) -> None:
     assert problem.pair is not None
     elsewhere = replace(problem.pair, device=torch.device("meta"))
     again, moved = (
@@ -297,15 +297,15 @@ def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) 
     assert pair_digest(pair) != digests[1]
 
 
-def test_another_process_has_the_tables_without_the_models(problem: PairProblem) -> None:
-    before = problem.roots(2, RATIONAL)
+def test_another_process_has_the_tables_without_the_models(problem: ModelsWorld) -> None:
+    before = problem.cases(2, RATIONAL)
     elsewhere = pickle.loads(pickle.dumps(problem))
     assert elsewhere.pair is None
-    assert [root.rows(2).digest() for root in elsewhere.roots(2, RATIONAL)] == [
+    assert [root.rows(2).digest() for root in elsewhere.cases(2, RATIONAL)] == [
         root.rows(2).digest() for root in before
     ]
     with pytest.raises(InvalidInput, match="use --jobs 1"):
-        elsewhere.roots(3, RATIONAL)
+        elsewhere.cases(3, RATIONAL)
 
 
 @pytest.mark.parametrize(

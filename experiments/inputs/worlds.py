@@ -27,7 +27,7 @@ AS_THEY_ARE = Samplings()
 EXACT_ENTRIES = 200_000
 
 
-class Problem(Protocol):
+class World(Protocol):
     """A source of instances. `source`: everything that defines them, for rows and their `strong_id`."""
 
     @property
@@ -41,31 +41,31 @@ class Problem(Protocol):
         """The option that chose it."""
         ...
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """The roots for trees of this depth, with weights that sum to 1; rational unless they are too large."""
         ...
 
     def __str__(self) -> str: ...
 
 
-def samplings_of(problem: Problem) -> Samplings:
+def samplings_of(problem: World) -> Samplings:
     """How tokens of a source are drawn, from models too."""
     sampled: Samplings = getattr(problem, "samplings", None) or problem.warp  # type: ignore[attr-defined]
     return sampled
 
 
-def told_note(problem: Problem | None) -> str:
+def told_note(problem: World | None) -> str:
     """A line where verifiers are told another q than tokens are drawn from, else ""."""
     if problem is None:
         return ""
-    of_file = isinstance(problem, FileProblem) and problem.instance.draft.told is not None
+    of_file = isinstance(problem, FileWorld) and problem.instance.draft.told is not None
     if not (of_file or samplings_of(problem).told_apart):
         return ""
     return "Verifiers that read q are told another one than drafts come from: what their cards promise does not apply."
 
 
 @dataclass(frozen=True)
-class FileProblem:
+class FileWorld:
     """One instance file."""
 
     path: str
@@ -80,10 +80,10 @@ class FileProblem:
 
     @property
     def source(self) -> dict[str, Any]:
-        """See `Problem`: the hash of the rows, so that a renamed file is the same problem."""
+        """See `World`: the hash of the rows, so that a renamed file is the same problem."""
         return {"instance": self.instance.digest(), **self.samplings.source}
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         exact = self.instance.target.arithmetic.exact
         cut = self.instance.converted(RATIONAL if exact else arithmetic, depth)
         return self.samplings.cases([Case(self.path, cut.target, cut.draft)], depth, FLOAT_UNIT)
@@ -93,7 +93,7 @@ class FileProblem:
 
 
 @dataclass(frozen=True)
-class FamilyProblem:
+class FamilyWorld:
     """A member of a synthetic family; the rows of a shallow tree are the first rows of a deeper one."""
 
     family: str
@@ -116,7 +116,7 @@ class FamilyProblem:
             **self.samplings.source,
         }
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         return [self.member(self.seed, depth, arithmetic)]
 
     def member(self, seed: int, depth: int, arithmetic: Arithmetic) -> Case:
@@ -139,7 +139,7 @@ class FamilyProblem:
 
 
 @dataclass(frozen=True)
-class TextProblem:
+class TextWorld:
     """An n-gram pair from a text, at its most frequent root contexts or at one given."""
 
     name: str
@@ -156,7 +156,7 @@ class TextProblem:
 
     @property
     def source(self) -> dict[str, Any]:
-        """See `Problem`: the text stands there by its hash."""
+        """See `World`: the text stands there by its hash."""
         return {
             "text": self.name,
             "text_hash": self.pair.digest,
@@ -168,7 +168,7 @@ class TextProblem:
             **self.samplings.source,
         }
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         if self.root is not None:
             contexts = [(self.pair.root_of(self.root), Fraction(1))]
         else:
