@@ -1,9 +1,7 @@
 """The names of `import draftproof`, each with the module that it is imported from when it is asked for."""
 
-from draftproof.experiments.api.arguments import from_model as from_model
 from draftproof.experiments.api.calls import assert_lossless as assert_lossless
 from draftproof.experiments.api.calls import block_law as block_law
-from draftproof.experiments.api.calls import check as check
 from draftproof.experiments.api.calls import find_witness as find_witness
 from draftproof.experiments.api.calls import tree_law as tree_law
 from draftproof.experiments.api.comparing import bound as bound
@@ -13,8 +11,12 @@ from draftproof.experiments.api.comparing import optimum as optimum
 from draftproof.experiments.api.strings import check_strings as check_strings
 from draftproof.experiments.api.strings import string_instance as string_instance
 from draftproof.experiments.api.strings import string_optimum as string_optimum
+from draftproof.experiments.cli.check import check as check
+from draftproof.experiments.inputs.processes import from_model as from_model
 from draftproof.experiments.models.loop.generate_with import generate_with as generate_with
 from draftproof.experiments.models.pair.drafts import make_draft as make_draft
+from draftproof.experiments.result import Result as Result
+from draftproof.experiments.result import Table as Table
 from draftproof.simulator.coins import EnumeratingCoin as EnumeratingCoin
 from draftproof.simulator.coins import SamplingCoin as SamplingCoin
 from draftproof.simulator.drafts import SCHEMES as SCHEMES

@@ -60,6 +60,7 @@ HOUSE = """
     lp_analysis.reference
     lp_analysis!
     experiments.shared experiments.runtime
+    experiments.result
     experiments.inputs
     experiments.grid
     experiments.api
@@ -73,7 +74,8 @@ HOUSE = """
     experiments.models.selector
     experiments.models.validate
     experiments.models
-    experiments.inputs.given
+    experiments.inputs.given experiments.inputs.world_grammar
+    experiments.verbs
     experiments.cli
     experiments.cli!
     experiments

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from draftproof.experiments.api.arguments import as_pair, as_process, as_scheme, as_verifier, planned_scheme
-from draftproof.experiments.inputs.schemes import planned
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, evaluator
+from draftproof.experiments.inputs.processes import as_pair
+from draftproof.experiments.inputs.schemes import as_scheme, planned, planned_scheme
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, as_verifier, evaluator
 from draftproof.experiments.inputs.worlds import FamilyWorld
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
@@ -15,12 +15,10 @@ from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.laws.estimator import TreeLaw
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.laws.structured.size import MEMORY
 from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
-from draftproof.simulator.verdicts.costs import MOST_RUNS, assert_affordable
+from draftproof.simulator.verdicts.costs import assert_affordable
 from draftproof.simulator.verdicts.grids import DENOMINATOR
 from draftproof.simulator.verdicts.lossless import Check
 from draftproof.simulator.verdicts.lossless import block_law as law_of
@@ -29,32 +27,6 @@ from draftproof.verifiers import REGISTRY
 
 #: The scheme where none is given, as on the command line.
 SCHEME = "delayed"
-
-
-def check(
-    verifier: Any,
-    target: Any,
-    draft: Any,
-    scheme: Any = SCHEME,
-    arithmetic: str = "rational",
-    engine: str = "auto",
-    memory: float = MEMORY,
-    max_runs: float = MOST_RUNS,
-    told: Any = None,
-) -> Check:
-    """Whether a verifier is lossless on this instance: proved in rational arithmetic, up to rounding in float64.
-
-    verifier: an object, a name such as `"mixed_order:a=1/3"`, or `"FILE.py:NAME"`. target, draft: processes, functions
-    from context to row, one row for all contexts, or lists of tables. scheme: an object, or text such as
-    `"delayed:K=3,L1=0,L2=2"`. memory: bytes that structured engines may take. max_runs: of the
-    verifier, where every draft tree is enumerated. told: what verifiers get as q, where that is something else than
-    the draft that tokens are drawn from. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or
-    `InvalidVerifier`.
-    """
-    named, pair = as_verifier(verifier), as_pair(target, draft)
-    if told is not None:
-        pair = pair[0], telling(pair[1], as_process(told, "told"))
-    return judge(named, arithmetic, engine, memory, max_runs)(pair, planned_scheme(scheme, pair))
 
 
 def judge(

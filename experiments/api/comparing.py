@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from draftproof.experiments.api.arguments import as_pair, as_schemes, as_verifiers, planned_scheme
 from draftproof.experiments.api.calls import SCHEME, judge
 from draftproof.experiments.grid.bounds import is_quick
-from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
+from draftproof.experiments.inputs.processes import as_pair
+from draftproof.experiments.inputs.schemes import as_schemes, planned_scheme
+from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifiers, find_verifier
 from draftproof.lp_analysis import FrontierPoint, Optimum
 from draftproof.lp_analysis import frontier as trace
 from draftproof.lp_analysis import optimum as solve

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from draftproof.experiments.api.arguments import as_verifier
-from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
+from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier, from_file
 from draftproof.lp_analysis import Optimum
 from draftproof.lp_analysis import optimum as solve
 from draftproof.simulator.arithmetic import RATIONAL

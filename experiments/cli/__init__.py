@@ -13,8 +13,10 @@ from typing import Annotated
 import typer
 
 from draftproof.experiments import runtime
+from draftproof.experiments.result import Result
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
+from draftproof.experiments.verbs import command
 from draftproof.simulator import files
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut, printable
@@ -69,12 +71,16 @@ COMMANDS = {
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
+#: The variable with which a shell asks for completions.
+COMPLETION = "_DRAFTPROOF_COMPLETE"
 #: Largest value of --max-input, in MiB.
 MAX_INPUT_LIMIT = 2**40
 
 
 def main() -> None:
     """Run `draftproof`; in a child process where the arguments name user-defined code."""
+    if COMPLETION in os.environ or sys.argv[1:2] in (["--show-completion"], ["--install-completion"]):
+        program()(prog_name="draftproof")
     if runtime.names_code(sys.argv[1:]):
         sys.exit(runtime.run_in_child(sys.argv[1:]))
     code = run(program(needed_commands(sys.argv[1:])), "draftproof")
@@ -100,7 +106,6 @@ def needed_commands(arguments: Sequence[str]) -> Collection[str]:
 def program(names: Collection[str] = COMMANDS) -> typer.Typer:
     """`draftproof` with these commands; no other is imported."""
     app = typer.Typer(
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         help="Exact answers about speculative-decoding verifiers: is it lossless, "
@@ -109,7 +114,8 @@ def program(names: Collection[str] = COMMANDS) -> typer.Typer:
     app.callback()(_options)
     for name in names:
         module, _, function = COMMANDS[name].partition(":")
-        app.command(name)(getattr(import_module(f"{__name__}.{module}"), function))
+        made = getattr(import_module(f"{__name__}.{module}"), function)
+        app.command(name)(command(made) if made.__annotations__.get("return") in (Result, "Result") else made)
     return app
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from draftproof.experiments.inputs.verifiers import loaded, parse_range
+from draftproof.experiments.inputs.grammar import parse_range
+from draftproof.experiments.inputs.verifiers import loaded
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action, Known, chosen

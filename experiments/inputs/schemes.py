@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import copyreg
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any
+from itertools import product
+from typing import Any, TypeAlias
 
-from draftproof.experiments.inputs.verifiers import from_file, loaded, parse_assignments
-from draftproof.experiments.inputs.worlds import World
+from draftproof.experiments.inputs.grammar import expand, parse_assignments, parse_range
+from draftproof.experiments.inputs.verifiers import from_file, loaded
+from draftproof.experiments.inputs.worlds import FileWorld, World
 from draftproof.experiments.shared.code import file_digest
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of, parse_fraction
-from draftproof.simulator.drafts import SCHEMES, Delayed, Sequoia, UserScheme, parameter_kinds
+from draftproof.simulator.drafts import SCHEMES, Delayed, Sequoia, UserScheme, parameter_kinds, scheme_from_dict
+from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import DraftScheme, TokenProcess
 from draftproof.verifiers.sequoia import acceptance_vector
+
+#: One or several draft schemes as a verb takes them: a text, an object, or a list of these.
+Schemes: TypeAlias = str | DraftScheme | Sequence[Any]
 
 
 def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftScheme:
@@ -122,6 +129,67 @@ def _from_file(spec: str, flags: dict[str, Any]) -> UserScheme:
 copyreg.pickle(UserScheme, lambda scheme: (_from_file, (scheme_spec(scheme), {})))  # other processes load the file
 
 
+def find_schemes(
+    schemes: Schemes | None,
+    world: World | None = None,
+    K: int | str | None = None,
+    L1: int | str | None = None,
+    L2: int | str | None = None,
+) -> list[DraftScheme]:
+    """The schemes of texts with ranges and of objects, each tree once; delayed(K=2, L1=0, L2=2) where none is given.
+
+    K, L1, L2: parameters of the schemes that are given as texts, a number or a range `1..4`. world: that of an instance
+    file says its scheme where none is given, and the tree of `sequoia` is planned on its cases. Raises `InvalidInput`.
+    """
+    listed = [schemes] if isinstance(schemes, str) or not isinstance(schemes, Sequence) else schemes
+    given = {"K": K, "L1": L1, "L2": L2}
+    ranges = {name: parse_range(str(value), name) for name, value in given.items() if value is not None}
+    made: list[DraftScheme] = []
+    for scheme in listed:
+        if scheme is not None and not isinstance(scheme, str):
+            made.append(as_scheme(scheme))
+            continue
+        texts = [None] if scheme is None else expand(scheme)
+        shapes = [dict(zip(ranges, numbers, strict=True)) for numbers in product(*ranges.values())]
+        several = len(texts) * len(shapes) > 1
+        made += [_of_world(*each, world) for each in product(texts, shapes) if not (several and _has_no_tree(*each))]
+    if not made:
+        raise InvalidInput("there is no scheme: several branches need L2 of at least 1")
+    return distinct([made_for if world is None else planned(made_for, world) for made_for in made])
+
+
+def _has_no_tree(spec: str | None, lengths: Mapping[str, int]) -> bool:
+    """Whether several branches have no length, as some in a range of shapes do."""
+    name, _, rest = (spec or "delayed").partition(":")
+    given = {**parse_assignments(rest, name, spec or name), **lengths}
+    return name == "delayed" and str(given.get("L2")) == "0" and str(given.get("K", 2)) != "1"
+
+
+def _of_world(spec: str | None, lengths: dict[str, int], world: World | None) -> DraftScheme:
+    """A scheme; parameters that are not given come from an instance file, else from the defaults."""
+    if isinstance(world, FileWorld):
+        base = world.instance.scheme
+        if spec is None and not lengths and "scheme" in world.instance.about:
+            meant = world.instance.about["scheme"]
+            raise InvalidInput(f"{world.path} is meant for the scheme {meant}; give it as the scheme")
+        if base is not None and spec in (None, base.name):
+            made: DraftScheme = scheme_from_dict({**base.as_dict(), **lengths}) if lengths else base
+            return made
+        if spec in (None, "delayed") and "L2" not in lengths and world.instance.depth < 2:
+            length = max(world.instance.depth - lengths.get("L1", 0), 0)
+            lengths = {"K": 2 if length else 1, **lengths, "L2": length}
+    return find_scheme(spec or "delayed", lengths)
+
+
+def distinct(schemes: Iterable[DraftScheme]) -> list[DraftScheme]:
+    """Each tree once: delayed trees of a single path of the same length are one tree, whatever their L1."""
+    trees: dict[Any, DraftScheme] = {}
+    for scheme in schemes:
+        one_path = isinstance(scheme, Delayed) and scheme.K == 1
+        trees.setdefault(("one path", scheme.depth) if one_path else str(scheme), scheme)
+    return list(trees.values())
+
+
 def shape_name(scheme: DraftScheme) -> str:
     """`K, L1, L2` of a delayed tree; the text of any other scheme."""
     return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)
@@ -146,3 +214,28 @@ def planned_on(scheme: DraftScheme, cases: Iterable[Case]) -> DraftScheme:
 
 def _needs_tree(scheme: DraftScheme) -> bool:
     return isinstance(scheme, Sequoia) and not scheme.tree and scheme.nodes > 0 and scheme.depth > 0
+
+
+def as_scheme(scheme: Any) -> DraftScheme:
+    """A scheme from `delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`; see `UserScheme`."""
+    if isinstance(scheme, str):
+        return find_scheme(scheme)
+    if isinstance(scheme, type):
+        raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
+    complete = isinstance(scheme, UserScheme) or (is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT))
+    made: DraftScheme = scheme if complete else UserScheme(scheme)
+    return made
+
+
+def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
+    """The scheme for this target and draft; the tree of `sequoia` is planned on them."""
+    return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
+
+
+def as_schemes(schemes: Any) -> list[DraftScheme]:
+    """Schemes from one argument of `as_scheme`, or several."""
+    several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
+    listed = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
+    if not listed:
+        raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
+    return listed

@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from draftproof import verifiers
+from draftproof.experiments.inputs.grammar import parse_assignments
 from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, track_files
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL, parse_fraction
-from draftproof.simulator.drafts import LARGEST, Delayed
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, printable
 from draftproof.simulator.instances.instance import Instance
@@ -29,6 +31,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Pr
 from draftproof.simulator.raised import user_lines
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check, Evaluator
+from draftproof.simulator.verdicts.validation import check_verifier
 
 #: Certified gap of the plans.
 GAP = 1e-6
@@ -143,6 +146,8 @@ class NamedVerifier:
         return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
 
 
+#: One or several verifiers as a verb takes them: a name, `FILE.py:NAME`, an object, or a list of these.
+Verifiers: TypeAlias = str | Verifier | Sequence[Any]
 #: A verifier on a scheme.
 Combination: TypeAlias = tuple[NamedVerifier, DraftScheme]
 
@@ -171,28 +176,15 @@ def find_verifier(spec: str) -> NamedVerifier:
 def family_spec(spec: str) -> tuple[str, dict[str, float]]:
     """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
     name, parameters = _split(spec)
-    return name, {key: _float(value) for key, value in parameters.items()}
+    return name, {key: family_parameter(value, spec) for key, value in parameters.items()}
 
 
-def _float(text: str) -> float:
+def family_parameter(text: str, where: str) -> float:
+    """A number of a family; where: what it belongs to, for errors. Raises `InvalidInput`."""
     try:
         return float(parse_fraction(text))
     except OverflowError:
-        raise InvalidInput(f"{cut(text)} is too large for a float; give a smaller number") from None
-
-
-def parse_range(text: str, flag: str) -> range:
-    """The numbers of `"3"` or `"1..4"`; raises `InvalidInput` naming the flag."""
-    shown = cut(repr(text))
-    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
-    if not match:
-        raise InvalidInput(f"{flag} {shown}: give a whole number or a range such as 1..4")
-    first, last = int(match[1]), int(match[2] or match[1])
-    if last > LARGEST:
-        raise InvalidInput(f"{flag} {shown}: numbers above {LARGEST} make no draft tree of interest")
-    if last < first:
-        raise InvalidInput(f"{flag} {shown} is empty; write the smaller number first")
-    return range(first, last + 1)
+        raise InvalidInput(f"{where}: {cut(text)} is too large for a float; give a smaller number") from None
 
 
 def _split(spec: str) -> tuple[str, dict[str, str]]:
@@ -203,19 +195,6 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
 def _value(text: str) -> Fraction | str:
     """A number, or the name of a choice, of a verifier with a parameter too (`ensemble:w=1/2`)."""
     return text if text.partition(":")[0].isidentifier() else parse_fraction(text)
-
-
-def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:
-    """`key=value,..` as texts by key. spec: the whole text, for errors; raises `InvalidInput`."""
-    parameters: dict[str, str] = {}
-    for assignment in filter(None, rest.split(",")):
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise InvalidInput(f"{assignment!r} in {spec!r} is no parameter; write {name}:key=value")
-        if key.strip() in parameters:
-            raise InvalidInput(f"{spec!r} gives {key.strip()!r} twice; give it once")
-        parameters[key.strip()] = value.strip()
-    return parameters
 
 
 def _parts(spec: str) -> tuple[str, str, str]:
@@ -298,4 +277,21 @@ def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
     for one, other in combinations(named, 2):
         if one.label == other.label:
             raise InvalidInput(f"{one.spec} and {other.spec} are both called {one.label!r}; rename one card")
+    return named
+
+
+def as_verifier(verifier: Any) -> NamedVerifier:
+    """A verifier from `traversal`, `mixed_order:a=1/3`, `FILE.py:NAME` or an object; raises `InvalidInput`."""
+    if isinstance(verifier, str):
+        return find_verifier(verifier)
+    check_verifier(verifier)
+    return NamedVerifier(verifier.card.name, verifier)
+
+
+def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
+    """Verifiers from one argument of `as_verifier`, or several."""
+    several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
+    named = [as_verifier(verifier) for verifier in (verifiers if several else [verifiers])]
+    if not named:
+        raise InvalidInput("no verifier is given; name one, such as 'traversal'")
     return named

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from random import Random
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.protocol import TokenProcess
+from draftproof.simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
 
 #: Samplings that leave the rows as they are.
 AS_THEY_ARE = Samplings()
@@ -184,6 +187,72 @@ class TextWorld:
             f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "
             f"{roots}{_sampling_text(self.samplings, self.pair.denominator)}"
         )
+
+
+@dataclass(frozen=True)
+class GridWorld:
+    """Every p and q in multiples of 1/denominator; the target after the last drafted token is one generic row."""
+
+    vocab_size: int
+    denominator: int
+    samplings: ClassVar[Samplings] = AS_THEY_ARE
+
+    flag: ClassVar[str] = "the grid"
+
+    @property
+    def source(self) -> dict[str, Any]:
+        return {"grid": self.denominator, "vocab_size": self.vocab_size}
+
+    def size(self, depth: int) -> int:
+        """The number of its cases; raises `TooLarge` where that has more than a thousand digits."""
+        return grid_size(self.vocab_size, depth, self.denominator)
+
+    def each(self, depth: int) -> Iterator[Case]:
+        """Its cases, one by one."""
+        for number, made in enumerate(grid(self.vocab_size, depth, self.denominator), 1):
+            yield Case(f"grid instance {number:,}", made.target, made.draft)
+
+    def sample(self, depth: int) -> list[Case]:
+        """A few of its cases, drawn with a fixed seed."""
+        random = Random(0)
+        made = (grid_sample(self.vocab_size, depth, self.denominator, random) for _ in range(24))
+        return [Case("grid instance", each.target, each.draft) for each in made]
+
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+        return list(self.each(depth))
+
+    def __str__(self) -> str:
+        row = ", ".join(map(str, generic_row(self.vocab_size)))
+        return (
+            f"every p and q with probabilities in multiples of 1/{self.denominator}, V = {self.vocab_size}; "
+            f"the target after the last drafted token is fixed at ({row})"
+        )
+
+
+@dataclass(frozen=True)
+class RowsWorld:
+    """Two processes given in Python."""
+
+    target: TokenProcess
+    draft: TokenProcess
+    samplings: Samplings = AS_THEY_ARE
+
+    flag: ClassVar[str] = "the two processes"
+
+    @property
+    def vocab_size(self) -> int:
+        return self.target.vocab_size
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `World`; the rows themselves are in the identity of its case where they are few."""
+        return {"rows": [str(self.target), str(self.draft)], **self.samplings.source}
+
+    def cases(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+        return self.samplings.cases([Case("the pair", self.target, self.draft)], depth, FLOAT_UNIT)
+
+    def __str__(self) -> str:
+        return f"two processes, V = {self.vocab_size}{_sampling_text(self.samplings, FLOAT_UNIT)}"
 
 
 def _sampling_text(samplings: Samplings, denominator: int) -> str:

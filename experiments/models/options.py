@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from draftproof.experiments.grid.store import check_store
+from draftproof.experiments.inputs.grammar import parse_range
 from draftproof.experiments.inputs.options import (
     Beginning,
     ContextLength,
@@ -25,7 +26,6 @@ from draftproof.experiments.inputs.options import (
 )
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.text import EMBEDDED, text_files
-from draftproof.experiments.inputs.verifiers import parse_range
 from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import SCHEMES, Delayed
 from draftproof.simulator.errors import InvalidInput

@@ -1,118 +1,103 @@
-"""`draftproof check`."""
+"""`draftproof.check` and `draftproof check`."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Any, Literal
 
-import typer
-
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings, find_verifier
-from draftproof.experiments.shared.code import PYTHON_FILE
-from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.progress import console_for
-from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.experiments.inputs.schemes import Schemes, find_schemes
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings, Verifiers, as_verifiers
+from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
+from draftproof.experiments.inputs.worlds import World
+from draftproof.experiments.result import Result
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import Fails, InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import choose_engine
 
 
-@with_groups()
 def check(
-    verifier: Annotated[
-        str, typer.Argument(help="A name from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.")
-    ],
-    given: Given,
-    shape: opt.Shape,
-    instances: Annotated[
-        int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
-    ] = None,
-    exhaustive: Annotated[
-        int | None,
-        typer.Option(min=1, help="Check every instance in multiples of 1/D; the target rows at the leaves are fixed."),
-    ] = None,
-    arithmetic: opt.ArithmeticName = "rational",
-    engine: opt.Engine = "auto",
-    backend: opt.Backend = "numpy",
-    max_runs: opt.MaxRuns = 20_000_000,
-    max_memory: opt.MaxMemory = 4.0,
-    witness: Annotated[
-        str | None, typer.Option(help="Where to save a witness (default: a name made from its content).")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=0, help="Seconds for the standard check (default 20).", rich_help_panel="Output")
-    ] = None,
-    json_target: opt.JsonTarget = None,
-) -> int:
+    verifiers: Verifiers,
+    /,
+    world: Worlds | None = None,
+    scheme: Schemes | None = None,
+    *,
+    K: int | str | None = None,
+    L1: int | str | None = None,
+    L2: int | str | None = None,
+    sampling: str | None = None,
+    draft_sampling: str | None = None,
+    told: Any = None,
+    arithmetic: Literal["rational", "float64"] = "rational",
+    engine: Literal["auto", "enumerate", "structured"] = "auto",
+    backend: Literal["numpy", "torch", "cuda"] = "numpy",
+    max_runs: int = 20_000_000,
+    max_memory: float = 4.0,
+    seconds: float | None = None,
+    witness: str | None = None,
+) -> Result:
     """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: only by its structure, no proof.
 
-    Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
-    Without an instance, on a scheme of yours: many small instances.
-    """
-    from draftproof.experiments.cli.check import views as verdicts
+    Without a world and a scheme, on the standard set: every scheme that its card declares, many small shapes.
 
-    check_files(given.inputs, {"--json": json_target, "--witness": witness})
-    named = find_verifier(verifier)
+    Args:
+        verifiers: Names from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.
+        world: p and q, as family:perturbed,s=1,vocab=4,seeds=0..99, text:topics,vocab=4, pair.json,
+            grid:denominator=4,vocab=2 or models:target=PATH,draft=PATH.
+        scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
+        K: Branches of the scheme, as 2 or 1..4.
+        L1: Length of its trunk.
+        L2: Length of its branches.
+
+    Other Parameters:
+        sampling: How tokens are drawn from both, as temperature=.7,top_k=50.
+        draft_sampling: How tokens are drawn from the draft, where otherwise.
+        told: The q that verifiers are told: sampled, draft, target, or a sampling; in Python also a third process.
+        arithmetic: float64 proves nothing, and takes larger instances.
+        engine: How laws are computed.
+        backend: What float64 computes with.
+        max_runs: Refuse to enumerate more runs.
+        max_memory: Refuse structured work of more GiB.
+        seconds: Time of the standard check (20 where it is not given).
+        witness: File of a witness; where it is not given, a name made from the content.
+    """
+    from draftproof.experiments.cli.check.views import joined
+    from draftproof.experiments.inputs.options import choose_settings
+
+    named = as_verifiers(verifiers)
+    settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
+    sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}
+    if world is None and all(value is None for value in (K, L1, L2, *sampled.values())):
+        schemes = [None] if scheme is None else find_schemes(scheme)
+        if all(each is None or isinstance(each, UserScheme) for each in schemes):
+            limit = 20.0 if seconds is None else seconds
+            return joined([_standard(each, settings, limit, witness, made) for each in named for made in schemes])
+    if seconds is not None:
+        raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
+    worlds = find_worlds(USUAL if world is None else world, **sampled)
+    shapes = find_schemes(scheme, worlds[0], K, L1, L2)
+    return joined([_checked(each, shape, worlds, settings, witness) for each in named for shape in shapes])
+
+
+def _standard(
+    named: NamedVerifier, settings: Settings, seconds: float, witness: str | None, scheme: DraftScheme | None
+) -> Result:
+    from draftproof.experiments.cli.check.standard import check_standard
+    from draftproof.experiments.cli.check.views import failure_result
+
     try:
-        return _checked(
-            named,
-            given,
-            shape,
-            instances,
-            exhaustive,
-            lambda: opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend),
-            seconds,
-            witness,
-            json_target,
-        )
+        return check_standard(named, settings, seconds, witness, scheme)
     except Fails as failure:
-        console = console_for(json_target)
-        return verdicts.deliver_failure(console, named, arithmetic, failure, given.instance, witness, json_target)
+        return failure_result(named, settings, failure, None, witness)
 
 
 def _checked(
-    named: NamedVerifier,
-    given: Given,
-    shape: opt.Shape,
-    instances: int | None,
-    exhaustive: int | None,
-    choose_settings: Callable[[], Settings],
-    seconds: float | None,
-    witness: str | None,
-    json_target: str | None,
-) -> int:
-    """The exit code of a check; raises `Fails` for a verifier that fails on an instance."""
-    from draftproof.experiments.cli.check import views as verdicts
-    from draftproof.experiments.cli.check import work as checking
-    from draftproof.experiments.cli.check.standard import check_standard
+    named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings, witness: str | None
+) -> Result:
+    from draftproof.experiments.cli.check.views import failure_result, report_result
+    from draftproof.experiments.cli.check.work import checked
 
-    user_scheme = shape.scheme is not None and PYTHON_FILE.search(shape.scheme) is not None
-    same_scheme = opt.Shape(scheme=shape.scheme) if user_scheme else opt.Shape()
-    if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), same_scheme):
-        settings = choose_settings()
-        scheme = shape.build() if user_scheme else None
-        return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target, scheme)
-    if seconds is not None:
-        raise InvalidInput("--seconds is the time of the standard check; leave it out, or the instance and the scheme")
-    chosen_denominator = given.denominator
-    if instances is not None and given.denominator is None and given.instance is None:
-        given = replace(given, denominator=20)
-    problem = choose_problem(given, told=True)
-    scheme = opt.choose_scheme(shape, problem)
-    settings = choose_settings()
     if not isinstance(named.verifier, Planned):
         choose_engine(named.verifier, scheme, settings.engine)
-    if exhaustive is not None and (given.family or given.seed or chosen_denominator):
-        raise InvalidInput(
-            "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
-        )
-    if exhaustive is not None and not given.samplings.is_identity:
-        raise InvalidInput(
-            "--exhaustive takes every instance of its grid as it is; leave out --sampling, --draft-sampling and --told"
-        )
-    stream = checking.choose_stream(problem, scheme.depth, arithmetic_named(settings.arithmetic), instances, exhaustive)
-    source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
-    report = checking.Report(named, scheme, settings, stream, source)
-    checking.announce(report)
-    checking.run(report)
-    return verdicts.deliver(console_for(json_target), report, problem, witness, json_target)
+    try:
+        return report_result(checked(named, scheme, worlds, settings), worlds, witness)
+    except Fails as failure:
+        return failure_result(named, settings, failure, worlds, witness)

@@ -8,15 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from draftproof.experiments.cli.check.views import standard_result
 from draftproof.experiments.cli.witnesses import save_witness, show_witness, witness_fields
-from draftproof.experiments.grid.rows import versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
-from draftproof.experiments.shared.output import EXACT_DIGITS, number_fields, short, write_json
+from draftproof.experiments.result import Result
 from draftproof.experiments.shared.progress import (
-    INTERRUPTED,
-    NOT_PROVED,
     bar,
-    console_for,
     named_errors,
     quiet,
     remark,
@@ -24,7 +21,7 @@ from draftproof.experiments.shared.progress import (
 from draftproof.simulator.errors import DraftproofError, Fails, InvalidInput, NoFunction, TooLarge
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge, choose_engine
+from draftproof.simulator.verdicts.lossless import Check, Judge, choose_engine
 from draftproof.simulator.verdicts.standard import (
     Standard,
     judge_of,
@@ -40,10 +37,9 @@ def check_standard(
     settings: Settings,
     seconds: float,
     witness_file: str | None,
-    json_target: str | None,
     scheme: DraftScheme | None = None,
-) -> int:
-    """Check, show the verdict and write the files; returns the exit code. scheme: the only one checked, if given.
+) -> Result:
+    """Check, and find the smallest witness. scheme: the only one checked, if given.
 
     Raises `TooLarge` if the time ends before all instances that a verdict needs are checked.
     """
@@ -62,22 +58,14 @@ def check_standard(
             )
         except KeyboardInterrupt:
             remark("interrupted before there was a verdict")
-            return INTERRUPTED
+            raise
     if result.failed is None and not result.lossless:
         raise TooLarge(
             f"{named.label}: no verdict; {result.instances:,} instances passed in {seconds:g} s, {result.left:,} more "
-            "are needed for one; give it more --seconds, or name an instance and a scheme"
+            "are needed for one; give it more seconds, or name a world and a scheme"
         )
     witness = None if result.failed is None else _witness(named, result)
-    console = console_for(json_target)
-    _show(console, named, settings, result)
-    fields = {**_fields(named, settings, result), "witness": None}
-    if witness is not None:
-        file = save_witness(witness, witness_file)
-        show_witness(console, witness, file, named.spec, saved=file is not None)
-        fields["witness"] = witness_fields(witness, file)
-    write_json(json_target, fields)
-    return (NOT_PROVED if result.assumed else 0) if result.lossless else 1
+    return standard_result(named, settings, result, witness, witness_file)
 
 
 #: Seconds of the exact check of a verifier before real models run with it.
@@ -141,53 +129,10 @@ def _judge(named: NamedVerifier, settings: Settings) -> Judge:
             try:
                 choose_engine(named.verifier, scheme, settings.engine)
             except InvalidInput as error:
-                raise InvalidInput(f"{error}, or name one shape, as --K 2 --L2 2") from None
+                raise InvalidInput(f"{error}, or name one scheme, as delayed:K=2,L2=2") from None
         return evaluator.check(instance.target, instance.draft, scheme)
 
     return judge
-
-
-def _show(console: Console, named: NamedVerifier, settings: Settings, result: Standard) -> None:
-    exact = settings.arithmetic == "rational"
-    verdict = Text(f"{named.label}: ")
-    if result.failed is None:
-        text = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
-        proved = exact and not result.assumed
-        words = (f"LOSSLESS {ASSUMED}", "bold yellow") if result.assumed else (text, "bold green")
-        console.print(verdict.append(*words))
-        console.print(f"  {'proved' if proved else 'checked'} on {result.words}", soft_wrap=True)
-        console.print(f"  not covered: {'; '.join(result.missing)}", soft_wrap=True)
-        return
-    check = result.failed[1]
-    console.print(verdict.append("REFUTED", "bold red").append(f" on {check.scheme}", "default"))
-    console.print(
-        f"  instance {result.instances:,} of the standard check, {settings.arithmetic}, engine {check.engine}"
-    )
-    variation = "not computed" if check.total_variation is None else short(check.total_variation, EXACT_DIGITS)
-    console.print(f"  max deviation {short(check.max_deviation, EXACT_DIGITS)}, total variation {variation}")
-
-
-def _fields(named: NamedVerifier, settings: Settings, result: Standard) -> dict[str, Any]:
-    """The fields for `--json`; no block efficiency, as a mean over instances of many shapes says nothing."""
-    failed = None if result.failed is None else result.failed[1]
-    return {
-        "verifier": named.label,
-        "scheme": None if failed is None else failed.scheme.as_dict(),
-        "arithmetic": settings.arithmetic,
-        "engine": "standard",
-        "instances": result.instances,
-        "source": {"standard": True},
-        "versions": versions(),
-        "lossless": result.lossless,
-        "assumed": result.assumed,
-        **number_fields("max_deviation", 0 if failed is None else failed.max_deviation),
-        **number_fields("total_variation", 0 if failed is None else failed.total_variation),
-        "covered": [
-            {"V": size, "scheme": scheme.as_dict(), "instances": count}
-            for (size, scheme), count in result.covered.items()
-        ],
-        "not_covered": result.missing,
-    }
 
 
 def _witness(named: NamedVerifier, result: Standard) -> Witness:

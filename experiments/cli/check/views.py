@@ -1,63 +1,208 @@
-"""Prints the verdict of a check and writes it as JSON."""
+"""The results of `check`: a row for each verifier and scheme, the roots of a world, and the witness of a refutation."""
 
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
 from contextlib import suppress
-from fractions import Fraction
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from draftproof.experiments.cli.check.work import Report, find_witness
-from draftproof.experiments.cli.witnesses import (
-    save_instance,
-    save_witness,
-    show_failure,
-    show_witness,
-    witness_fields,
-)
-from draftproof.experiments.grid.rows import accepted_length
-from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.cli.witnesses import scheme_flag, witness_path
+from draftproof.experiments.grid.rows import versions
+from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
 from draftproof.experiments.inputs.worlds import FileWorld, World
-from draftproof.experiments.shared.output import EXACT_DIGITS, short, write_json
-from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, quiet, remark
+from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.progress import NOT_PROVED, quiet, remark
 from draftproof.simulator.errors import Fails
 from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.law import moments
+from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.simulator.verdicts.lossless import ASSUMED
+from draftproof.simulator.verdicts.standard import Standard
 from draftproof.simulator.verdicts.witness import Witness
 
+_EFFICIENCY = (
+    Column("block_efficiency", "exact", "E[tau+1]"),
+    Column("variance", "exact", "Var[tau]"),
+    Column("depth_distribution", "exact", "P(tau = 0, 1, ..)"),
+)
+_ROWS = (
+    Column("verifier"),
+    Column("scheme"),
+    Column("verdict", "verdict"),
+    Column("fails"),
+    Column("world"),
+    Column("covered", title="checked on"),
+    Column("not_covered"),
+    Column("instances", "count"),
+    Column("arithmetic"),
+    Column("engine"),
+    Column("max_deviation", "exact"),
+    Column("total_variation", "exact"),
+    *_EFFICIENCY,
+    Column("rounding_decides", title="rounding"),
+    Column("witness"),
+    Column("lossless", shown=False),
+    Column("assumed", shown=False),
+    Column("source", shown=False),
+    Column("versions", shown=False),
+)
+_ROOTS = (Column("root"), Column("weight", "exact"), *_EFFICIENCY)
+_WITNESS = (
+    Column("verifier"),
+    Column("vocab_size", "count", "V"),
+    Column("scheme"),
+    Column("context"),
+    Column("token"),
+    Column("expected", "exact", "must have mass D(c) p(y|c)"),
+    Column("found", "exact", "the block gives it"),
+    Column("deviation", "exact"),
+    Column("shrunk"),
+    Column("file"),
+    Column("again", "command", "see it again"),
+)
+#: What a row says where ranks of tokens depend on rounding.
+_ROUNDED = (
+    "decides E[tau+1]: tokens with (nearly) the same p/q are ranked by it; rational arithmetic ranks them exactly"
+)
 
-def deliver(console: Console, report: Report, problem: World, witness_file: str | None, json_target: str | None) -> int:
-    """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
-    if report.instances == 0:
-        remark("interrupted before the first instance was done")
-        return INTERRUPTED
-    witness = None if report.failed is None else find_witness(report, problem)
-    fields = {**report.as_json(), "witness": None}
-    show_report(console, report)
-    if len(fields.get("roots", ())) > 1:
-        show_roots(console, report)
-    if report.failed is not None:
-        fields["witness"] = _deliver_witness(console, report, problem, witness, witness_file)
-    if not report.complete:
-        remark(f"interrupted after {report.instances:,} of {report.stream.planned:,} instances; no JSON was written")
-        return INTERRUPTED
-    write_json(json_target, fields)
-    return (NOT_PROVED if report.assumed else 0) if report.lossless else 1
+
+def joined(results: Sequence[Result]) -> Result:
+    """One result of several checks: the worst verdict is that of all, and people see the main table alone."""
+    if len(results) == 1:
+        return results[0]
+    tables = [table for result in results for table in result.tables]
+    names = dict.fromkeys(table.name for table in tables)
+    made = [_stacked([table for table in tables if table.name == name]) for name in names]
+    notes = tuple(dict.fromkeys(note for result in results for note in result.notes))
+    verdicts = {result.verdict for result in results}
+    worst = next(verdict for verdict in (1, NOT_PROVED, 0) if verdict in verdicts)
+    files = {name: text for result in results for name, text in result.files.items()}
+    return Result(f"{len(results)} checks", made, notes, worst, files)
 
 
-def deliver_failure(
-    console: Console,
+def _stacked(tables: Sequence[Table]) -> Table:
+    first = tables[0]
+    rows = [row for table in tables for row in table.rows]
+    return Table(first.columns, rows, first.title, first.name, shown=first.name == "rows")
+
+
+def report_result(report: Report, worlds: Sequence[World], witness_file: str | None) -> Result:
+    """The result of a check on worlds, with a witness where it fails."""
+    world, scheme = worlds[0], report.scheme
+    witness = None if report.failed is None else find_witness(report, world)
+    about = report.stream.about
+    if report.instances < report.stream.planned:
+        about += f" ({report.stream.planned:,} instances), up to the first failure"
+    row = {
+        "verifier": report.named.label,
+        "scheme": str(scheme),
+        "verdict": _words(report.lossless, report.assumed, report.settings, "proved for the instances checked"),
+        "world": about,
+        "instances": report.instances,
+        "arithmetic": report.settings.arithmetic,
+        "engine": report.engine,
+        "max_deviation": report.max_deviation,
+        "total_variation": report.total_variation,
+        **_efficiency(report.average()),
+        "rounding_decides": _ROUNDED if report.rounding_decides else None,
+        "lossless": report.lossless,
+        "assumed": report.assumed,
+        "source": [each.source for each in worlds],
+        "versions": versions(),
+    }
+    tables = [Table.of(_ROWS, [row])]
+    if not report.stream.stop_at_failure and report.instances > 1:
+        roots = zip(report.labels, report.weights, report.distributions, strict=True)
+        listed = [{"root": repr(label), "weight": weight, **_efficiency(masses)} for label, weight, masses in roots]
+        tables.append(Table.of(_ROOTS, listed, title="by root context", name="roots"))
+    kept = _same_file(world, scheme)
+    files = {}
+    if witness is not None:
+        tables += witness_tables(witness, report.named, kept or witness_file)
+        files = {} if kept else _file_of(witness.verifier, witness.instance, witness_file)
+    elif not report.lossless:
+        remark(
+            "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
+        )
+    return Result(f"{report.named.label} on {scheme}", tables, (), _code(report.lossless, report.assumed), files)
+
+
+def _same_file(world: World, scheme: DraftScheme) -> str | None:
+    """The instance file of a world that holds the witness as it is."""
+    if isinstance(world, FileWorld) and world.samplings.is_identity and world.instance.scheme == scheme:
+        return world.path
+    return None
+
+
+def _efficiency(masses: Sequence[Any]) -> dict[str, Any]:
+    mean, variance = moments(list(masses))
+    return {"block_efficiency": mean, "variance": variance, "depth_distribution": [float(mass) for mass in masses]}
+
+
+def _code(lossless: bool, assumed: bool) -> int:
+    return (NOT_PROVED if assumed else 0) if lossless else 1
+
+
+def _words(lossless: bool, assumed: bool, settings: Settings, proved: str = "") -> str:
+    if not lossless:
+        return "REFUTED"
+    if assumed:
+        return f"LOSSLESS {ASSUMED}"
+    if settings.arithmetic != "rational":
+        return "LOSSLESS up to rounding (float64 proves nothing)"
+    return f"LOSSLESS ({proved})" if proved else "LOSSLESS"
+
+
+def standard_result(
+    named: NamedVerifier, settings: Settings, result: Standard, witness: Witness | None, witness_file: str | None
+) -> Result:
+    """The result of the standard check; it has no block efficiency, as a mean over many shapes says nothing."""
+    failed = None if result.failed is None else result.failed[1]
+    row = {
+        "verifier": named.label,
+        "scheme": None if failed is None else str(failed.scheme),
+        "verdict": _words(result.lossless, result.assumed, settings),
+        "world": "the standard check",
+        "covered": result.words if failed is None else None,
+        "not_covered": "; ".join(result.missing) if failed is None else None,
+        "instances": result.instances,
+        "arithmetic": settings.arithmetic,
+        "engine": "standard" if failed is None else failed.engine,
+        "max_deviation": 0 if failed is None else failed.max_deviation,
+        "total_variation": 0 if failed is None else failed.total_variation,
+        "lossless": result.lossless,
+        "assumed": result.assumed,
+        "source": [{"standard": True}],
+        "versions": versions(),
+    }
+    shapes = [
+        {"vocab_size": size, "scheme": str(scheme), "instances": count}
+        for (size, scheme), count in result.covered.items()
+    ]
+    tables = [Table.of(_ROWS, [row])]
+    if failed is None:
+        columns = [Column("vocab_size", "count", "V"), Column("scheme"), Column("instances", "count")]
+        tables.append(Table.of(columns, shapes, name="covered", shown=False))
+    files = {}
+    if witness is not None:
+        tables += witness_tables(witness, named, witness_file)
+        files = _file_of(witness.verifier, witness.instance, witness_file)
+    return Result(f"{named.label}, standard check", tables, (), _code(result.lossless, result.assumed), files)
+
+
+def failure_result(
     named: NamedVerifier,
-    arithmetic: str,
+    settings: Settings,
     failure: Fails,
-    given: str | None,
+    worlds: Sequence[World] | None,
     witness_file: str | None,
-    json_target: str | None,
-) -> int:
-    """Show on what a verifier fails, and write the files; returns the exit code. given: the file of the instance."""
+) -> Result:
+    """The result of a verifier that fails on an instance; raises the failure where the instance is not known."""
     if failure.instance is None:
         raise failure
+    given = worlds[0] if worlds and isinstance(worlds[0], FileWorld) else None
     if given is None:
         from draftproof.simulator.verdicts.search import shrink_failure  # Hypothesis takes a while to import
 
@@ -65,95 +210,58 @@ def deliver_failure(
         with suppress(KeyboardInterrupt), quiet():
             failure = shrink_failure(named.verifier, failure)
     instance: Instance = failure.instance
-    console.print(Text(f"{named.label} on {instance.scheme}: ").append("REFUTED", "bold red").append(", it fails"))
-    file = given or save_instance(named.label, instance, witness_file)
-    show_failure(console, failure, None if given else file, named.spec)
-    assert instance.scheme is not None
-    about = {"verifier": named.label, "scheme": instance.scheme.as_dict(), "arithmetic": arithmetic}
-    witness = {"file": file, "vocab_size": instance.vocab_size, "instance": instance.as_dict()}
-    write_json(json_target, {**about, "lossless": False, "fails": failure.what, "witness": witness})
-    return 1
+    row = {
+        "verifier": named.label,
+        "scheme": str(instance.scheme),
+        "verdict": "REFUTED, it fails",
+        "fails": failure.what,
+        "arithmetic": settings.arithmetic,
+        "lossless": False,
+        "versions": versions(),
+    }
+    file = given.path if given else witness_file or str(witness_path(named.label, instance))
+    place = {"verifier": named.label, "vocab_size": instance.vocab_size, "scheme": str(instance.scheme)}
+    place |= {"file": file, "again": _again(named, instance, file)}
+    tables = [Table.of(_ROWS, [row]), Table.of(_WITNESS, [place], title="fails on", name="witness")]
+    files = {} if given else {file: instance.dumps()}
+    return Result(f"{named.label} on {instance.scheme}", [*tables, rows_table(instance, None)], (), 1, files)
 
 
-def _deliver_witness(
-    console: Console, report: Report, problem: World, witness: Witness | None, witness_file: str | None
-) -> dict[str, Any] | None:
-    if witness is None:
-        remark(
-            "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
-        )
-        return None
-    instance_file = None
-    if isinstance(problem, FileWorld) and problem.samplings.is_identity and problem.instance.scheme == report.scheme:
-        instance_file = None if witness_file else problem.path
-    file = instance_file or save_witness(witness, witness_file)
-    show_witness(console, witness, file, report.named.spec, saved=file is not None and instance_file is None)
-    return witness_fields(witness, file)
+def witness_tables(witness: Witness, named: NamedVerifier, file: str | None) -> list[Table]:
+    """The violated balance equation, and the rows of the instance."""
+    instance, violation = witness.instance, witness.violation
+    name = file or str(witness_path(witness.verifier, instance))
+    place = {
+        "verifier": witness.verifier,
+        "vocab_size": instance.vocab_size,
+        "scheme": str(instance.scheme),
+        "context": list(violation.context),
+        "token": violation.token,
+        "expected": violation.expected,
+        "found": violation.found,
+        "deviation": violation.deviation,
+        "shrunk": witness.shrunk,
+        "file": name,
+        "again": _again(named, instance, name),
+    }
+    table = Table.of(_WITNESS, [place], title="witness", name="witness")
+    return [table, rows_table(instance, violation.context)]
 
 
-_UNDECIDED = ("INTERRUPTED, no violation so far", "bold yellow")
-_VERDICTS = {
-    (True, True): ("LOSSLESS (proved for the instances checked)", "bold green"),
-    (True, False): ("LOSSLESS up to rounding (float64 proves nothing)", "bold green"),
-    (False, True): ("REFUTED", "bold red"),
-    (False, False): ("REFUTED", "bold red"),
-}
-_BY_STRUCTURE = (f"LOSSLESS {ASSUMED}", "bold yellow")
+def rows_table(instance: Instance, marked: Context | None) -> Table:
+    """The rows of an instance, one line for each context; marked: the context that gets an arrow."""
+    fields = instance.as_dict()
+    columns = [Column("context"), *(Column(key, title=name) for name, key in instance.columns.items())]
+    rows = []
+    for context in fields["target"]:
+        mark = " <-" if marked is not None and context == ",".join(map(str, marked)) else ""
+        rows.append([f"({context}){mark}", *("  ".join(fields[each.name].get(context, ())) for each in columns[1:])])
+    return Table(columns, rows, name="instance")
 
 
-def show_report(console: Console, report: Report) -> None:
-    """The verdict in words."""
-    exact = report.settings.arithmetic == "rational"
-    verdict = _VERDICTS[report.lossless, exact] if report.complete or not report.lossless else _UNDECIDED
-    if report.assumed and report.complete and report.lossless:
-        verdict = _BY_STRUCTURE
-    console.print(Text(f"{report.named.label} on {report.scheme}: ").append(*verdict))
-    console.print(f"  {report.stream.about}")
-    count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"
-    if report.instances < report.stream.planned:
-        count += f" of {report.stream.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
-    variation = _variation_text(report.total_variation)
-    console.print(
-        f"  {count}, {report.settings.arithmetic}, engine {report.engine}\n"
-        f"  max deviation {short(report.max_deviation, EXACT_DIGITS)}, total variation {variation}"
-        f"{' (the largest of all instances)' if report.instances > 1 else ''}",
-    )
-    fields = accepted_length(report.average())
-    masses = " ".join(f"{mass:.4f}" for mass in fields["depth_distribution"])
-    over = (
-        f", mean over {'instances' if report.stream.stop_at_failure else 'roots, by weight'}"
-        if report.instances > 1
-        else ""
-    )
-    exact_value = f" = {fields['block_efficiency']}" if len(str(fields["block_efficiency"])) <= 24 and exact else ""
-    console.print(
-        f"  block efficiency E[tau+1] {fields['block_efficiency_float']:.6f}{exact_value}{over}, "
-        f"Var[tau] {fields['variance_float']:.4f}, P(tau = 0, 1, ..) {masses}",
-    )
-    if report.rounding_decides:
-        console.print(
-            "  rounding decides: E[tau+1] depends on how rounding ranks tokens with (nearly) the same p/q; "
-            "--arithmetic rational ranks them exactly"
-        )
+def _again(named: NamedVerifier, instance: Instance, file: str) -> str:
+    return f"draftproof check {shlex.quote(named.spec)} --world {shlex.quote(file)}{scheme_flag(instance.scheme)}"
 
 
-def _variation_text(value: Fraction | float | None) -> str:
-    return "not computed" if value is None else short(value, EXACT_DIGITS)
-
-
-def show_roots(console: Console, report: Report) -> None:
-    """One line a root context."""
-    table = Table(title="by root context", title_justify="left")
-    table.add_column("root")
-    table.add_column("weight", justify="right")
-    table.add_column("E[tau+1]", justify="right")
-    table.add_column("Var[tau]", justify="right")
-    for label, weight, masses in zip(report.labels, report.weights, report.distributions, strict=True):
-        fields = accepted_length(masses)
-        table.add_row(
-            repr(label),
-            f"{float(weight):.4f}",
-            f"{fields['block_efficiency_float']:.6f}",
-            f"{fields['variance_float']:.4f}",
-        )
-    console.print(table)
+def _file_of(verifier: str, instance: Instance, file: str | None) -> dict[str, str]:
+    return {file or str(witness_path(verifier, instance)): instance.dumps()}

@@ -1,24 +1,19 @@
 """`draftproof check`: one verifier on one or many instances, and the witness if it fails."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from random import Random
-from typing import Any
 
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
-from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
+from draftproof.experiments.grid.rows import largest, mixture
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
-from draftproof.experiments.inputs.worlds import FamilyWorld, FileWorld, World, samplings_of
-from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World, samplings_of
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
-from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named
-from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.errors import DraftproofError, NoFunction
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
 from draftproof.simulator.verdicts.lossless import Check, Evaluator, check
 from draftproof.simulator.verdicts.witness import Witness
 
@@ -37,38 +32,22 @@ class Stream:
     about: str
 
 
-def choose_stream(
-    problem: World, depth: int, arithmetic: Arithmetic, instances: int | None, exhaustive: int | None
-) -> Stream:
-    """Random instances, an exhaustive grid, or the roots of the problem; raises `InvalidInput` on a contradiction."""
-    if instances is not None and exhaustive is not None:
-        raise InvalidInput("--instances and --exhaustive both say what to check; give one of them")
-    if instances is None and exhaustive is None:
-        roots = problem.cases(depth, arithmetic)
-        return Stream(len(roots), False, lambda: iter(roots), lambda: roots[:1], str(problem))
-    if not isinstance(problem, FamilyWorld):
-        flag = "--instances" if instances is not None else "--exhaustive"
-        raise InvalidInput(f"{flag} makes its own instances; leave out {problem.flag}")
-    if exhaustive is not None:
-        random = Random(0)
-        with named_errors(f"--exhaustive {exhaustive}"):
-            planned = grid_size(problem.vocab_size, depth, exhaustive)
-        return Stream(
-            planned,
-            True,
-            lambda: _numbered(grid(problem.vocab_size, depth, exhaustive)),
-            lambda: list(_numbered(grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24))),
-            f"every p and q with probabilities in multiples of 1/{exhaustive}, V = {problem.vocab_size}; "
-            f"the target after the last drafted token is fixed at {generic_text(problem.vocab_size)}",
-        )
-    assert instances is not None
-    seeds = range(problem.seed, problem.seed + instances)
+def stream_of(worlds: Sequence[World], depth: int, settings: Settings) -> Stream:
+    """The cases of one world, or every instance of a grid or of several worlds up to the first failure."""
+    arithmetic, first = arithmetic_named(settings.arithmetic), worlds[0]
+    if len(worlds) == 1 and isinstance(first, GridWorld):
+        with named_errors(f"grid:denominator={first.denominator}"):
+            planned = first.size(depth)
+        return Stream(planned, True, lambda: first.each(depth), lambda: first.sample(depth), str(first))
+    if len(worlds) == 1:
+        cases = first.cases(depth, arithmetic)
+        return Stream(len(cases), False, lambda: iter(cases), lambda: cases[:1], str(first))
     return Stream(
-        instances,
+        len(worlds),
         True,
-        lambda: (problem.member(seed, depth, arithmetic) for seed in seeds),
-        lambda: [problem.member(seed, depth, arithmetic) for seed in seeds[:4]],
-        problem.title(f"seed {problem.seed} and the next ones, probabilities in multiples of 1/{problem.denominator}"),
+        lambda: (case for world in worlds for case in world.cases(depth, arithmetic)),
+        lambda: [world.cases(depth, arithmetic)[0] for world in worlds[:4]],
+        f"{first} and {len(worlds) - 1:,} more",
     )
 
 
@@ -80,11 +59,9 @@ class Report:
     scheme: DraftScheme
     settings: Settings
     stream: Stream
-    source: dict[str, Any]
     engine: str = ""
     assumed: bool = False
     evaluator: Evaluator = field(init=False)
-    complete: bool = True
     instances: int = 0
     deviations: list[Fraction | float] = field(default_factory=list)
     variations: list[Fraction | float | None] = field(default_factory=list)
@@ -133,39 +110,13 @@ class Report:
             mixture(shares, [masses[depth] for masses in self.distributions]) for depth in range(self.scheme.depth + 1)
         ]
 
-    def as_json(self) -> dict[str, Any]:
-        """The fields that programs read."""
-        fields = {
-            "verifier": self.named.label,
-            "scheme": self.scheme.as_dict(),
-            "arithmetic": self.settings.arithmetic,
-            "engine": self.engine,
-            "instances": self.instances,
-            "source": self.source,
-            "versions": versions(),
-            "lossless": self.lossless,
-            "assumed": self.assumed,
-            "rounding_decides": self.rounding_decides,
-            **number_fields("max_deviation", self.max_deviation),
-            **number_fields("total_variation", self.total_variation),
-            **accepted_length(self.average()),
-        }
-        if not self.stream.stop_at_failure:
-            fields["roots"] = [
-                {"root": label, **number_fields("weight", weight), **accepted_length(masses)}
-                for label, weight, masses in zip(self.labels, self.weights, self.distributions, strict=True)
-            ]
-        return fields
 
-
-def generic_text(vocab_size: int) -> str:
-    """The target row at the leaves of an exhaustive grid, as text."""
-    return f"({', '.join(map(str, generic_row(vocab_size)))})"
-
-
-def _numbered(instances: Iterator[Instance]) -> Iterator[Case]:
-    for number, instance in enumerate(instances, start=1):
-        yield Case(f"grid instance {number:,}", instance.target, instance.draft)
+def checked(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Report:
+    """The report of one verifier on one scheme and all worlds."""
+    report = Report(named, scheme, settings, stream_of(worlds, scheme.depth, settings))
+    announce(report)
+    run(report)
+    return report
 
 
 def announce(report: Report) -> None:
@@ -182,7 +133,7 @@ def announce(report: Report) -> None:
 
 
 def run(report: Report) -> None:
-    """Check the instances one by one into `report`, with a bar; Ctrl-C leaves it incomplete."""
+    """Check the instances one by one into `report`, with a bar; Ctrl-C ends it without a verdict."""
     stream = report.stream
     several = stream.planned > 1
     steps, unit = (stream.planned, "instances") if several else _steps(report)
@@ -195,7 +146,8 @@ def run(report: Report) -> None:
                 if stream.stop_at_failure and not report.lossless:
                     break
         except KeyboardInterrupt:
-            report.complete = False
+            remark(f"interrupted after {report.instances:,} of {stream.planned:,} instances; there is no verdict")
+            raise
 
 
 def _steps(report: Report) -> tuple[float, str]:
@@ -212,7 +164,7 @@ def _check(report: Report, root: Case, tick: Tick | None) -> Check:
         return report.evaluator.check(root.target, root.draft, report.scheme, tick)
 
 
-def find_witness(report: Report, problem: World) -> Witness | None:
+def find_witness(report: Report, world: World) -> Witness | None:
     """The smallest witness for a failed report; on an instance file it is that instance.
 
     None where the instance is too large to be written down and no smaller one fails.
@@ -234,13 +186,13 @@ def find_witness(report: Report, problem: World) -> Witness | None:
         if known.lossless:  # float64 rounding looked like a violation
             return unshrunk
         unshrunk = Witness.of(exact, known, shrunk=False)
-        if isinstance(problem, FileWorld):
+        if isinstance(world, FileWorld):
             return unshrunk
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
         remark("refuted; shrinking the witness (Ctrl-C keeps the unshrunk one)")
         with quiet():
-            return shrink(verifier, exact, scheme, drawn=None if exact.draft.told is None else samplings_of(problem))
+            return shrink(verifier, exact, scheme, drawn=None if exact.draft.told is None else samplings_of(world))
     except NoFunction as error:
         raise NoFunction(f"{report.named.label}: {error}") from error
     except (DraftproofError, KeyboardInterrupt):  # no exact run is possible, or Ctrl-C

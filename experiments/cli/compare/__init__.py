@@ -19,9 +19,10 @@ from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
+from draftproof.experiments.inputs.grammar import parse_range
 from draftproof.experiments.inputs.latency import TimeModel, time_model
 from draftproof.experiments.inputs.schemes import planned, scheme_spec
-from draftproof.experiments.inputs.verifiers import chosen_verifiers, parse_range
+from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.inputs.worlds import FileWorld, World, told_note
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import console_for, cut_short

@@ -44,8 +44,9 @@ from typing import Any
 from draftproof.experiments.cli.compare.planning import shapes
 from draftproof.experiments.inputs import worlds
 from draftproof.experiments.inputs.given import Given, choose_problem
+from draftproof.experiments.inputs.grammar import parse_range
 from draftproof.experiments.inputs.options import build_scheme
-from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier, from_file, parse_range
+from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier, from_file
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut, read_text

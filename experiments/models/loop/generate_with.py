@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from draftproof.experiments.api.arguments import as_scheme, as_verifier
 from draftproof.experiments.api.calls import SCHEME
+from draftproof.experiments.inputs.schemes import as_scheme
+from draftproof.experiments.inputs.verifiers import as_verifier
 from draftproof.experiments.models.pair.devices import check_fits, libraries, max_positions
 from draftproof.experiments.models.pair.pair import ROLES, Narrow, Pair, alike
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer

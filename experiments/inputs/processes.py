@@ -1,69 +1,17 @@
-"""Arguments of the Python interface as verifiers, processes and schemes: given as objects, by name or from a file.
+"""Processes from what Python has: a row, tables, a function from context to row, a language model."""
 
-A language model becomes a process whose rows after a prompt are computed on demand.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.inputs.schemes import find_scheme, planned_on
-from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.simulator.arithmetic import as_rows
-from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.called import CallableProcess
-from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
 from draftproof.simulator.instances.softmax import from_softmax
-from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.protocol import Context, TokenProcess
 from draftproof.simulator.raised import user_lines
-from draftproof.simulator.verdicts.validation import check_verifier
-
-
-def as_verifier(verifier: Any) -> NamedVerifier:
-    """A verifier from `traversal`, `mixed_order:a=1/3`, `FILE.py:NAME` or an object; raises `InvalidInput`."""
-    if isinstance(verifier, str):
-        return find_verifier(verifier)
-    check_verifier(verifier)
-    return NamedVerifier(verifier.card.name, verifier)
-
-
-def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
-    """Verifiers from one argument of `as_verifier`, or several."""
-    several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
-    named = [as_verifier(verifier) for verifier in (verifiers if several else [verifiers])]
-    if not named:
-        raise InvalidInput("no verifier is given; name one, such as 'traversal'")
-    return named
-
-
-def as_scheme(scheme: Any) -> DraftScheme:
-    """A scheme from `delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`; see `UserScheme`."""
-    if isinstance(scheme, str):
-        return find_scheme(scheme)
-    if isinstance(scheme, type):
-        raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
-    complete = isinstance(scheme, UserScheme) or (is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT))
-    made: DraftScheme = scheme if complete else UserScheme(scheme)
-    return made
-
-
-def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
-    """The scheme for this target and draft; the tree of `sequoia` is planned on them."""
-    return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
-
-
-def as_schemes(schemes: Any) -> list[DraftScheme]:
-    """Schemes from one argument of `as_scheme`, or several."""
-    several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
-    listed = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
-    if not listed:
-        raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
-    return listed
 
 
 def as_process(process: Any, name: str) -> TokenProcess:

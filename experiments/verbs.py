@@ -1,0 +1,143 @@
+"""Verbs: Python functions that return a `Result`, and the commands made from their signatures and docstrings.
+
+Parameters before `/` are arguments of the command line, all others options. The help of a parameter is its entry in the
+section `Args` of the docstring; those in the section `Other Parameters` are shown by `--help-all` only. Annotations say
+what is typed: `bool` is a flag, `int`, `float` and `Literal` are themselves, and anything else is a text; several texts
+where the annotation has a `Sequence`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import typer
+from docstring_parser import Docstring
+from docstring_parser.google import DEFAULT_SECTIONS, GoogleParser, Section, SectionType
+
+from draftproof.experiments.result import Result, format_of
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.progress import console_for
+
+Verb: TypeAlias = Callable[..., Result]
+#: The section of a docstring with the parameters that are seldom needed.
+_OTHERS, _SELDOM = "Other Parameters", "keyword"
+_PARSER = GoogleParser([*DEFAULT_SECTIONS, Section(_OTHERS, _SELDOM, SectionType.MULTIPLE)])
+_OUTPUT = "Output"
+
+
+def command(verb: Verb) -> Callable[..., int]:
+    """What typer makes the command of a verb from: it shows and writes the result, and returns the verdict."""
+    about = _PARSER.parse(verb.__doc__ or "")
+    parameters = signature(verb, eval_str=True).parameters
+    arguments = [name for name, each in parameters.items() if each.kind is Parameter.POSITIONAL_ONLY]
+
+    @wraps(verb)
+    def run(**values: Any) -> int:
+        output, to_stdout, _ = values.pop("output") or [], values.pop("json"), values.pop("help_all")
+        check_files(_paths(values), {f"-o {path}": path for path in output})
+        for path in output:
+            format_of(path)
+        places = [values.pop(name) for name in arguments]
+        result = verb(*places, **values)
+        result.save()
+        if to_stdout:
+            sys.stdout.write(result.json())
+        else:
+            result.show(console_for(None))
+        for path in output:
+            result.write(path)
+        return result.verdict
+
+    made = [*(_made(each, about) for each in parameters.values()), *_COMMON]
+    run.__signature__ = Signature(made)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in made}
+    run.__doc__ = "\n\n".join(filter(None, (about.short_description, about.long_description)))
+    return run
+
+
+def _made(parameter: Parameter, about: Docstring) -> Parameter:
+    """A parameter of a verb as typer reads it."""
+    [documented] = [each for each in about.params if each.arg_name == parameter.name]
+    words = " ".join((documented.description or "").split())
+    typed, default = _typed(parameter.annotation), parameter.default
+    several = typed == list[str]
+    if several and isinstance(default, str):
+        default = [default]
+    info: Any
+    if parameter.kind is Parameter.POSITIONAL_ONLY:
+        info = typer.Argument(help=words, metavar=parameter.name.upper().removesuffix("S"))
+    else:
+        seldom = documented.args[0] == _SELDOM and "--help-all" not in sys.argv
+        shown = "TEXT" if typed is str or several else None
+        info = typer.Option("--" + parameter.name.replace("_", "-"), help=words, hidden=seldom, metavar=shown)
+    annotation: Any = Annotated[typed | None if default is None else typed, info]
+    return Parameter(parameter.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _typed(annotation: Any) -> Any:
+    """The type of what is typed on the command line for a parameter with this annotation."""
+    members = [each for each in _members(annotation) if each is not NoneType]
+    if len(members) == 1 and (members[0] in (bool, int, float, str) or get_origin(members[0]) is Literal):
+        return members[0]
+    return list[str] if any(get_origin(each) is Sequence for each in members) else str
+
+
+def _members(annotation: Any) -> list[Any]:
+    if get_origin(annotation) in (Union, UnionType):
+        return [member for each in get_args(annotation) for member in _members(each)]
+    return [annotation]
+
+
+def _paths(values: Mapping[str, Any]) -> list[str]:
+    """Every part of the texts that may name a file that is read."""
+    texts = [each for value in values.values() for each in (value if isinstance(value, list) else [value])]
+    return [part for text in texts if isinstance(text, str) for part in re.split("[:,=]", text) if part]
+
+
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.get_help()
+        raise typer.Exit
+
+
+#: The options that every verb has.
+_COMMON = [
+    Parameter(
+        "output",
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            list[str] | None,
+            typer.Option(
+                "--output", "-o", metavar="FILE", help="A .json, .csv, .md or .html file.", rich_help_panel=_OUTPUT
+            ),
+        ],
+    ),
+    Parameter(
+        "json",
+        Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option("--json", help="JSON on stdout.", rich_help_panel=_OUTPUT)],
+    ),
+    Parameter(
+        "help_all",
+        Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[
+            bool,
+            typer.Option(
+                "--help-all",
+                help="Every option.",
+                rich_help_panel=_OUTPUT,
+                is_eager=True,
+                callback=_show_all,
+            ),
+        ],
+    ),
+]
