@@ -46,7 +46,7 @@ def test_programs_get_exact_numbers_whole_and_as_floats(tmp_path) -> None:
     assert list(table["mean"]) == ["91/36", f"1/{10**30}"]
     assert table["mean_float"][0] == 91 / 36
     assert list(pd.DataFrame(RESULT.rows)["mean"]) == [HALF, Fraction(1, 10**30)]
-    with pytest.raises(dp.InvalidInput, match="cannot write r.txt: give it a suffix"):
+    with pytest.raises(dp.InvalidInput, match=r"cannot write r\.txt: give it a suffix"):
         RESULT.write("r.txt")
     RESULT.save(tmp_path)
     assert (tmp_path / "w.json").read_text() == "{}"
