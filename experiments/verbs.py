@@ -12,13 +12,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import typer
-from docstring_parser import Docstring
-from docstring_parser.google import DEFAULT_SECTIONS, GoogleParser, Section, SectionType
 
 from draftproof.experiments.result import Result, format_of
 from draftproof.experiments.shared.output import check_files
@@ -26,14 +24,14 @@ from draftproof.experiments.shared.progress import console_for
 
 Verb: TypeAlias = Callable[..., Result]
 #: The section of a docstring with the parameters that are seldom needed.
-_OTHERS, _SELDOM = "Other Parameters", "keyword"
-_PARSER = GoogleParser([*DEFAULT_SECTIONS, Section(_OTHERS, _SELDOM, SectionType.MULTIPLE)])
+_SELDOM = "Other Parameters"
+_SECTION = re.compile(rf"^(Args|{_SELDOM}|Returns|Raises):$", re.MULTILINE)
 _OUTPUT = "Output"
 
 
 def command(verb: Verb) -> Callable[..., int]:
     """What typer makes the command of a verb from: it shows and writes the result, and returns the verdict."""
-    about = _PARSER.parse(verb.__doc__ or "")
+    about, documented = _read(verb.__doc__ or "")
     parameters = signature(verb, eval_str=True).parameters
     arguments = [name for name, each in parameters.items() if each.kind is Parameter.POSITIONAL_ONLY]
 
@@ -54,17 +52,26 @@ def command(verb: Verb) -> Callable[..., int]:
             result.write(path)
         return result.verdict
 
-    made = [*(_made(each, about) for each in parameters.values()), *_COMMON]
+    made = [*(_made(each, *documented[name]) for name, each in parameters.items()), *_COMMON]
     run.__signature__ = Signature(made)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in made}
-    run.__doc__ = "\n\n".join(filter(None, (about.short_description, about.long_description)))
+    run.__doc__ = about
     return run
 
 
-def _made(parameter: Parameter, about: Docstring) -> Parameter:
+def _read(docstring: str) -> tuple[str, dict[str, tuple[str, bool]]]:
+    """The text of a docstring, and of each parameter the words and whether it is seldom needed."""
+    about, *sections = _SECTION.split(cleandoc(docstring))
+    documented = {}
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        for entry in re.split(r"^    (?=\w)", body, flags=re.MULTILINE)[1:]:
+            name, _, words = entry.partition(":")
+            documented[name] = " ".join(words.split()), title == _SELDOM
+    return about.strip(), documented
+
+
+def _made(parameter: Parameter, words: str, seldom: bool) -> Parameter:
     """A parameter of a verb as typer reads it."""
-    [documented] = [each for each in about.params if each.arg_name == parameter.name]
-    words = " ".join((documented.description or "").split())
     typed, default = _typed(parameter.annotation), parameter.default
     several = typed == list[str]
     if several and isinstance(default, str):
@@ -73,9 +80,9 @@ def _made(parameter: Parameter, about: Docstring) -> Parameter:
     if parameter.kind is Parameter.POSITIONAL_ONLY:
         info = typer.Argument(help=words, metavar=parameter.name.upper().removesuffix("S"))
     else:
-        seldom = documented.args[0] == _SELDOM and "--help-all" not in sys.argv
+        hidden = seldom and "--help-all" not in sys.argv
         shown = "TEXT" if typed is str or several else None
-        info = typer.Option("--" + parameter.name.replace("_", "-"), help=words, hidden=seldom, metavar=shown)
+        info = typer.Option("--" + parameter.name.replace("_", "-"), help=words, hidden=hidden, metavar=shown)
     annotation: Any = Annotated[typed | None if default is None else typed, info]
     return Parameter(parameter.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
