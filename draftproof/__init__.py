@@ -6,14 +6,14 @@ audit    is the function of another project? In Python: `assert_lossless`
 compare  which verifier brings most tokens a block?
 bound    how many could any verifier bring? With a bias: `frontier`
 claims   what papers say, each with a test
-model    does it hold on real models? `validate`, `choose`, `train`; in Python: `generate_with`
+model    does it hold on real models? `model validate`, `choose`, `train`; in Python: `generate_with`
 report   a page of results
 list     verifiers, draft schemes and all else that is known by name
 verify   is what a certificate says true?
 
 `draftproof --help` has them as commands; `check`, `compare`, `bound` and the rest of `__all__` are for scripts:
 
-    check("naive", target, draft, "delayed:K=2,L1=0,L2=1")
+    check("naive", world=(target, draft), scheme="delayed:K=2,L1=0,L2=1")
 
 Verifiers, processes and schemes may be objects, or text as on the command line.
 """

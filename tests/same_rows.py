@@ -144,7 +144,6 @@ INSTANCE = """
 FILES = {"mine.py": MINE, "theirs.py": THEIRS, "tensors.py": TENSORS, "worlds.toml": WORLDS, "world.json": INSTANCE}
 
 _COST = "--cost draft=1,branch=.1,target=10,node=.1"
-_FEW = "--instance world.json --K 1 --L2 1"
 
 #: Each command under a name of its own; they run in this order, in one folder. JSON is asked for where it is not named;
 #: other files that a command writes are kept if their names are in its line.
@@ -152,17 +151,18 @@ COMMANDS = {
     "train": "train --out pair --vocab 5 --steps 20 --seed 1 --device cpu",
     "list": "list",
     "check": "check traversal --K 3 --L2 1",
-    "check all of a grid": "check block --vocab 2 --exhaustive 3 --K 1 --L2 2",
-    "check random instances": "check traversal_insertion_order --K 3 --L2 2 --instances 50 --witness witness.json",
-    "check a witness": "check traversal_insertion_order --instance witness.json",
-    "check an instance file": f"check naive {_FEW}",
-    "check a text in float64": "check specinfer --text topics --vocab 8 --K 3 --L2 4 --arithmetic float64",
-    "check on torch": "check layer_transport --text topics --vocab 4 --K 2 --L2 3 --arithmetic float64 --backend torch",
-    "check another scheme": "check specinfer --scheme without_replacement --vocab 2 --L2 1",
+    "check all of a grid": "check block --world grid:denominator=3,vocab=2 --K 1 --L2 2",
+    "check random instances": "check traversal_insertion_order --K 3 --L2 2 --world family:dirichlet,denominator=20,seeds=0..49"
+    " --witness witness.json",
+    "check a witness": "check traversal_insertion_order --world witness.json",
+    "check an instance file": "check naive --world world.json --K 1 --L2 1",
+    "check a text in float64": "check specinfer --world text:topics,vocab=8 --K 3 --L2 4 --arithmetic float64",
+    "check on torch": "check layer_transport --world text:topics,vocab=4 --K 2 --L2 3 --arithmetic float64 --backend torch",
+    "check another scheme": "check specinfer --scheme without_replacement --world family:dirichlet,vocab=2 --L2 1",
     "check a parameter": "check ensemble:w=1/2 --K 1 --L2 1 --engine enumerate",
-    "check a user's verifier": "check mine.py:Naive --family zeros --L2 2",
+    "check a user's verifier": "check mine.py:Naive --world family:zeros --L2 2",
     "check a user's wrong verifier": "check mine.py:FromTarget --seconds 600",
-    "check a user's scheme": "check specinfer --scheme mine.py:TwoFirst --vocab 2",
+    "check a user's scheme": "check specinfer --scheme mine.py:TwoFirst --world family:dirichlet,vocab=2",
     "check what cannot be exact": "check mine.py:Refused --L2 1",
     "check no such verifier": "check nobody",
     "prove": "prove traversal --K 2 --L2 1 --jobs 1 --formula",
@@ -199,12 +199,14 @@ COMMANDS = {
     "report": "report worlds.db compared.db -o report.html",
     "train-head": "train-head --pair pair --steps 10 --device cpu",
     "train-selector": f"train-selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST} --exact --device cpu",
-    "check models": "check traversal --pair pair --K 2 --L2 1 --roots 2",
+    "check models": "check traversal --world models:pair,roots=2 --K 2 --L2 1",
     "compare models": "compare naive spectr traversal --pair pair --K 2 --L2 1..2 --sampling temperature=.7",
     "compare a lookup": "compare naive --target pair/target --draft lookup --K 1 --L2 2 --roots 2",
     "validate": "validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2 --markdown valid.md",
     "choose": "choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2 --K 1 --L1 0 --L2 1..2",
 }
+#: Commands that write files by `-o`.
+VERBS = ("check",)
 #: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
 #: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(
@@ -246,7 +248,7 @@ def record(name: str, line: str, folder: Path) -> dict[str, Any]:
     """Runs one command in a folder; its exit code and what it wrote."""
     printed = folder / "printed.json"
     printed.unlink(missing_ok=True)
-    arguments = [*line.split(), "--json", printed.name]
+    arguments = [*line.split(), "-o" if line.split()[0] in VERBS else "--json", printed.name]
     ran = run(arguments, folder)
     result: dict[str, Any] = {"exit": ran.returncode}
     if ran.returncode not in (0, 1, 3):

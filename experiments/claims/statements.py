@@ -61,7 +61,7 @@ def lossless(
         return Outcome(True)
     check = checked(verifier, instance, scheme)
     text = f"{verifier} is lossless" if check.lossless else f"{verifier}: {check.violation}"
-    shown = Command(("check", verifier, "--instance", INSTANCE), "lossless", (check.lossless,))
+    shown = Command(("check", verifier, "--world", INSTANCE), "lossless", (check.lossless,))
     return Outcome(check.lossless is not lossy, text, (shown,))
 
 

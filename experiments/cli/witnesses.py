@@ -106,5 +106,5 @@ def _show_rows(console: Console, instance: Instance, marked: Context | None) -> 
 
 
 def _say_again(console: Console, instance: Instance, file: str | None, spec: str) -> None:
-    again = f"draftproof check {shlex.quote(spec)} --instance {file}{scheme_flag(instance.scheme)}"
+    again = f"draftproof check {shlex.quote(spec)} --world {file}{scheme_flag(instance.scheme)}"
     console.print(printable(f"  saved as {file}; see it again: {again}"), soft_wrap=True)

@@ -77,7 +77,11 @@ def _worlds(world: Any, samplings: Samplings) -> list[World]:
 
 
 def _told(world: World, told: Any) -> World:
-    if told is None or isinstance(told, str):
+    if isinstance(told, str):
+        if isinstance(world, FileWorld) and world.instance.draft.told is not None:
+            raise InvalidInput(f"told is for rows without the key told, which {world.path} has; leave it out")
+        return world
+    if told is None:
         return world
     if not isinstance(world, RowsWorld):
         raise InvalidInput(f"a process as told is for a world of two processes, not for {world}; give told as a text")
@@ -144,10 +148,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
 
 
 def _file(path: str, samplings: Samplings) -> FileWorld:
-    instance = Instance.load(path)
-    if instance.draft.told is not None and samplings.told_apart:
-        raise InvalidInput(f"told is for rows without the key told, which {path} has; leave it out")
-    return FileWorld(path, instance, samplings)
+    return FileWorld(path, Instance.load(path), samplings)
 
 
 def _family(

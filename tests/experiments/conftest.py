@@ -21,6 +21,18 @@ class Ran(NamedTuple):
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def row(self) -> Any:
+        """The only row of the main table of a verb."""
+        [row] = self.json["rows"]
+        return row
+
+    @property
+    def witness(self) -> Any:
+        """The violated balance equation that `check` shows."""
+        [row] = self.json["witness"]
+        return row
+
 
 @pytest.fixture
 def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:

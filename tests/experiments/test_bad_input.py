@@ -45,45 +45,49 @@ INSTANCES = {
 
 #: (arguments, what the message must name)
 FLAGS = [
-    ("check blok", "did you mean 'block'"), ("check", "verifier"), ("check block --K 0", "K = 0"),
-    ("check block --K x", "--K"), ("check block --L1 -1", "L1 = -1"), ("check block --K 2 --L2 0", "L2 = 0"),
+    ("check blok", "did you mean 'block'"), ("check", "VERIFIER"), ("check block --K 0", "K = 0"),
+    ("check block --K x", "K 'x'"), ("check block --L1 -1", "L1 '-1'"), ("check block --K 2 --L2 0", "L2 = 0"),
     ("check block --scheme stratified:K=0", "K = 0"), ("bound --scheme systematic --K 0", "K = 0"),
     ("check block --scheme rsd_s:K=0", "K = 0"), ("compare block --scheme stratified:order=up", "order = 'up'"),
     ("bound --scheme systematic:order=1", "order = '1'"), ("check block --scheme stratified:L2=0", "L2 = 0"),
-    ("check block --scheme beam", "beam"), ("check block --family nope", "nope"),
-    ("check block --family perturbed:z=1", "'z'"), ("check block --family perturbed:s", "'s'"),
-    ("check block --family perturbed:s=-1", "-1"), ("check block --family perturbed:s=1e400", "1e400 is too large"),
-    ("check block --instance .", "instance file .: it is no regular file"), ("check mine.py:", "write mine.py:NAME"),
-    ("check block --family dirichlet:alpha=0", "alpha"), ("check block --family marginals:alpha=0", "marginals: alpha"),
-    ("check block --vocab 1", "at least 2"),
-    ("check block --denominator 2", "denominator 2"), ("check block --seed -1", "--seed"),
+    ("check block --scheme beam", "beam"), ("check block --world family:nope", "nope"),
+    ("check block --world family:perturbed,z=1", "'z'"), ("check block --world family:perturbed,s=-1", "-1"),
+    ("check block --world family:perturbed,s=1e400", "1e400 is too large"),
+    ("check block --world file:.", "instance file .: it is no regular file"), ("check mine.py:", "write mine.py:NAME"),
+    ("check block --world family:dirichlet,alpha=0", "alpha"),
+    ("check block --world family:marginals,alpha=0", "marginals: alpha"),
+    ("check block --world family:dirichlet,vocab=1", "at least 2"),
+    ("check block --world family:dirichlet,denominator=2", "denominator 2"),
+    ("check block --world family:dirichlet,seeds=-1", "-1 is no whole number"),
     ("check block --arithmetic float32", "float32"), ("check typical --engine structured", "structured"),
-    ("check block --backend tpu", "tpu"), ("check block --backend torch", "--arithmetic float64"),
-    ("check block --max-memory 0", "--max-memory"), ("check block --engine gpu", "gpu"),
-    ("check block --instances 0", "--instances"), ("check block --instances 2 --exhaustive 2", "--exhaustive"),
-    ("check block --instances 2 --text topics", "--text"), ("check block --exhaustive 0", "--exhaustive"),
-    ("check block --exhaustive 3 --vocab 4 --L2 3", "--exhaustive"),
-    ("check block --exhaustive 3 --vocab 4 --L2 3 --engine enumerate", "--max-runs"),
-    ("check block --instance none.json", "none.json"), ("check block --instance none.json --text none.txt", "--text"),
-    ("check block --text none.txt", "none.txt"), ("check block --text topics --vocab 4000", "4000"),
-    ("check block --text topics --draft-order 4", "draft order 4"), ("check block --text topics --root x", "'x'"),
-    ("check block --text topics --root xyz --roots 2", "--roots"), ("check block --target-order 2", "--target-order"),
-    ("check block --vocab 4 --K 4 --L2 12", "the deepest that fit have depth 9"),
-    ("check traversal --vocab 3 --K 4 --L2 4 --engine enumerate", "the nearest shape that fits is"),
-    ("check traversal --vocab 3 --K 6 --L2 6 --arithmetic float64", "the nearest shape that fits is delayed(K=5"),
-    ("check block --text topics --vocab 27 --L2 12", "does not collapse"), ("check ensemble:w=2", "w = 2"),
+    ("check block --backend tpu", "tpu"), ("check block --K 1 --backend torch", "--arithmetic float64"),
+    ("check nss --K 2 --max-memory 0", "memory"), ("check block --engine gpu", "gpu"),
+    ("check block --world family:dirichlet,seeds=3..2", "seeds=3..2"),
+    ("check block --world text:topics,seeds=0..1", "seeds"), ("check block --world grid:denominator=0", "denominator"),
+    ("check block --world grid:denominator=3,vocab=4 --L2 3", "grid"),
+    ("check block --world grid:denominator=3,vocab=4 --L2 3 --engine enumerate", "--max-runs"),
+    ("check block --world none.json", "none.json"), ("check block --world text:none.txt", "none.txt"),
+    ("check block --world text:topics,vocab=4000", "4000"),
+    ("check block --world text:topics,draft_order=4", "draft order 4"),
+    ("check block --world text:topics,root=x", "'x'"), ("check block --world text:topics,root=xyz,roots=2", "roots"),
+    ("check block --world family:dirichlet,target_order=2", "target_order"),
+    ("check block --world family:dirichlet,vocab=4 --K 4 --L2 12", "the deepest that fit have depth 9"),
+    ("check traversal --K 4 --L2 4 --engine enumerate", "the nearest shape that fits is"),
+    ("check traversal --K 6 --L2 6 --arithmetic float64", "the nearest shape that fits is delayed(K=5"),
+    ("check block --world text:topics,vocab=27 --L2 12", "does not collapse"), ("check ensemble:w=2", "w = 2"),
     ("check ensemble:w=x", "'x'"), ("check block:w=1", "'w'"), ("check none.py:Mine", "none.py"),
-    ("check block --json none/a.json", "none/a.json"), ("check block --witness none/a.json", "none/a.json"),
+    ("check block -o none/a.json", "none/a.json"), ("check block --witness none/a.json", "none/a.json"),
     ("check block --frob", "--frob"), ("compare block --K 3..1", "'3..1'"), ("compare block --L1 a", "--L1"),
     ("compare block --budget 99", "99"), ("compare blok", "blok"), ("compare block --plot none/a.png", "none/a.png"),
     ("compare block --jobs 0", "--jobs"), ("check block --K 1000000 --L2 1", "1000000"),
     ("check block --L2 1000000000", "1000000000"), ("compare block --L1 0..1000000000", "1000000000"),
-    ("check block --exhaustive 3 --L2 22", "--exhaustive"), ("check block --exhaustive 2 --family equal", "--family"),
-    ("check block --denominator 99999999999999999999", "99999999999999999999"),
-    ("check block --text topics --target-order 1000000000", "1000000000"),
+    ("check block --world grid:denominator=3 --L2 22", "grid"),
+    ("check block --world grid:equal,denominator=2", "equal"),
+    ("check block --world family:dirichlet,denominator=99999999999999999999", "99999999999999999999"),
+    ("check block --world text:topics,target_order=1000000000", "1000000000"),
     ("check ensemble:w=1e-99999999", "1e-99999999"), ("check ensemble:w=1,w=0", "twice"),
-    ("check block --scheme topology --tree 3,0", "tree"), ("check block --tree 1,0", "--tree"),
-    ("check block --scheme adaptive --K 2", "K = 2"), ("check block --scheme adaptive --confidence 2", "confidence"),
+    ("check block --scheme topology:tree=3-0", "tree"), ("check block --scheme delayed:tree=1-0", "tree"),
+    ("check block --scheme adaptive --K 2", "K = 2"), ("check block --scheme adaptive:confidence=2", "confidence"),
     ("check gbv --scheme without_replacement --K 3", "i.i.d."), ("compare block --json a.txt --csv a.txt", "a.txt"),
     ("matrix blok", "blok"), ("frob", "frob"),
 ]  # fmt: skip
@@ -103,7 +107,7 @@ def assert_refused(ran, named: str) -> None:
 def test_malformed_instance(draftproof, tmp_path, what):
     content, named = INSTANCES[what]
     Path("bad.json").write_text(content)
-    ran = draftproof("check", "block", "--instance", "bad.json", *(() if what == "too shallow" else ("--L2", 1)))
+    ran = draftproof("check", "block", "--world", "bad.json", *(() if what == "too shallow" else ("--L2", 1)))
     assert_refused(ran, named)
     assert ran.out == ""
     assert [path.name for path in tmp_path.iterdir()] == ["bad.json"]
@@ -111,7 +115,7 @@ def test_malformed_instance(draftproof, tmp_path, what):
 
 def test_the_instance_that_the_malformed_ones_are_made_from_is_good(draftproof):
     Path("good.json").write_text(json.dumps(GOOD))
-    assert draftproof("check", "block", "--instance", "good.json").code == 0
+    assert draftproof("check", "block", "--world", "good.json").code == 0
 
 
 @pytest.mark.parametrize(("arguments", "named"), FLAGS, ids=[arguments for arguments, _ in FLAGS])
@@ -122,7 +126,7 @@ def test_bad_flags(draftproof, tmp_path, arguments, named):
 
 def test_a_text_that_is_not_utf8(draftproof):
     Path("latin.txt").write_bytes(b"caf\xe9 " * 100)
-    assert_refused(draftproof("check", "block", "--text", "latin.txt"), "UTF-8")
+    assert_refused(draftproof("check", "block", "--world", "text:latin.txt"), "UTF-8")
 
 
 def test_a_file_without_a_verifier(draftproof):

@@ -16,7 +16,7 @@ COMMAND = [
     "compare", "nss", "naive", "specinfer", "traversal", "--vocab", "3", "--K", "2..3", "--L1", "0..1", "--L2", "1..2",
     "--engine", "enumerate", "--resume", "rows.db", "--json", "rows.json",
 ]  # fmt: skip
-CHECK = ["check", "specinfer", "--vocab", "3", "--K", "3", "--instances", "500"]
+CHECK = ["check", "specinfer", "--world", "family:dirichlet,vocab=3,denominator=20,seeds=0..499", "--K", "3"]
 #: Makes a file once an instance was checked.
 TELLING = """
 from draftproof.experiments.cli.check.work import Report

@@ -6,9 +6,11 @@ from tests.data import nonsense
 from tests.quick import by_turns
 
 FILE = nonsense.__file__
-SMALL = ("--vocab", 2, "--K", 2, "--L2", 1)
+SHAPE = ("--K", 2, "--L2", 1)
+SMALL = ("--vocab", 2, *SHAPE)
+WORLD = ("--world", "family:dirichlet,vocab=2")
 COMMANDS = {
-    "check": (*SMALL, "--engine", "structured"),
+    "check": (*WORLD, *SHAPE, "--engine", "structured"),
     "compare": (*SMALL, "--no-optimum", "--engine", "structured"),
     "matrix": ("--scheme", "delayed:K=2,L1=0,L2=1", "--instances", 1),
     "prove": ("--vocab", 2, "--K", 1, "--L2", 1),
@@ -47,15 +49,15 @@ def test_a_verifier_that_breaks_its_contract_is_refused_in_one_line(draftproof, 
 @pytest.mark.parametrize(("command", "name"), by_turns(cases((*COMMANDS, "bound"), nonsense.SCHEMES), 7))
 def test_a_scheme_that_breaks_its_contract_is_refused_in_one_line(draftproof, command, name):
     given = ("bound",) if command == "bound" else (command, "naive")
-    refused(draftproof(*given, "--scheme", f"{FILE}:{name}", "--vocab", 2))
+    size = WORLD if command == "check" else ("--vocab", 2)
+    refused(draftproof(*given, "--scheme", f"{FILE}:{name}", *size))
 
 
 @pytest.mark.parametrize("name", ["Single", "Reduced", "ReducedToOurs", "Sized", "Inheriting"])
 def test_a_witness_on_a_scheme_of_ones_own_is_seen_again_by_the_command_that_it_names(draftproof, name):
-    ran = draftproof("check", f"{FILE}:Lossy", "--scheme", f"{FILE}:{name}", "--vocab", 2)
+    ran = draftproof("check", f"{FILE}:Lossy", "--scheme", f"{FILE}:{name}", *WORLD, "--json")
     assert ran.code == 1
-    command = ran.out.partition("see it again: draftproof ")[2].split()
-    assert draftproof(*command).code == 1
+    assert draftproof(*ran.witness["again"].split()[1:]).code == 1
     assert draftproof("compare", "naive", "--scheme", f"{FILE}:{name}", "--vocab", 2).code == 0
     assert draftproof("matrix", "naive", "--scheme", f"{FILE}:{name}", "--instances", 1).code == 0
 
@@ -63,7 +65,7 @@ def test_a_witness_on_a_scheme_of_ones_own_is_seen_again_by_the_command_that_it_
 def test_a_verifier_that_fails_once_and_holds_when_asked_again_is_no_function_and_has_no_verdict(draftproof):
     said = []
     for runs in range(150, 400, 25):
-        ran = draftproof("check", f"{FILE}:Stopping:runs={runs}", *SMALL)
+        ran = draftproof("check", f"{FILE}:Stopping:runs={runs}", *WORLD, *SHAPE)
         assert ran.code in (0, 1, 2), (
             ran.err
         )  # who stops before it begins or after it has ended is taken for a function

@@ -160,7 +160,7 @@ class Line:
 
 def test_names_and_errors_of_others_reach_no_terminal_raw(draftproof):
     Path("own.py").write_text(OWN)
-    ran = draftproof("check", "naive", "--scheme", "own.py:Line", "--vocab", 2)
+    ran = draftproof("check", "naive", "--scheme", "own.py:Line", "--world", "family:dirichlet,vocab=2")
     assert ran.code == 2
     assert (ran.out + ran.err).replace("\n", "").isprintable()
     assert ran.err.splitlines()[-1].startswith("draftproof: ")

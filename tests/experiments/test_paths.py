@@ -15,8 +15,8 @@ LONG = "x" * 300
 SMALL = "--K 1 --L2 1"
 #: Every option that names a file or a folder to read, `@` for the path.
 INPUTS = (
-    "check block --instance @",
-    "check block --text @",
+    "check block --world @",
+    "check block --world text:@",
     "compare block --instance @",
     f"compare block {SMALL} --cost @",
     f"compare block {SMALL} --resume @",
@@ -30,7 +30,7 @@ INPUTS = (
 )
 #: Every option that names a file or a folder to write.
 OUTPUTS = (
-    f"check block {SMALL} --json @",
+    f"check block {SMALL} -o @",
     f"check block {SMALL} --witness @",
     f"compare block {SMALL} --json @",
     f"compare block {SMALL} --csv @",
@@ -101,10 +101,7 @@ def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
         "    sys.argv = ['draftproof', *given.split()]\n    print('code', cli.run(cli.program()))\n"
     )
     (tmp_path / "three.py").write_text(program)
-    given = (
-        "check block --instance é.json --json ö.json , check ü.py:Möglich --instance é.json , "
-        "check block --instance ñ.json"
-    )
+    given = "check block --world é.json -o ö.json , check ü.py:Möglich , check block --world ñ.json"
     done = subprocess.run(
         [sys.executable, "three.py", *given.split()],
         env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},

@@ -20,6 +20,7 @@ from draftproof.experiments.pages import transcripts
 from draftproof.experiments.pages.__main__ import main
 from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, with_table
 from draftproof.experiments.pages.verifiers import PAGE, counterexamples, lossless_on_delayed, page, section
+from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
 from tests.quick import quick
 
@@ -103,10 +104,10 @@ def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monke
     doctest.testfile(str(README.parent / "docs" / "howto" / "prove.md"), module_relative=False)
     mended = Path("mine.py").read_text()
     assert len(mended.splitlines()) < 30
-    assert draftproof("check", "mine.py:Mine", "--instances", 20).code == 0
+    assert draftproof("check", "mine.py:Mine", "--world", "family:dirichlet,denominator=20,seeds=0..19").code == 0
     Path("mine.py").write_text(mended.replace("(p - q) * (p > q)", "p"))
-    ran = draftproof("check", "mine.py:Mine", "--instances", 20, "--json", "-")
-    assert (ran.code, ran.json["witness"]["vocab_size"], ran.json["witness"]["instance"]["depth"]) == (1, 2, 1)
+    ran = draftproof("check", "mine.py:Mine", "--world", "family:dirichlet,denominator=20,seeds=0..19", "--json")
+    assert (ran.code, ran.witness["vocab_size"], Instance.load(ran.witness["file"]).depth) == (1, 2, 1)
 
 
 #: A command in a line of its own or between backticks; lines may go on after a backslash.

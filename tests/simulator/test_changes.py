@@ -248,7 +248,7 @@ NAMED = {
 @pytest.mark.parametrize("name", LIARS)
 def test_what_is_kept_or_drawn_beside_the_coin_is_refused_with_its_name(name):
     with pytest.raises(NoFunction) as refused:
-        draftproof.check(LIARS[name](), P, Q, TREE)
+        draftproof.check(LIARS[name](), (P, Q), TREE)
     assert NAMED.get(name, "") in str(refused.value)
 
 
@@ -257,9 +257,9 @@ def test_a_scheme_is_refused_by_its_own_name(name):
     liar = LIARS[name]()
     scheme = type("Drafting", (Pair,), {"lies": type(liar).lies})()
     vars(scheme).update(vars(liar))
-    for judge in (draftproof.check, draftproof.compare):
+    for judge, pair in ((draftproof.check, [(P, Q)]), (draftproof.compare, [P, Q])):
         with pytest.raises(InvalidInput, match=r"^scheme Drafting: .*draw must be a function"):
-            judge("naive", P, Q, UserScheme(scheme))
+            judge("naive", *pair, UserScheme(scheme))
 
 
 def test_an_installed_verifier_is_user_code(tmp_path, monkeypatch):
@@ -283,7 +283,7 @@ def test_an_installed_verifier_is_user_code(tmp_path, monkeypatch):
         (installed.System, "by os"),
     ):
         with pytest.raises(NoFunction, match=words):
-            draftproof.check(kind(), P, Q, TREE)
+            draftproof.check(kind(), (P, Q), TREE)
 
 
 @functools.lru_cache(maxsize=2)
@@ -350,7 +350,7 @@ HONEST = {
 
 @pytest.mark.parametrize("name", HONEST)
 def test_what_changes_once_or_is_only_counted_is_no_memory(name):
-    assert draftproof.check(HONEST[name](), P, Q, TREE).lossless
+    assert draftproof.check(HONEST[name](), (P, Q), TREE).row["lossless"]
 
 
 def test_the_registry_changes_nothing():
@@ -375,7 +375,7 @@ class FloatsCaught(Naive):
 
 def judged(kind):
     try:
-        return kind.__name__, draftproof.check(kind(), P, Q, TREE).lossless
+        return kind.__name__, draftproof.check(kind(), (P, Q), TREE).row["lossless"]
     except InvalidVerifier as error:
         return kind.__name__, type(error).__name__
 

@@ -283,9 +283,9 @@ class Asking(Naive):
 
 @pytest.mark.parametrize("ask", [*ASKING.values(), *KEYS.values()], ids=[*ASKING, *(f"by {key}" for key in KEYS)])
 def test_a_check_finds_what_is_wrong_at_one_number(ask):
-    found = draftproof.check(Asking(ask), P, Q, DELAYED)
-    assert found.engine == "enumerate"
-    assert found.violation.found == Fraction(1, 2)
+    found = draftproof.check(Asking(ask), (P, Q), DELAYED)
+    assert found.row["engine"] == "enumerate"
+    assert found.tables[1].records()[0]["found"] == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("name", by_turns(ASKING, 3))
@@ -308,8 +308,8 @@ class OneToken:
 
 
 def test_a_scheme_finds_the_number_too():
-    assert draftproof.check("naive", Q, P, OneToken()).violation is not None
-    assert draftproof.check("naive", Q, ["1/4", "3/4"], OneToken()).lossless
+    assert draftproof.check("naive", (Q, P), OneToken()).verdict == 1
+    assert draftproof.check("naive", (Q, ["1/4", "3/4"]), OneToken()).row["lossless"]
 
 
 def test_no_theorem_passes_over_a_number_in_a_scheme():
@@ -420,7 +420,7 @@ def test_code_that_catches_the_refusal_of_a_comparison_gets_no_verdict():
             return False
 
     with pytest.raises(InvalidVerifier, match=r"compared with a Tensor.*test_user_code.py line"):
-        draftproof.check(Asking(caught), P, Q, DELAYED)
+        draftproof.check(Asking(caught), (P, Q), DELAYED)
 
 
 #: What an exact number does not do, and a float does.
@@ -445,7 +445,7 @@ def test_code_that_catches_what_exact_numbers_do_not_do_gets_no_verdict(name):
         return False
 
     with pytest.raises(InvalidVerifier, match=r"test_user_code.py line"):
-        draftproof.check(Asking(caught), P, Q, DELAYED)
+        draftproof.check(Asking(caught), (P, Q), DELAYED)
     with pytest.raises((NotFollowed, InvalidVerifier), match=r"test_user_code.py line"):
         prove(Subject.of(Asking(caught)), Shape(2, DELAYED))
 
@@ -462,7 +462,7 @@ def test_code_that_catches_what_exact_numbers_do_not_do_gets_no_verdict(name):
 def test_code_that_does_something_else_with_floats_gets_no_verdict(asked):
     pytest.importorskip("z3")
     with pytest.raises(InvalidVerifier, match="float64 its balance is off"):
-        draftproof.check(Asking(asked), P, Q, DELAYED)
+        draftproof.check(Asking(asked), (P, Q), DELAYED)
     with pytest.raises((NotFollowed, InvalidVerifier)):
         prove(Subject.of(Asking(asked)), Shape(2, DELAYED))
 
@@ -476,7 +476,7 @@ def test_a_scheme_that_does_something_else_with_floats_gets_no_verdict():
             return [(0,)] if row.dtype == np.float64 else [(coin.choose(row),)]
 
     with pytest.raises(InvalidVerifier, match="float64 its balance is off"):
-        draftproof.check("naive", P, Q, UserScheme(Caught()))
+        draftproof.check("naive", (P, Q), UserScheme(Caught()))
 
 
 @pytest.mark.parametrize("name", NEW)
@@ -484,9 +484,9 @@ def test_a_scheme_that_does_something_else_with_floats_gets_no_verdict():
 def test_nothing_is_kept_at_a_node_from_one_run_to_the_next(name, arithmetic):
     rows = (P, Q) if arithmetic == "rational" else ([0.375, 0.625], [0.5, 0.5])
     with pytest.raises(InvalidVerifier, match="met changes with every call") if name != "flag" else nullcontext():
-        found = draftproof.check(accepting(name), *rows, DELAYED, arithmetic=arithmetic)
-        assert found.block_efficiency == 2
-        assert not found.lossless
+        found = draftproof.check(accepting(name), rows, DELAYED, arithmetic=arithmetic)
+        assert found.row["block_efficiency"] == 2
+        assert found.verdict == 1
 
 
 def test_no_theorem_holds_for_what_is_kept_at_a_row():
@@ -514,9 +514,9 @@ def test_what_is_of_the_library_computes_without_the_border():
 def test_what_somebody_put_into_a_class_of_the_library_or_its_module_is_enumerated(monkeypatch, where, name, put):
     assert is_library(Naive())
     monkeypatch.setattr(where, name, put)
-    found = draftproof.check("naive", P, Q, DELAYED)
-    assert found.engine == "enumerate"
-    assert found.lossless == (name in ("structure", "child_law"))
+    found = draftproof.check("naive", (P, Q), DELAYED)
+    assert found.row["engine"] == "enumerate"
+    assert found.row["lossless"] == (name in ("structure", "child_law"))
 
 
 @dataclass(frozen=True)
@@ -564,11 +564,11 @@ class InTurn:
 
 def test_user_code_draws_from_its_own_pieces_and_reads_the_laws() -> None:
     p, q = ["1/3", "2/3"], ["5/8", "3/8"]
-    assert draftproof.check(InTurn(own=True), p, q, Halves()).lossless
-    assert not draftproof.check(InTurn(own=False), p, q, Halves()).lossless
-    assert draftproof.check(InTurn(own=False), p, q, Delayed()).lossless
+    assert draftproof.check(InTurn(own=True), (p, q), Halves()).row["lossless"]
+    assert not draftproof.check(InTurn(own=False), (p, q), Halves()).row["lossless"]
+    assert draftproof.check(InTurn(own=False), (p, q), Delayed()).row["lossless"]
     with pytest.raises(draftproof.InvalidInput, match=r"gives 1 pieces for the drafts after \(\)"):
-        draftproof.check("naive", p, q, Short())
+        draftproof.check("naive", (p, q), Short())
 
 
 class Short(Halves):

@@ -8,6 +8,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Sett
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.result import Result
+from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import Fails, InvalidInput
 from draftproof.simulator.protocol import DraftScheme
@@ -62,6 +63,7 @@ def check(
     from draftproof.experiments.cli.check.views import joined
     from draftproof.experiments.inputs.options import choose_settings
 
+    check_files([world] if isinstance(world, str) else [], {"witness": witness})
     named = as_verifiers(verifiers)
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}

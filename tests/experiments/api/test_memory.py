@@ -56,8 +56,8 @@ class Wide:
 
 CALLS = {
     **{f"block of {name}": lambda name=name: one_block(name) for name in EVERY},
-    **{f"check of {name}": lambda name=name: check(name, *FLOATS, ONE, "float64") for name in TREES},
-    **{f"check of {name}, called": lambda name=name: check(name, *CALLED, TWO, "float64") for name in TREES},
+    **{f"check of {name}": lambda name=name: check(name, FLOATS, ONE, arithmetic="float64") for name in TREES},
+    **{f"check of {name}, called": lambda name=name: check(name, CALLED, TWO, arithmetic="float64") for name in TREES},
     **{f"law of {name}": lambda name=name: block_law(name, *FLOATS, ONE, "float64") for name in TREES},
     "single step": lambda: single_step_optimum(P, Q, 4),
     "single step of many": lambda: single_step_optimum(P, Q, 10**6),

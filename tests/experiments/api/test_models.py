@@ -37,11 +37,11 @@ def test_rows_are_the_softmax_after_prompt_and_context() -> None:
 def test_block_verification_of_two_models_is_proved_lossless_and_a_wrong_verifier_refuted() -> None:
     target, draft = (draftproof.from_model(model(seed), PROMPT) for seed in (1, 2))
     shape = draftproof.Delayed(1, 0, 2)
-    proved = draftproof.check("block", target, draft, shape)
-    assert proved.lossless
-    assert proved.max_deviation == 0
-    assert proved.block_efficiency > 1
-    assert not draftproof.check("naive_from_target", target, draft, shape).lossless
+    proved = draftproof.check("block", (target, draft), shape)
+    assert proved.row["lossless"]
+    assert proved.row["max_deviation"] == 0
+    assert proved.row["block_efficiency"] > 1
+    assert not draftproof.check("naive_from_target", (target, draft), shape).row["lossless"]
 
 
 def test_other_things_are_refused() -> None:
@@ -55,6 +55,6 @@ def test_other_things_are_refused() -> None:
 
 def test_trees_of_models_with_many_tokens_are_as_deep_as_their_rows_are_few() -> None:
     target, draft = (draftproof.from_model(model(seed, 300), PROMPT) for seed in (1, 2))
-    assert draftproof.check("naive", target, draft, draftproof.Delayed(1, 0, 1), arithmetic="float64").lossless
+    assert draftproof.check("naive", (target, draft), draftproof.Delayed(1, 0, 1), arithmetic="float64").row["lossless"]
     with pytest.raises(draftproof.TooLarge, match="300 tokens and 90,000 contexts of length 2, more than 65,536"):
         target.row((1, 2))

@@ -81,10 +81,9 @@ def test_numbers_of_a_rational_comparison_are_fractions_and_every_row_is_what_ch
     p, q = [Fraction(1, 2), Fraction(1, 2)], [Fraction(3, 4), Fraction(1, 4)]
     rows = draftproof.compare(["naive", "traversal"], p, q, draftproof.Delayed(2, 0, 1), arithmetic="rational")
     for row in rows:
-        verdict = draftproof.check(
-            row["verifier"], p, q, row["scheme"].replace("(", ":").replace(")", "").replace(" ", "")
-        )
-        assert (row["block_efficiency"], row["lossless"]) == (verdict.block_efficiency, verdict.lossless)
+        scheme = row["scheme"].replace("(", ":").replace(")", "").replace(" ", "")
+        checked = draftproof.check(row["verifier"], (p, q), scheme).row
+        assert (row["block_efficiency"], row["lossless"]) == (checked["block_efficiency"], checked["lossless"])
         assert type(row["block_efficiency"]) is Fraction
         assert row["gap"] == draftproof.bound(p, q, "delayed:K=2,L1=0,L2=1").upper - row["block_efficiency"]
     assert list(pd.DataFrame(rows)["verifier"]) == ["naive", "traversal"]
@@ -207,12 +206,12 @@ def test_sequoia_is_planned_on_the_pair_that_is_given() -> None:
     open_scheme = "sequoia:nodes=2,depth=2"
     shapes = {}
     for name, draft in (("path", sure), ("leaves", unsure)):
-        found = draftproof.check("sequoia", sure, draft, open_scheme)
+        found = draftproof.check("sequoia", (sure, draft), open_scheme).row
         (row,) = draftproof.compare("sequoia", sure, draft, open_scheme, optimum=True)
-        shapes[name] = found.scheme
-        assert found.lossless
-        assert row["scheme"] == str(found.scheme) == str(draftproof.bound(sure, draft, open_scheme).scheme)
-        assert draftproof.block_law("sequoia", sure, draft, open_scheme).block_efficiency == found.block_efficiency
+        shapes[name] = found["scheme"]
+        assert found["lossless"]
+        assert row["scheme"] == found["scheme"] == str(draftproof.bound(sure, draft, open_scheme).scheme)
+        assert draftproof.block_law("sequoia", sure, draft, open_scheme).block_efficiency == found["block_efficiency"]
         assert row["block_efficiency"] <= row["optimum"] + 1e-9  # float64
     assert shapes == {
         "path": draftproof.Sequoia(2, 2, (1, 1, 0)),

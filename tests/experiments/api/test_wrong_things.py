@@ -58,12 +58,12 @@ def a_function(root: Any, coin: Any) -> Any:
         ("block", Delayed, "Delayed is a class, not a scheme: call it, Delayed()"),
         ("block", Deeper(), "scheme Deeper drafted after (0,), beyond its depth 1"),
         ("block", 3, "int is no draft scheme: it needs `depth` and `draw(draft, coin)`"),
-        ("block", [], "list is no draft scheme"),
+        ("block", [], "there is no scheme"),
     ],
 )
 def test_wrong_verifiers_and_schemes(verifier: Any, scheme: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
-        draftproof.check(verifier, P, P, scheme)
+        draftproof.check(verifier, (P, P), scheme)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_wrong_verifiers_and_schemes(verifier: Any, scheme: Any, message: str) -
 )
 def test_wrong_processes(target: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
-        draftproof.check("block", target, P, Delayed(1, 0, 1))
+        draftproof.check("block", (target, P), Delayed(1, 0, 1))
 
 
 @pytest.mark.parametrize("look", [REGISTRY.__getitem__, draftproof.make], ids=["REGISTRY", "make"])
@@ -129,10 +129,11 @@ def test_a_subclass_of_delayed_is_not_taken_for_it() -> None:
 
 def test_an_error_inside_a_verifier_shows_its_own_lines() -> None:
     with pytest.raises(InvalidVerifier) as caught:
-        draftproof.check(Divides(), P, P, "delayed:K=1,L1=0,L2=1")
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        draftproof.check(Divides(), (P, P), "delayed:K=1,L1=0,L2=1")
     text = str(caught.value)
-    assert text.startswith("verify raised ZeroDivisionError: integer division or modulo by zero (")
+    assert text.startswith(
+        "divides on delayed(K=1, L1=0, L2=1): verify raised ZeroDivisionError: integer division or modulo by zero ("
+    )
     assert re.search(r"test_wrong_things.py line \d+, in verify: `return self.helper\(0\)`", text)
     assert re.search(
         r"test_wrong_things.py line \d+, in helper: `return draftproof.Verdict\(\(\), 1 // nothing\)`", text
@@ -149,7 +150,7 @@ def test_an_error_inside_a_scheme_shows_its_own_lines() -> None:
     with pytest.raises(
         InvalidInput, match=r"scheme Broken: draw raised KeyError: 'tree' .*in draw: `return \{\}\[.tree.\]`"
     ):
-        draftproof.check("nss", P, P, Broken())
+        draftproof.check("nss", (P, P), Broken())
 
 
 @pytest.mark.parametrize("drawn", [7, "ab", [1, 2], {(): (5,)}, {(0,): (1,)}, [("a",)]], ids=str)
@@ -161,7 +162,7 @@ def test_a_scheme_that_returns_no_tree_is_refused(drawn: Any) -> None:
             return drawn
 
     with pytest.raises(InvalidInput, match="scheme Odd"):
-        draftproof.check("nss", P, P, Odd())
+        draftproof.check("nss", (P, P), Odd())
 
 
 SOURCE = """
@@ -180,21 +181,24 @@ def test_a_witness_on_a_scheme_from_a_file_says_how_to_see_it_again(
     (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
     ran = draftproof("check", "ensemble:w=1/2", "--scheme", "mine.py:Twice", "--witness", "w.json")
     assert ran.code == 1
-    assert "--instance w.json --scheme mine.py:Twice" in ran.out
-    assert draftproof("check", "ensemble:w=1/2", "--instance", "w.json", "--scheme", "mine.py:Twice").code == 1
-    alone = draftproof("check", "ensemble:w=1/2", "--instance", "w.json")
+    assert "--world w.json --scheme mine.py:Twice" in ran.out
+    assert draftproof("check", "ensemble:w=1/2", "--world", "w.json", "--scheme", "mine.py:Twice").code == 1
+    alone = draftproof("check", "ensemble:w=1/2", "--world", "w.json")
     assert alone.code == 2
-    assert "is meant for the scheme mine.py:Twice; add --scheme mine.py:Twice" in alone.err
+    assert "is meant for the scheme mine.py:Twice; give it as the scheme" in alone.err
 
 
 @pytest.mark.parametrize(
     ("spec", "flags"),
-    [("delayed:K=3,L1=0,L2=2", "--K 3 --L1 0 --L2 2"), ("topology:tree=2-1-0-0", "--scheme topology --tree 2,1,0,0")],
+    [
+        ("delayed:K=3,L1=0,L2=2", "--K 3 --L1 0 --L2 2"),
+        ("stratified:K=2,L1=0,L2=1", "--scheme stratified --K 2 --L1 0 --L2 1"),
+    ],
 )
 def test_parameters_in_the_name_are_those_of_the_flags(draftproof: Callable[..., Any], spec: str, flags: str) -> None:
-    one = draftproof("check", "nss", "--vocab", 2, "--scheme", spec, "--json", "-")
-    two = draftproof("check", "nss", "--vocab", 2, *flags.split(), "--json", "-")
-    assert one.json["scheme"] == two.json["scheme"]
+    one = draftproof("check", "nss", "--world", "family:dirichlet,vocab=2", "--scheme", spec, "--json")
+    two = draftproof("check", "nss", "--world", "family:dirichlet,vocab=2", *flags.split(), "--json")
+    assert one.row["scheme"] == two.row["scheme"]
     twice = draftproof("check", "nss", "--scheme", "delayed:K=2", "--K", 3)
     assert (twice.code, "both give K; give it once" in twice.err) == (2, True)
 
@@ -222,12 +226,12 @@ def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
     draftproof: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "plain.py").write_text(PLAIN, encoding="utf-8")
-    long = draftproof("check", "plain.py:Plain", "--vocab", 3, "--K", 2, "--L2", 4)
+    long = draftproof("check", "plain.py:Plain", "--K", 2, "--L2", 4)
     assert (long.code, "plain has no `structure`" in " ".join(long.err.split())) == (0, True)
     assert "such as TopDown(branch=..), about 122 contexts" in " ".join(long.err.split())
     refused = draftproof("check", "plain.py:Plain", "--K", 4, "--L2", 6)
     assert (refused.code, "has no `structure`: with one, such as TopDown(branch=..)" in refused.err) == (2, True)
-    assert "structure" not in draftproof("check", "plain.py:Plain", "--vocab", 2).err
+    assert "structure" not in draftproof("check", "plain.py:Plain", "--world", "family:dirichlet,vocab=2").err
 
 
 class Plain:
@@ -237,10 +241,12 @@ class Plain:
         return draftproof.Verdict((), coin.choose(root.target))
 
 
-@pytest.mark.parametrize("door", [draftproof.check, draftproof.compare])
-def test_the_same_is_told_in_python(door: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    ("door", "pair"), [(draftproof.check, [(P, P)]), (draftproof.compare, [P, P])], ids=["check", "compare"]
+)
+def test_the_same_is_told_in_python(door: Callable[..., Any], pair: list[Any]) -> None:
     with pytest.raises(draftproof.TooLarge) as caught:
-        door(Plain(), P, P, "delayed:K=4,L1=0,L2=6")
+        door(Plain(), *pair, "delayed:K=4,L1=0,L2=6")
     message = str(caught.value)
     assert "needs about 3.4e+07 runs, more than 20,000,000; the nearest shape that fits is delayed(K=" in message
     assert (
@@ -248,11 +254,11 @@ def test_the_same_is_told_in_python(door: Callable[..., Any]) -> None:
         in message
     )
     with pytest.raises(draftproof.TooLarge, match=r"more than 5; allow more runs$"):  # too few runs for such a word
-        door(Plain(), P, P, "delayed:K=2,L1=0,L2=1", max_runs=5)
+        door(Plain(), *pair, "delayed:K=2,L1=0,L2=1", max_runs=5)
     with pytest.raises(draftproof.TooLarge) as caught:
-        door("typical", P, P, "delayed:K=4,L1=0,L2=6")
+        door("typical", *pair, "delayed:K=4,L1=0,L2=6")
     assert "structure" not in str(caught.value)  # that is not for its user to write
-    assert draftproof.check(Plain(), P, P, "delayed:K=2,L1=0,L2=1", max_runs=8).lossless
+    assert draftproof.check(Plain(), (P, P), "delayed:K=2,L1=0,L2=1", max_runs=8).row["lossless"]
 
 
 def test_what_a_structure_raises_is_told_with_the_lines_of_its_author() -> None:
@@ -270,7 +276,7 @@ def test_what_a_structure_raises_is_told_with_the_lines_of_its_author() -> None:
             return make("naive_tree").verify(root, coin)
 
     with pytest.raises(draftproof.InvalidVerifier) as caught:
-        draftproof.check(Broken(), P, P, "delayed:K=2,L1=0,L2=1", engine="structured")
+        draftproof.check(Broken(), (P, P), "delayed:K=2,L1=0,L2=1", engine="structured")
     message = str(caught.value)
     assert "child_law of its structure raised KeyError" in message
     assert 'in child_law: `return {}["nothing"]`' in message

@@ -56,8 +56,10 @@ def test_rows_of_a_verifier_that_ranks_quotients_are_exact_where_rounding_would_
     Path("floats.json").write_text(json.dumps({**fields, "arithmetic": "float64", "target": floats}))
     shown = draftproof("compare", *given[:1], "--instance", "floats.json", *given[3:-2], "--no-optimum")
     assert "rounding decides" in shown.out
-    checked = draftproof("check", *given[:1], "--instance", "floats.json", *given[3:-2], "--arithmetic", "float64")
-    assert "rounding decides" in checked.out
+    checked = draftproof(
+        "check", *given[:1], "--world", "floats.json", *given[3:-2], "--arithmetic", "float64", "--json"
+    )
+    assert checked.row["rounding_decides"].startswith("decides E[tau+1]")
 
 
 def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):

@@ -54,12 +54,12 @@ def run(draftproof, tmp_path):
 
 
 def test_check(run):
-    own = run("check specinfer --scheme mine.py:Twice:k=3 --family dirichlet --json -")
-    ours = run("check specinfer --K 3 --L2 1 --json -")
-    assert (own.code, own.json["block_efficiency"]) == (0, ours.json["block_efficiency"])
+    own = run("check specinfer --scheme mine.py:Twice:k=3 --world family:dirichlet --json")
+    ours = run("check specinfer --K 3 --L2 1 --json")
+    assert (own.code, own.row["block_efficiency"]) == (0, ours.row["block_efficiency"])
     assert run("check naive_from_target --scheme mine.py:Twice").code == 1
-    many = run("check specinfer --scheme mine.py:Twice --json -")
-    assert (many.code, many.json["instances"], {row["V"] for row in many.json["covered"]}) == (0, 55, {2, 3, 4})
+    many = run("check specinfer --scheme mine.py:Twice --json")
+    assert (many.code, many.row["instances"], {row["vocab_size"] for row in many.json["covered"]}) == (0, 55, {2, 3, 4})
 
 
 def test_check_lists_its_instances_once(run, monkeypatch):

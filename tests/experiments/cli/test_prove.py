@@ -34,9 +34,9 @@ def test_a_refutation_exits_one_with_an_instance_that_check_refutes(draftproof):
     assert ran.code == 1
     assert ran.json["verdict"] == "refuted"
     assert ran.json["witness"]["polynomial"]
-    again = draftproof("check", "block_by_weights", "--instance", ran.json["witness"]["file"], "--json", "-")
+    again = draftproof("check", "block_by_weights", "--world", ran.json["witness"]["file"], "--json")
     assert again.code == 1
-    assert again.json["witness"]["found"] == ran.json["witness"]["found"]
+    assert again.witness["found"] == ran.json["witness"]["found"]
 
 
 def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypatch):

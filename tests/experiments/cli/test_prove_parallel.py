@@ -132,9 +132,9 @@ def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch)
     monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
     ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json", "-")
     assert ran.code == 1
-    again = draftproof("check", "block_by_weights", "--instance", ran.json["witness"]["file"], "--json", "-")
-    assert again.json["witness"]["found"] == ran.json["witness"]["found"]
-    assert json.loads(again.out)["lossless"] is False
+    again = draftproof("check", "block_by_weights", "--world", ran.json["witness"]["file"], "--json")
+    assert again.witness["found"] == ran.json["witness"]["found"]
+    assert again.row["lossless"] is False
 
 
 def test_what_is_left_is_judged_by_size():

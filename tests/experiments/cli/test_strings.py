@@ -41,9 +41,9 @@ def test_the_ordinary_instance_has_the_figures_of_the_rules(draftproof):
     assert ran.code == 0, ran.err
     tokens = {row["rule"]: row["tokens"] for row in ran.json["rows"]}
     for rule, verifier in (("slrs", "naive"), ("block", "block")):
-        checked = draftproof("check", verifier, "--instance", "o.json", "--json", "-")
+        checked = draftproof("check", verifier, "--world", "o.json", "--json")
         assert checked.code == 0, checked.err
-        assert checked.json["block_efficiency"] == tokens[rule]
+        assert checked.row["block_efficiency"] == tokens[rule]
 
 
 def test_a_pair_that_is_written_is_read_again(draftproof):

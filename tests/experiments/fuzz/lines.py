@@ -30,18 +30,18 @@ LINES = tuple(
     line.split()
     for line in """
     list --json out.json
-    check block --K 1 --L2 1 --vocab 2 --seed 3 --family dirichlet --denominator 20
-    check block --K 1 --L2 1 --vocab 2 --arithmetic float64 --engine structured --backend numpy --max-memory 1
-    check naive_from_target --K 1 --L2 1 --vocab 2 --witness w.json --json -
-    check ensemble:w=1/2 --instance given.json --json out.json
+    check block --K 1 --L2 1 --world family:dirichlet,vocab=2,seeds=3,denominator=20
+    check block --K 1 --L2 1 --arithmetic float64 --engine structured --backend numpy --max-memory 1
+    check naive_from_target --K 1 --L2 1 --world family:dirichlet,vocab=2 --witness w.json --json
+    check ensemble:w=1/2 --world given.json -o out.json
     check naive_from_target --seconds 5
-    check own.py:Naive --K 2 --L2 1 --vocab 2 --instances 2
-    check naive --exhaustive 2 --vocab 2 --K 1 --L2 1 --max-runs 100000
-    check naive --text text.txt --vocab 3 --target-order 2 --draft-order 1 --roots 2 --K 1 --L2 1
-    check naive --text text.txt --vocab 3 --root the --K 1 --L2 1
-    check naive_tree --scheme topology --tree 2,0,0 --vocab 2
-    check specinfer --scheme specinfer_config:widths=2 --vocab 2
-    check naive --scheme own.py:Own --vocab 2
+    check own.py:Naive --K 2 --L2 1 --world family:dirichlet,vocab=2,denominator=20,seeds=0..1
+    check naive --world grid:denominator=2,vocab=2 --K 1 --L2 1 --max-runs 100000
+    check naive --world text:text.txt,vocab=3,target_order=2,draft_order=1,roots=2 --K 1 --L2 1
+    check naive --world text:text.txt,vocab=3,root=the --K 1 --L2 1
+    check naive_tree --scheme topology:tree=2-0-0 --world family:dirichlet,vocab=2
+    check specinfer --scheme specinfer_config:widths=2 --world family:dirichlet,vocab=2
+    check naive --scheme own.py:Own --world family:dirichlet,vocab=2
     compare nss naive --vocab 2 --K 1..2 --L1 0..1 --L2 1 --jobs 1 --max-nodes 4
     compare nss block --vocab 2 --K 2 --L2 1 --jobs 1 --resume rows.db --csv out.csv --markdown out.md
     compare nss --vocab 2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10,node=.05 --no-optimum
@@ -61,7 +61,7 @@ LINES = tuple(
     prove naive --K 1 --L2 1 --resume rows.db --certificate out.cert --max-trees 10
     prove naive --K 1 --L2 1 --equals block --vocab 2
     verify theorem.json
-    --max-input 1 check block --instance given.json
+    --max-input 1 check block --world given.json
     --version
     """.strip().splitlines()
 )

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="needs the extra `models`")
 pytestmark = pytest.mark.heavy
 
 GIVEN = ["--pair", "pair", "--text", "text.txt", "--roots", "1"]
-CHECK = ["check", "naive", *GIVEN, "--K", "1", "--L2", "1"]
+CHECK = ["check", "naive", "--world", "models:pair,text=text.txt,roots=1", "--K", "1", "--L2", "1"]
 VALIDATE = ["validate", "naive", *GIVEN, "--K", "1", "--L2", "1", "--blocks", "5"]
 SELECTED = ["validate", "naive", *GIVEN, "--policy", "selector", "--blocks", "5"]
 TRAIN = [

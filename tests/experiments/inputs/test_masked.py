@@ -16,8 +16,11 @@ WHERE = [("--sampling", "{}"), ("--sampling", "{}", "--draft-sampling", ""), ("-
 
 @pytest.mark.parametrize(("where", "size"), [(WHERE[0], 3), (WHERE[1], 4), (WHERE[2], 3)])
 def test_commands_take_masks_on_target_draft_and_both(draftproof, where, size):
-    at = ("--vocab", size, "--K", 2, "--L2", 1, *(text.format(TABLE[size]) for text in where))
-    assert [draftproof("check", name, *at).code for name in ("naive", "traversal", "naive_from_target")] == [0, 0, 1]
+    at = ("--K", 2, "--L2", 1, *(text.format(TABLE[size]) for text in where))
+    world = f"family:dirichlet,vocab={size}"
+    ran = draftproof("check", "naive", "traversal", "naive_from_target", "--world", world, *at, "--json")
+    assert [row["lossless"] for row in ran.json["rows"]] == [True, True, False]
+    at = ("--vocab", size, *at)
     rows = draftproof("compare", "naive", "traversal", *at, "--arithmetic", "rational", "--json", "-").json["rows"]
     assert [row["lossless"] for row in rows] == [True, True]
     attained = draftproof("bound", *at, "--json", "-").json
@@ -34,7 +37,7 @@ def test_letters_of_a_text_are_its_symbols():
 
 def test_a_regular_expression_is_written_last_with_its_commas(draftproof):
     pytest.importorskip("interegular")
-    made = draftproof("check", "block", "--K", 1, "--sampling", "top_k=2,regex=(01){1,2}|2*", "--json", "-").json
+    made = draftproof("check", "block", "--K", 1, "--sampling", "top_k=2,regex=(01){1,2}|2*", "--json").row
     assert made["lossless"]
     refused = draftproof("check", "block", "--sampling", "regex=((")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
@@ -73,7 +76,7 @@ def test_selectors_are_trained_for_what_they_know_of_the_sampling(draftproof, se
 
 def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
-    refused = draftproof("check", "naive", "--pair", tmp_path)
+    refused = draftproof("check", "naive", "--world", f"models:{tmp_path}")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "needs torch, which is not installed" in refused.err
 

@@ -2,16 +2,17 @@
 
 import pytest
 
-SHAPE = ("--family", "perturbed:s=1", "--K", 2, "--L1", 1, "--L2", 1)
+TREE = ("--K", 2, "--L1", 1, "--L2", 1)
+SHAPE = ("--family", "perturbed:s=1", *TREE)
 
 
 @pytest.mark.parametrize("engine", ["auto", "enumerate"])
 def test_check_proves_it_lossless_with_the_efficiency_of_the_bound(draftproof, engine):
-    found = draftproof("check", "optimum", *SHAPE, "--engine", engine, "--json", "-")
+    found = draftproof("check", "optimum", "--world", "family:perturbed,s=1", *TREE, "--engine", engine, "--json")
     bound = draftproof("bound", *SHAPE, "--json", "-").json
     assert found.code == 0
-    assert found.json["max_deviation"] == "0"
-    assert found.json["block_efficiency"] == bound["lower"]
+    assert found.row["max_deviation"] == "0"
+    assert found.row["block_efficiency"] == bound["lower"]
 
 
 def test_compare_leaves_it_less_than_the_certified_gap(draftproof):
@@ -21,9 +22,9 @@ def test_compare_leaves_it_less_than_the_certified_gap(draftproof):
 
 
 def test_each_root_gets_its_own_plan(draftproof):
-    text = ("--text", "topics", "--roots", 2, "--K", 2, "--L2", 1)
-    found = draftproof("check", "optimum", *text, "--json", "-").json
-    bound = draftproof("bound", *text, "--json", "-").json
+    shape = ("--K", 2, "--L2", 1, "--json")
+    found = draftproof("check", "optimum", "--world", "text:topics,roots=2", *shape).json
+    bound = draftproof("bound", "--text", "topics", "--roots", 2, *shape, "-").json
     assert [root["block_efficiency"] for root in found["roots"]] == [root["lower"] for root in bound["roots"]]
 
 

@@ -57,6 +57,6 @@ def test_commands_need_no_text_for_it(draftproof, monkeypatch):
 
 
 def test_longer_orders_than_were_counted_are_refused(draftproof):
-    ran = draftproof("check", "block", "--text", TOPICS, "--target-order", 4)
+    ran = draftproof("check", "block", "--world", f"text:{TOPICS},target_order=4")
     assert ran.code == 2
     assert "order 4: the table of counts goes to order 3; lower it, or give the text itself" in ran.err

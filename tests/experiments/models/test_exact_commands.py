@@ -37,6 +37,12 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     return ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", tmp_path / "text.txt")
 
 
+def world(models: tuple[object, ...], **more: object) -> tuple[str, str]:
+    """The options of `models` as a world."""
+    keys = {str(flag)[2:]: value for flag, value in zip(models[::2], models[1::2], strict=True)} | more
+    return "--world", "models:" + ",".join(f"{key}={value}" for key, value in keys.items())
+
+
 @pytest.fixture
 def problem(tiny_pair: Pair, tiny_recipe: Any) -> ModelsWorld:
     return pair_problem(Opened(tiny_pair, tiny_recipe.corpus), Sampling(0.7), count=2)
@@ -52,13 +58,13 @@ def test_rows_are_those_of_the_models_in_rationals(problem: ModelsWorld, tiny_pa
 
 
 def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[object, ...], tiny_pair: Pair) -> None:
-    ran = draftproof("check", "traversal", *models, "--roots", 2, "--K", 2, "--L2", 2, "--json", "-")
-    assert (ran.code, ran.json["lossless"], ran.json["max_deviation"]) == (0, True, "0")
+    ran = draftproof("check", "traversal", *world(models, roots=2), "--K", 2, "--L2", 2, "--json")
+    assert (ran.code, ran.row["lossless"], ran.row["max_deviation"]) == (0, True, "0")
     held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
     problem = pair_problem(Opened(tiny_pair, _Text(Path(str(models[-1])).read_text())), Sampling(), count=2)  # type: ignore[arg-type]
     assert problem.contexts == tuple(roots_of(held_out, 2))
     predicted = predict(make("traversal"), problem.cases(2, FLOAT64), Delayed(2, 0, 2)).mean
-    assert ran.json["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
+    assert ran.row["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
 
 
 class _Text:
@@ -71,16 +77,16 @@ class _Text:
 def test_a_control_is_refuted_on_models_and_its_witness_is_seen_again(
     draftproof: Any, models: tuple[object, ...]
 ) -> None:
-    ran = draftproof("check", "naive_from_target", *models, "--roots", 1, "--L2", 1, "--json", "-")
+    ran = draftproof("check", "naive_from_target", *world(models, roots=1), "--L2", 1, "--json")
     assert ran.code == 1
-    assert draftproof("check", "naive_from_target", "--instance", ran.json["witness"]["file"]).code == 1
+    assert draftproof("check", "naive_from_target", "--world", ran.witness["file"]).code == 1
 
 
 def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
     draftproof: Any, models: tuple[object, ...]
 ) -> None:
-    ran = draftproof("check", "block", *models, "--vocab", 6, "--roots", 1, "--json", "-")
-    assert (ran.code, ran.json["max_deviation"]) == (0, "0")
+    ran = draftproof("check", "block", *world(models, vocab=6, roots=1), "--json")
+    assert (ran.code, ran.row["max_deviation"]) == (0, "0")
     assert "2 tokens kept at each context, 4 for the rest: a path of 2 leaves" in ran.err
     assert "behind this cut with all 8 tokens" in ran.err
 
@@ -120,10 +126,10 @@ def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
 
 
 def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof: Any, models: tuple[object, ...]) -> None:
-    shape = (*models, "--K", 1, "--L2", 1)
-    ran = draftproof("check", "naive", *shape, "--root", "the zq")
+    shape = ("--K", 1, "--L2", 1)
+    ran = draftproof("check", "naive", *shape, *world(models, root="the zq"))
     assert "root 'the zq' is taken as 't·e ··': so the tokenizer reads it" in ran.err
-    assert "is taken as" not in draftproof("check", "naive", *shape, "--root", "t e").err
+    assert "is taken as" not in draftproof("check", "naive", *shape, *world(models, root="t e")).err
 
 
 def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
@@ -187,8 +193,11 @@ def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair: P
 def test_exact_commands_take_masks_of_models(
     draftproof: Any, models: tuple[object, ...], where: tuple[str, ...]
 ) -> None:
-    given = (*models, "--roots", 1, "--K", 2, "--L2", 1, *where, *([MASKS] if len(where) == 1 else []))
-    assert [draftproof("check", name, *given).code for name in ("naive", "traversal", "naive_from_target")] == [0, 0, 1]
+    shape = ("--K", 2, "--L2", 1, *where, *([MASKS] if len(where) == 1 else []))
+    names = ("naive", "traversal", "naive_from_target")
+    checked = draftproof("check", *names, *world(models, roots=1), *shape, "--json")
+    assert [row["lossless"] for row in checked.json["rows"]] == [True, True, False]
+    given = (*models, "--roots", 1, *shape)
     compared = draftproof("compare", "naive", "traversal", *given, "--optimum", "--by-depth", "--json", "-").json
     assert [row["lossless"] for row in compared["rows"]] == [True, True]
     bound = draftproof("bound", *given, "--json", "-").json
@@ -198,9 +207,9 @@ def test_exact_commands_take_masks_of_models(
 
 def test_a_cut_vocabulary_is_masked_before_it_is_cut(draftproof: Any, models: tuple[object, ...]) -> None:
     """A mask of the whole vocabulary leaves two tokens, so the cut to two of them loses nothing."""
-    given = (*models, "--roots", 1, "--K", 2, "--L2", 1, "--sampling", "table=00------", "--json", "-")
-    whole = draftproof("check", "traversal", *given).json
-    cut = draftproof("check", "traversal", *given, "--vocab", 6).json
+    given = ("--K", 2, "--L2", 1, "--sampling", "table=00------", "--json")
+    whole = draftproof("check", "traversal", *given, *world(models, roots=1)).row
+    cut = draftproof("check", "traversal", *given, *world(models, roots=1, vocab=6)).row
     assert whole["lossless"]
     assert cut["block_efficiency_float"] == pytest.approx(whole["block_efficiency_float"], abs=1e-12)
 
@@ -208,7 +217,7 @@ def test_a_cut_vocabulary_is_masked_before_it_is_cut(draftproof: Any, models: tu
 def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
     draftproof: Any, models: tuple[object, ...], tiny_pair: Pair
 ) -> None:
-    given = ("check", "naive", *models, "--root", "the ", "--K", 1, "--L2", 1)
+    given = ("check", "naive", *world(models, root="the "), "--K", 1, "--L2", 1)
     likeliest = int(tiny_pair.rows("target", [tiny_pair.encode("the ")]).argmax())
     for closing, code in ((likeliest, 2), ((likeliest + 1) % 8, 0)):
         moves = "".join("1" if token == closing else "0" for token in range(8))
@@ -223,11 +232,13 @@ def test_a_mask_that_leaves_nothing_is_refused_where_its_context_is_drawn(
 
 
 def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, models: tuple[object, ...]) -> None:
-    given = (*models, "--roots", 1, "--K", 1, "--L2", 1, "--draft-sampling", "temperature=.5")
-    wrong = draftproof("check", "naive", *given, "--told", "draft", "--json", "-")
-    assert (wrong.code, wrong.json["lossless"]) == (1, False)
-    assert draftproof("check", "naive", *given, "--told", "sampled").code == 0
-    assert draftproof("check", "naive", "--instance", wrong.json["witness"]["file"]).code == 1
+    shape = ("--K", 1, "--L2", 1, "--draft-sampling", "temperature=.5")
+    one = world(models, roots=1)
+    wrong = draftproof("check", "naive", *one, *shape, "--told", "draft", "--json")
+    assert (wrong.code, wrong.row["lossless"]) == (1, False)
+    assert draftproof("check", "naive", *one, *shape, "--told", "sampled").code == 0
+    assert draftproof("check", "naive", "--world", wrong.witness["file"]).code == 1
+    given = (*models, "--roots", 1, *shape)
     rows = draftproof("compare", "naive", "nss", *given, "--told", "draft", "--json", "-").json["rows"]
     assert [row["lossless"] for row in rows] == [False, True]
     matrix = draftproof(
@@ -235,9 +246,9 @@ def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, mode
         "--scheme", "delayed:K=1,L1=0,L2=1", "--json", "-",
     )  # fmt: skip
     assert matrix.json["cells"][0]["status"] != "lossless"
-    cut = draftproof("check", "naive", *given, "--told", "draft", "--vocab", 6)
+    cut = draftproof("check", "naive", *world(models, roots=1, vocab=6), *shape, "--told", "draft")
     assert (cut.code, cut.err.count("\n")) == (2, 1)
-    assert "--told needs tables of all 8 tokens" in cut.err
+    assert "told needs tables of all 8 tokens" in cut.err
 
 
 def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: ModelsWorld) -> None:
@@ -309,22 +320,21 @@ def test_another_process_has_the_tables_without_the_models(problem: ModelsWorld)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("keys", "options", "words"),
     [
-        (("--family", "dirichlet"), "--family has no effect on an instance from models"),
-        (("--sampling", "heat=2"), "write temperature=.7,top_k=50,top_p=.9"),
-        (("--sampling", "top_k=many"), "'many' is no number of that kind"),
-        (("--sampling", "temperature=-1"), "temperature -1.0 must be a number of at least 0"),
-        (("--vocab", 9), "--vocab 9: the pair has 8 tokens"),
-        (("--vocab", 3), "--vocab 3: 4 tokens of the tables stand for those that are not kept; take at least 5"),
-        (("--root", "a", "--roots", 2), "give one of the two"),
-        (("--pair", "nowhere"), "--pair and --target both say which models"),
+        ({"seeds": 1}, (), "seeds has no meaning for models"),
+        ({}, ("--sampling", "heat=2"), "write temperature=.7,top_k=50,top_p=.9"),
+        ({}, ("--sampling", "top_k=many"), "'many' is no number of that kind"),
+        ({}, ("--sampling", "temperature=-1"), "temperature -1.0 must be a number of at least 0"),
+        ({"vocab": 9}, (), "vocab 9: the pair has 8 tokens"),
+        ({"vocab": 3}, (), "vocab 3: 4 tokens of the tables stand for those that are not kept; take at least 5"),
+        ({"root": "a", "roots": 2}, (), "give one of the two"),
     ],
 )
 def test_what_fits_no_models_is_one_line(
-    draftproof: Any, models: tuple[object, ...], options: tuple[object, ...], words: str
+    draftproof: Any, models: tuple[object, ...], keys: dict[str, object], options: tuple[object, ...], words: str
 ) -> None:
-    ran = draftproof("check", "naive", *models, *options)
+    ran = draftproof("check", "naive", *world(models, **keys), *options)
     assert ran.code == 2
     assert words in ran.err.strip().splitlines()[-1]
 

@@ -123,7 +123,7 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     (checked,) = report["exact_checks"]
     assert (checked["verifier"], checked["lossless"]) == (name, False)
     assert Path(checked["witness"]["file"]).is_file()
-    again = draftproof("check", "mine.py:Eager", "--instance", checked["witness"]["file"])
+    again = draftproof("check", "mine.py:Eager", "--world", checked["witness"]["file"])
     assert (again.code, "NOT LOSSLESS" in again.out or "REFUTED" in again.out) == (1, True)
     assert f"{name} is refuted by the exact check (--lossy '{name}' says it is known)" in ran.out
 

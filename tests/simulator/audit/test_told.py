@@ -109,9 +109,9 @@ def test_from_python_rows_are_sampled_and_told_otherwise():
     sharp, plain = from_softmax(rows, sampling="temperature=.5"), from_softmax(rows)
     assert sharp.row(()).tolist() == RATIONAL.vector(["4/6", "1/6", "1/6"]).tolist()
     assert Sampling(top_k=1).process(plain).row(()).tolist() == [1, 0, 0]
-    assert draftproof.check("naive", plain, sharp, PATH).lossless
-    found = draftproof.check("naive", plain, sharp, PATH, told=plain)
-    assert (found.lossless, found.engine) == (False, "enumerate")
+    assert draftproof.check("naive", (plain, sharp), PATH).row["lossless"]
+    found = draftproof.check("naive", (plain, sharp), PATH, told=plain)
+    assert (found.row["lossless"], found.row["engine"]) == (False, "enumerate")
     with pytest.raises(InvalidInput, match="a repetition penalty depends on all tokens before"):
         from_softmax(rows, sampling="repetition_penalty=2")
     with pytest.raises(InvalidInput, match="masks depend on all tokens before"):

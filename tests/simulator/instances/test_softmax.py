@@ -89,7 +89,7 @@ def test_masked_tokens_have_probability_zero():
     assert from_softmax([[row], [row] * 3]).row((1,)).tolist() == [fmpq(1, 2), fmpq(1, 2), fmpq(0)]
     assert from_softmax(np.ma.stack([row, row, row]), root=(0,)).row((2,))[2] == 0
     assert as_rows(row).tolist() == as_rows([row])[0].tolist() == [0.5, 0.5, 0]
-    assert draftproof.check("naive", row, [0.25, 0.25, 0.5], arithmetic="float64").lossless
+    assert draftproof.check("naive", (row, [0.25, 0.25, 0.5]), arithmetic="float64").row["lossless"]
     with pytest.raises(InvalidInput, match=r"where masked tokens have probability 0, row 0 sums to 0\.75"):
         from_softmax(np.ma.masked_array([0.5, 0.25, 0.25], [False, False, True]))
 
