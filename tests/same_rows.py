@@ -152,12 +152,13 @@ COMMANDS = {
     "list": "list",
     "check": "check traversal --K 3 --L2 1",
     "check all of a grid": "check block --world grid:denominator=3,vocab=2 --K 1 --L2 2",
-    "check random instances": "check traversal_insertion_order --K 3 --L2 2 --world family:dirichlet,denominator=20,seeds=0..49"
-    " --witness witness.json",
+    "check random instances": "check traversal_insertion_order --K 3 --L2 2 --witness witness.json"
+    " --world family:dirichlet,denominator=20,seeds=0..49",
     "check a witness": "check traversal_insertion_order --world witness.json",
     "check an instance file": "check naive --world world.json --K 1 --L2 1",
     "check a text in float64": "check specinfer --world text:topics,vocab=8 --K 3 --L2 4 --arithmetic float64",
-    "check on torch": "check layer_transport --world text:topics,vocab=4 --K 2 --L2 3 --arithmetic float64 --backend torch",
+    "check on torch": "check layer_transport --world text:topics,vocab=4 --K 2 --L2 3 --arithmetic float64"
+    " --backend torch",
     "check another scheme": "check specinfer --scheme without_replacement --world family:dirichlet,vocab=2 --L2 1",
     "check a parameter": "check ensemble:w=1/2 --K 1 --L2 1 --engine enumerate",
     "check a user's verifier": "check mine.py:Naive --world family:zeros --L2 2",
@@ -190,9 +191,9 @@ COMMANDS = {
     "bound": "bound --family perturbed:s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",
     "bound a certificate": "verify bound.json",
     "bound another scheme": "bound --family dirichlet --vocab 2 --scheme top_k:K=2,L1=0,L2=1",
-    "matrix": "matrix naive spectr sequoia hsd_uncapped mine.py:Naive --instances 2 --scheme delayed --scheme top_k"
-    " --scheme without_replacement --scheme mine.py:TwoFirst",
-    "precision": "precision naive block spectr optimal_transport --precision float64,float32,float16,bfloat16",
+    "check many": "check naive spectr sequoia hsd_uncapped mine.py:Naive --world conformance:instances=2"
+    " --scheme delayed --scheme top_k --scheme without_replacement --scheme mine.py:TwoFirst",
+    "check in low precision": "check naive block spectr optimal_transport --precision float64,float32,float16,bfloat16",
     "claims": "claims gbv-one-path-is-block hsd-uncapped-lossless block-at-least-naive --jobs 1",
     "gallery": "gallery",
     "sweep": "sweep worlds.toml --store worlds.db --jobs 2 --export rows.csv",
@@ -248,7 +249,7 @@ def record(name: str, line: str, folder: Path) -> dict[str, Any]:
     """Runs one command in a folder; its exit code and what it wrote."""
     printed = folder / "printed.json"
     printed.unlink(missing_ok=True)
-    arguments = [*line.split(), "-o" if line.split()[0] in VERBS else "--json", printed.name]
+    arguments = [*line.split(), "-o" if line.split(maxsplit=1)[0] in VERBS else "--json", printed.name]
     ran = run(arguments, folder)
     result: dict[str, Any] = {"exit": ran.returncode}
     if ran.returncode not in (0, 1, 3):

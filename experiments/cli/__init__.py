@@ -56,8 +56,6 @@ COMMANDS = {
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "strings": "strings:strings",
-    "matrix": "matrix:matrix",
-    "precision": "precision:precision",
     "train": "train:train",
     "train-head": "train_head:train_head",
     "train-selector": "train_selector:train_selector",

@@ -51,7 +51,7 @@ Family = Annotated[
 Vocab = Annotated[
     int | None,
     typer.Option(
-        help="Vocabulary size V (default 3; of models all, or 8 where they have more than 32; of matrix 5).",
+        help="Vocabulary size V (default 3; of models all, or 8 where they have more than 32).",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -136,23 +136,19 @@ def with_groups(**annotations: Any) -> Callable[[Callable[..., int]], Callable[.
     return grouped({"denominator": Denominator, **annotations}, given=Given, shape=Shape)
 
 
-def choose_problem(given: Given, small: bool = False, told: bool = False) -> World:
-    """The source of instances that the options describe; raises `InvalidInput` for options that contradict each other.
-
-    small: whether tables of models keep the fewest tokens where `--vocab` is not given.
-    """
+def choose_problem(given: Given, told: bool = False) -> World:
+    """The source of instances that the options describe; raises `InvalidInput` for those that contradict each other."""
     if given.told is not None and not told:
         raise InvalidInput(
-            "--told plants a mistake in what verifiers are told; it is for check, compare, depths, "
-            "audit, matrix and validate"
+            "--told plants a mistake in what verifiers are told; it is for check, compare, depths, audit and validate"
         )
     if given.models:
-        return _pair_problem(given, small)
+        return _pair_problem(given)
     of_models = {"--prompts": given.prompts, "--bos": None if given.bos == "auto" else given.bos}
     _refuse({**of_models, "--context": given.context}, "is for models; add --pair, or --target and --draft")
     problem = _written_problem(given)
     if isinstance(problem, FileWorld) and problem.instance.draft.told is not None and not told:
-        raise InvalidInput(f"{given.instance} has the key told, which is for check, compare, depths, audit and matrix")
+        raise InvalidInput(f"{given.instance} has the key told, which is for check, compare, depths and audit")
     return replace(problem, samplings=given.samplings)
 
 
@@ -210,7 +206,7 @@ def _text_problem(given: Given, text: str, size: int, grain: int) -> TextWorld:
     return TextWorld(text, pair, root)
 
 
-def _pair_problem(given: Given, small: bool) -> World:
+def _pair_problem(given: Given) -> World:
     others = {
         "--instance": given.instance,
         "--family": given.family,
@@ -225,11 +221,10 @@ def _pair_problem(given: Given, small: bool) -> World:
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
-    from draftproof.experiments.models.expect.problem import fewest, pair_problem
+    from draftproof.experiments.models.expect.problem import pair_problem
     from draftproof.experiments.models.pair.opened import PairRequest, load_wanted
 
     where: dict[str, Any] = {"prompts": given.prompts, "bos": given.bos, "context": given.context}
     wanted = PairRequest(given.pair, given.target, given.draft, text=given.text or EMBEDDED, **where)
     opened = load_wanted(wanted)
-    size = fewest(opened.pair.vocab_size) if small and given.vocab is None else given.vocab
-    return pair_problem(opened, given.samplings, size, given.roots, given.root, given.denominator)
+    return pair_problem(opened, given.samplings, given.vocab, given.roots, given.root, given.denominator)

@@ -89,7 +89,8 @@ FLAGS = [
     ("check block --scheme topology:tree=3-0", "tree"), ("check block --scheme delayed:tree=1-0", "tree"),
     ("check block --scheme adaptive --K 2", "K = 2"), ("check block --scheme adaptive:confidence=2", "confidence"),
     ("check gbv --scheme without_replacement --K 3", "i.i.d."), ("compare block --json a.txt --csv a.txt", "a.txt"),
-    ("matrix blok", "blok"), ("frob", "frob"),
+    ("check blok --world conformance", "blok"),
+    ("check block --world conformance:count=1", "instances=8"), ("frob", "frob"),
 ]  # fmt: skip
 
 

@@ -91,8 +91,7 @@ COMMANDS = {
     "frontier": "frontier block --vocab 2 --K 1 --L2 1 --bias 0,.1 --certificate c.json --plot b.png --json a.json",
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
-    "matrix": "matrix naive --instances 1 --resume r --json a.json",
-    "precision": f"precision naive {SMALL} --resume r --json a.json",
+    "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",
     "audit": "audit own.py:first --witness w.json --json a.json",
     "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json --json a.json",
     "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json --json a.json",
@@ -480,8 +479,8 @@ PIPED = {
     "compare": f"compare nss naive --jobs 1 {SMALL}",
     "bound": f"bound {SMALL}",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
-    "matrix": "matrix naive --instances 1",
-    "precision": f"precision naive {SMALL}",
+    "check of many": "check naive nss --world conformance:instances=1 --scheme delayed --scheme top_k",
+    "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16",
     "audit": "audit own.py:first --cases context --L2 1",
     "prove": "prove block --K 1 --L2 1",
 }
@@ -551,8 +550,7 @@ UNASKED = {
     "compare nss --vocab 2 --K 1..2 --jobs 1": 0,
     "compare nss --vocab 2 --resume r": 2,
     "bound --vocab 2": 0,
-    "matrix naive --instances 1": 0,
-    f"precision naive {SMALL}": 0,
+    "check naive --world conformance:instances=1 --scheme delayed": 0,
     "prove naive_from_target --K 1 --L2 1": 1,
 }
 

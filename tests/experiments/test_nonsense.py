@@ -12,21 +12,14 @@ WORLD = ("--world", "family:dirichlet,vocab=2")
 COMMANDS = {
     "check": (*WORLD, *SHAPE, "--engine", "structured"),
     "compare": (*SMALL, "--no-optimum", "--engine", "structured"),
-    "matrix": ("--scheme", "delayed:K=2,L1=0,L2=1", "--instances", 1),
     "prove": ("--vocab", 2, "--K", 1, "--L2", 1),
 }
-#: Never asked for what is wrong: the matrix enumerates, a theorem follows `verify` alone.
+#: Never asked for what is wrong: a theorem follows `verify` alone.
 UNASKED = {
-    *((command, name) for command in ("matrix", "prove") for name in nonsense.VERIFIERS if name.startswith("Struct")),
-    *((command, name) for command in ("matrix", "prove") for name in ("BranchRaises", "BranchReturnsNone")),
-    *((command, "ChildLawReturnsList") for command in ("matrix", "prove")),
+    *(("prove", name) for name in nonsense.VERIFIERS if name.startswith("Struct")),
+    *(("prove", name) for name in ("BranchRaises", "BranchReturnsNone", "ChildLawReturnsList")),
     *(("prove", name) for name in nonsense.SCHEMES if name.startswith("Count")),
     ("bound", "TextRaises"),  # it prints the name of a scheme, not its text
-    # refuted, or a row that says so: see `cli/test_failing_verifiers.py`
-    *(
-        ("matrix", name)
-        for name in ("NegativeToken", "UnshownToken", "AcceptedHuge", "FloatToken", "ListToken", "HugeToken")
-    ),
 }
 
 
@@ -59,7 +52,8 @@ def test_a_witness_on_a_scheme_of_ones_own_is_seen_again_by_the_command_that_it_
     assert ran.code == 1
     assert draftproof(*ran.witness["again"].split()[1:]).code == 1
     assert draftproof("compare", "naive", "--scheme", f"{FILE}:{name}", "--vocab", 2).code == 0
-    assert draftproof("matrix", "naive", "--scheme", f"{FILE}:{name}", "--instances", 1).code == 0
+    world = ("--world", "conformance:instances=1")
+    assert draftproof("check", "naive", "--scheme", f"{FILE}:{name}", *world).code == 0
 
 
 def test_a_verifier_that_fails_once_and_holds_when_asked_again_is_no_function_and_has_no_verdict(draftproof):

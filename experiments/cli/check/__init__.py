@@ -1,16 +1,23 @@
 """`draftproof.check` and `draftproof check`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings, Verifiers, as_verifiers
+from draftproof.experiments.inputs.verifiers import (
+    NamedVerifier,
+    Planned,
+    Settings,
+    Verifiers,
+    as_verifiers,
+    chosen_verifiers,
+)
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.result import Result
 from draftproof.experiments.shared.output import check_files
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.errors import Fails, InvalidInput
+from draftproof.simulator.errors import Fails, InvalidInput, InvalidVerifier, UnsupportedTree
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import choose_engine
 
@@ -28,6 +35,7 @@ def check(
     draft_sampling: str | None = None,
     told: Any = None,
     arithmetic: Literal["rational", "float64"] = "rational",
+    precision: str | None = None,
     engine: Literal["auto", "enumerate", "structured"] = "auto",
     backend: Literal["numpy", "torch", "cuda"] = "numpy",
     max_runs: int = 20_000_000,
@@ -40,9 +48,10 @@ def check(
     Without a world and a scheme, on the standard set: every scheme that its card declares, many small shapes.
 
     Args:
-        verifiers: Names from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.
+        verifiers: Names from `list` (ensemble:w=1/2 sets a parameter), FILE.py:NAME, or all.
         world: p and q, as family:perturbed,s=1,vocab=4,seeds=0..99, text:topics,vocab=4, pair.json,
-            grid:denominator=4,vocab=2 or models:target=PATH,draft=PATH.
+            grid:denominator=4,vocab=2 or models:target=PATH,draft=PATH; conformance: the instances on
+            which what cards declare is tested, of the schemes that are named or all.
         scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
         K: Branches of the scheme, as 2 or 1..4.
         L1: Length of its trunk.
@@ -53,6 +62,7 @@ def check(
         draft_sampling: How tokens are drawn from the draft, where otherwise.
         told: The q that verifiers are told: sampled, draft, target, or a sampling; in Python also a third process.
         arithmetic: float64 proves nothing, and takes larger instances.
+        precision: The exact bias of verifiers that compute in float64, float32, float16 or bfloat16 (several: a,b).
         engine: How laws are computed.
         backend: What float64 computes with.
         max_runs: Refuse to enumerate more runs.
@@ -60,14 +70,26 @@ def check(
         seconds: Time of the standard check (20 where it is not given).
         witness: File of a witness; where it is not given, a name made from the content.
     """
-    from draftproof.experiments.cli.check.views import joined
+    from draftproof.experiments.cli.check.conformance import NAME, conformance_results
+    from draftproof.experiments.cli.check.views import crossed, joined
     from draftproof.experiments.inputs.options import choose_settings
 
-    check_files([world] if isinstance(world, str) else [], {"witness": witness})
-    named = as_verifiers(verifiers)
+    text = world[0] if isinstance(world, list) and len(world) == 1 else world
+    check_files([text] if isinstance(text, str) else [], {"witness": witness})
+    named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}
-    if world is None and all(value is None for value in (K, L1, L2, *sampled.values())):
+    lengths = {"K": K, "L1": L1, "L2": L2}
+    if isinstance(text, str) and text.partition(":")[0] == NAME:
+        _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
+        return crossed(joined(conformance_results(named, scheme, text, settings)))
+    if precision is not None:
+        from draftproof.experiments.cli.check.precision import EXACT, precision_result
+
+        _refuse_beside("precision", {"seconds": seconds, "witness": witness})
+        worlds = find_worlds(EXACT if world is None else world, **sampled)
+        return precision_result(precision, named, find_schemes(scheme, worlds[0], **lengths), worlds, settings)
+    if world is None and all(value is None for value in (*lengths.values(), *sampled.values())):
         schemes = [None] if scheme is None else find_schemes(scheme)
         if all(each is None or isinstance(each, UserScheme) for each in schemes):
             limit = 20.0 if seconds is None else seconds
@@ -75,8 +97,17 @@ def check(
     if seconds is not None:
         raise InvalidInput("seconds is the time of the standard check; leave it out, or the world and the scheme")
     worlds = find_worlds(USUAL if world is None else world, **sampled)
-    shapes = find_schemes(scheme, worlds[0], K, L1, L2)
-    return joined([_checked(each, shape, worlds, settings, witness) for each in named for shape in shapes])
+    cells = [(each, shape) for each in named for shape in find_schemes(scheme, worlds[0], **lengths)]
+    if len(cells) == 1:
+        return _checked(*cells[0], worlds, settings, witness)
+    return crossed(joined([_beside_others(*cell, worlds, settings, witness) for cell in cells]))
+
+
+def _refuse_beside(what: str, given: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for a parameter that means nothing beside this one."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInput(f"{name} means nothing beside {what}; leave one of the two out")
 
 
 def _standard(
@@ -89,6 +120,18 @@ def _standard(
         return check_standard(named, settings, seconds, witness, scheme)
     except Fails as failure:
         return failure_result(named, settings, failure, None, witness)
+
+
+def _beside_others(
+    named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings, witness: str | None
+) -> Result:
+    """The result of one of several checks; a verifier that is not defined on the scheme does not end the others."""
+    from draftproof.experiments.cli.check.views import undefined_result
+
+    try:
+        return _checked(named, scheme, worlds, settings, witness)
+    except (UnsupportedTree, InvalidVerifier) as error:
+        return undefined_result(named, scheme, error)
 
 
 def _checked(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from draftproof.experiments.cli.check.work import Report, find_witness
@@ -18,6 +19,7 @@ from draftproof.simulator.errors import Fails
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import moments
 from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.simulator.verdicts.compatibility import Cell
 from draftproof.simulator.verdicts.lossless import ASSUMED
 from draftproof.simulator.verdicts.standard import Standard
 from draftproof.simulator.verdicts.witness import Witness
@@ -42,7 +44,7 @@ _ROWS = (
     Column("total_variation", "exact"),
     *_EFFICIENCY,
     Column("rounding_decides", title="rounding"),
-    Column("witness"),
+    Column("card"),
     Column("lossless", shown=False),
     Column("assumed", shown=False),
     Column("source", shown=False),
@@ -62,6 +64,8 @@ _WITNESS = (
     Column("file"),
     Column("again", "command", "see it again"),
 )
+#: The verdict on a verifier that refuses trees of a scheme.
+UNDEFINED = "NOT DEFINED"
 #: What a row says where ranks of tokens depend on rounding.
 _ROUNDED = (
     "decides E[tau+1]: tokens with (nearly) the same p/q are ranked by it; rational arithmetic ranks them exactly"
@@ -80,6 +84,31 @@ def joined(results: Sequence[Result]) -> Result:
     worst = next(verdict for verdict in (1, NOT_PROVED, 0) if verdict in verdicts)
     files = {name: text for result in results for name, text in result.files.items()}
     return Result(f"{len(results)} checks", made, notes, worst, files)
+
+
+def crossed(result: Result) -> Result:
+    """The result of several checks: of several verifiers on several schemes people see one table, a line a verifier."""
+    rows = result.rows
+    verifiers, schemes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("verifier", "scheme"))
+    if len(rows) != len(verifiers) * len(schemes) or min(len(verifiers), len(schemes)) < 2:
+        return result
+    by_place = {(row["verifier"], row["scheme"]): _cell(row) for row in rows}
+    lines = [[named, *(by_place[named, scheme] for scheme in schemes)] for named in verifiers]
+    table = Table([Column("verifier"), *map(_scheme_column, schemes)], lines, name="table")
+    tables = [replace(each, shown=False) for each in result.tables]
+    fails = tuple(f"{row['verifier']} on {row['scheme']}: {row['fails']}" for row in rows if row["fails"])
+    return replace(result, tables=[*tables, table], notes=(*result.notes, *fails))
+
+
+def _scheme_column(scheme: str) -> Column:
+    return Column(scheme, "verdict", title=scheme)
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    """The verdict of a row in a few words."""
+    words = str(row["verdict"]).partition(" (")[0]
+    count = f" on {row['instances']:,}" if row["lossless"] and row["instances"] else ""
+    return words + count + (f", its card {row['card']}" if row["card"] else "")
 
 
 def _stacked(tables: Sequence[Table]) -> Table:
@@ -127,6 +156,36 @@ def report_result(report: Report, worlds: Sequence[World], witness_file: str | N
             "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
         )
     return Result(f"{report.named.label} on {scheme}", tables, (), _code(report.lossless, report.assumed), files)
+
+
+def undefined_result(named: NamedVerifier, scheme: DraftScheme, error: Exception) -> Result:
+    """The result of a verifier that refuses trees of the scheme, or raises on them, beside others."""
+    row = {"verifier": named.label, "scheme": str(scheme), "verdict": UNDEFINED, "fails": str(error)}
+    return Result(f"{named.label} on {scheme}", [Table.of(_ROWS, [row])], (), NOT_PROVED)
+
+
+def cell_result(named: NamedVerifier, cell: Cell, world: str, card: str | None) -> Result:
+    """The result of a verifier on the conformance instances of a scheme. card: what is to be said about that."""
+    words = {"witness": "REFUTED", "not defined": UNDEFINED, "lossless": "LOSSLESS (proved for the instances checked)"}
+    row = {
+        "verifier": named.label,
+        "scheme": cell.scheme,
+        "verdict": words[cell.status],
+        "fails": cell.error,
+        "world": world,
+        "instances": cell.instances,
+        "arithmetic": "rational",
+        "engine": "enumerate",
+        "card": card,
+        "lossless": cell.status == "lossless",
+        "versions": versions(),
+    }
+    tables = [Table.of(_ROWS, [row])]
+    if cell.witness is not None:
+        place = {"verifier": named.label, "shrunk": False, **_violation(cell.witness)}
+        tables.append(Table.of(_WITNESS, [place], title="witness", name="witness"))
+    code = {"lossless": 0, "witness": 1, "not defined": NOT_PROVED}[cell.status]
+    return Result(f"{named.label} on {cell.scheme}", tables, (), code)
 
 
 def _same_file(world: World, scheme: DraftScheme) -> str | None:
@@ -229,23 +288,30 @@ def failure_result(
 
 def witness_tables(witness: Witness, named: NamedVerifier, file: str | None) -> list[Table]:
     """The violated balance equation, and the rows of the instance."""
-    instance, violation = witness.instance, witness.violation
+    instance = witness.instance
     name = file or str(witness_path(witness.verifier, instance))
     place = {
         "verifier": witness.verifier,
-        "vocab_size": instance.vocab_size,
-        "scheme": str(instance.scheme),
-        "context": list(violation.context),
-        "token": violation.token,
-        "expected": violation.expected,
-        "found": violation.found,
-        "deviation": violation.deviation,
+        **_violation(witness),
         "shrunk": witness.shrunk,
         "file": name,
         "again": _again(named, instance, name),
     }
     table = Table.of(_WITNESS, [place], title="witness", name="witness")
-    return [table, rows_table(instance, violation.context)]
+    return [table, rows_table(instance, witness.violation.context)]
+
+
+def _violation(witness: Witness) -> dict[str, Any]:
+    violation = witness.violation
+    return {
+        "vocab_size": witness.instance.vocab_size,
+        "scheme": str(witness.instance.scheme),
+        "context": list(violation.context),
+        "token": violation.token,
+        "expected": violation.expected,
+        "found": violation.found,
+        "deviation": violation.deviation,
+    }
 
 
 def rows_table(instance: Instance, marked: Context | None) -> Table:

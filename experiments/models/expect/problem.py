@@ -181,11 +181,6 @@ class ModelsWorld:
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
 
 
-def fewest(full_vocab_size: int) -> int:
-    """The smallest allowed `V` of tables for a pair of `full_vocab_size` tokens."""
-    return min(full_vocab_size, REST + 1)
-
-
 def pair_problem(
     opened: Opened,
     warp: Sampling,

@@ -65,7 +65,9 @@ class Validation:
     def __post_init__(self) -> None:
         if not self.cells:
             names, schemes = ", ".join(verifier.label for verifier in self.verifiers), ", ".join(map(str, self.schemes))
-            raise InvalidInput(f"the cards of {names} claim none of {schemes}; `draftproof matrix` shows who does")
+            raise InvalidInput(
+                f"the cards of {names} claim none of {schemes}; check all --world conformance shows who does"
+            )
 
     @property
     def cells(self) -> list[tuple[UnderTest, DraftScheme]]:

@@ -1,11 +1,8 @@
 """A verifier that fails on a legal instance is refuted there, and the verifiers beside it go on."""
 
-import json
-
 import pytest
 
 import draftproof
-from draftproof.simulator.errors import Fails
 
 SOURCE = '''
 from draftproof import Card, Verdict
@@ -106,16 +103,16 @@ def test_what_exact_numbers_do_not_have_is_bad_input(run, theirs, name):
     assert run(f"check theirs.py:{name}").code == 2
 
 
-def test_in_compare_and_matrix_the_others_go_on(run, theirs):
+def test_in_compare_and_in_checks_of_several_the_others_go_on(run, theirs):
     ran = run("compare theirs.py:Unlimited theirs.py:Target --K 1 --L2 1 --no-optimum --resume rows.db --csv a.csv")
     assert ran.code == 0
     assert "REFUTED, no row: unlimited on delayed(K=1, L1=0, L2=1)" in ran.out
     assert "to rounding" in ran.out
     assert "fails on legal rows" in run("report rows.db").out
     assert run("compare theirs.py:Outside --K 1 --L2 1 --csv b.csv --markdown c.md").code == 0
-    cells = json.loads(run("matrix theirs.py:Outside theirs.py:Target --scheme delayed --instances 1 --json -").out)
-    assert [cell["status"] for cell in cells["cells"]] == ["witness", "lossless"]
-    assert cells["cells"][0]["fails_on"]["about"] == {"fails": "outside"}
+    ran = run("check theirs.py:Outside theirs.py:Target --world conformance:instances=1 --scheme delayed --json")
+    assert [row["lossless"] for row in ran.json["rows"]] == [False, True]
+    assert WORDS["Outside"] in ran.json["rows"][0]["fails"]
 
 
 @pytest.mark.parametrize("name", WORDS)

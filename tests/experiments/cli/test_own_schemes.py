@@ -4,7 +4,6 @@ import shlex
 
 import pytest
 
-from draftproof.experiments.cli import matrix
 from draftproof.simulator.verdicts import standard
 from tests.quick import by_turns
 
@@ -89,8 +88,8 @@ def test_bound(run):
 
 
 def test_precision(run):
-    own = run("precision naive --scheme mine.py:Chain --precision float32 --json -")
-    ours = run("precision naive --K 1 --L2 2 --precision float32 --json -")
+    own = run("check naive --scheme mine.py:Chain --precision float32 --json")
+    ours = run("check naive --K 1 --L2 2 --precision float32 --json")
     assert own.code == 0
     assert own.json["rows"][0]["total_variation"] == ours.json["rows"][0]["total_variation"] != "0"
 
@@ -109,32 +108,32 @@ def test_prove(run):
     assert run("prove naive_from_target --scheme mine.py:Chain --vocab 2").code == 1
 
 
-def test_matrix(run):
-    ran = run("matrix specinfer naive_from_target --scheme mine.py:Twice:k=3 --scheme top_k --instances 2 --json -")
-    assert ran.code == 0
-    status = {(cell["verifier"], cell["scheme"]): cell["status"] for cell in ran.json["cells"]}
+def test_every_verifier_on_every_scheme(run):
+    world = "--world conformance:instances=2"
+    ran = run(f"check specinfer naive_from_target {world} --scheme mine.py:Twice:k=3 --scheme top_k --json")
+    assert ran.code == 1
+    status = {(row["verifier"], row["scheme"]): row["verdict"].partition(" ")[0] for row in ran.json["rows"]}
     assert status == {
-        ("specinfer", "mine.py:Twice:k=3"): "lossless",
-        ("specinfer", "top_k"): "witness",
-        ("naive_from_target", "mine.py:Twice:k=3"): "witness",
-        ("naive_from_target", "top_k"): "witness",
+        ("specinfer", "mine.py:Twice:k=3"): "LOSSLESS",
+        ("specinfer", "top_k"): "REFUTED",
+        ("naive_from_target", "mine.py:Twice:k=3"): "REFUTED",
+        ("naive_from_target", "top_k"): "REFUTED",
     }
-    shown = run("matrix specinfer --scheme mine.py:Twice --instances 2").out
-    assert "lossless" in shown
-    assert "card says otherwise" not in shown  # no card speaks of a scheme of somebody's own
+    assert [line["verifier"] for line in ran.json["table"]] == ["specinfer", "naive_from_target"]
+    assert ran.json["table"][0]["mine.py:Twice:k=3"].startswith("LOSSLESS on ")
+    [row] = run(f"check specinfer {world} --scheme mine.py:Twice --json").json["rows"]
+    assert (row["lossless"], row["card"]) == (True, None)  # no card speaks of a scheme of somebody's own
 
 
-def test_a_matrix_on_long_tables_is_refused_before_they_are_made(run, monkeypatch):
-    made, rows_of = [], matrix._rows_of
-    monkeypatch.setattr(matrix, "_rows_of", lambda problem, case: made.append(case[1].depth) or rows_of(problem, case))
-    refused = run("matrix naive --vocab 12 --family dirichlet --scheme without_replacement:K=3,L1=2,L2=3")
-    assert refused.code == 2
-    assert "(K=3, L1=2, L2=3) is larger than another shape that is too large: naive on" in refused.err
-    assert max(made) < 5
+def test_a_scheme_on_which_a_verifier_is_not_defined_does_not_end_the_others(run):
+    schemes = "--scheme without_replacement:K=3,L1=0,L2=1 --scheme delayed:K=1,L1=0,L2=1"
+    ran = run(f"check gbv naive {schemes} --json")
+    assert [row["verdict"].partition(" (")[0] for row in ran.json["rows"]][:2] == ["NOT DEFINED", "LOSSLESS"]
+    assert "i.i.d." in ran.json["rows"][0]["fails"]
 
 
-def test_a_scheme_that_is_too_large_for_the_matrix_is_refused(run):
-    refused = run("matrix naive --scheme delayed:K=5,L2=3")
+def test_a_scheme_that_is_too_large_for_the_conformance_instances_is_refused(run):
+    refused = run("check naive --world conformance --scheme delayed:K=5,L2=3 --max-runs 2000000")
     said = " ".join(refused.err.split())
     assert refused.code == 2
     assert (
@@ -147,8 +146,8 @@ def test_a_scheme_that_is_too_large_for_the_matrix_is_refused(run):
 @pytest.mark.parametrize(
     "command",
     [
-        "check naive", "compare naive", "bound", "precision naive", "audit theirs.py:chain --interface chain",
-        "prove naive", "matrix naive",
+        "check naive", "compare naive", "bound", "check naive --precision float16", "prove naive",
+        "audit theirs.py:chain --interface chain", "check naive --world conformance",
     ],
 )  # fmt: skip
 def test_what_its_draw_raises_is_told_with_its_line(run, command):

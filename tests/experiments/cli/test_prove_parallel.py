@@ -1,6 +1,5 @@
 """`draftproof prove --jobs`: the same theorem and certificate over processes, steps that are kept, workers that die."""
 
-import json
 import shutil
 
 import pytest

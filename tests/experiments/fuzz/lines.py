@@ -52,9 +52,9 @@ LINES = tuple(
     verify certificate.json --instance given.json --json -
     bound --instance given.json --K 2 --L2 1 --plot out.png
     strings slem block --drafted 1 --depth 1 --letters ab --vocab 3 --draft-vocab 3 --after a --ordinary o.json --json -
-    matrix naive block --instances 1
+    check naive block --world conformance:instances=1 --scheme delayed
     report rows.db -o out.csv --json -
-    precision naive --vocab 2 --K 1 --L2 1 --precision float32,float16 --denominator 64
+    check naive --world family:dirichlet,vocab=2,denominator=64 --K 1 --L2 1 --precision float32,float16
     audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
     audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary
     prove block --K 1 --L2 1 --zeros --formula --json -

@@ -33,8 +33,8 @@ def test_each_root_gets_its_own_plan(draftproof):
     [
         (("check", "optimum", "--scheme", "top_k"), "delayed"),
         (("check", "optimum:plan=1"), "no parameters"),
-        (("matrix", "optimum"), "planned"),
-        (("precision", "optimum"), "planned"),
+        (("check", "optimum", "--world", "conformance"), "planned"),
+        (("check", "optimum", "--precision", "float16"), "planned"),
         (("check", "optimum", "--K", 2, "--L2", 10), "20,000"),
     ],
 )
