@@ -148,7 +148,7 @@ _COST = "--cost draft=1,branch=.1,target=10,node=.1"
 #: Each command under a name of its own; they run in this order, in one folder. JSON is asked for where it is not named;
 #: other files that a command writes are kept if their names are in its line.
 COMMANDS = {
-    "train": "train --out pair --vocab 5 --steps 20 --seed 1 --device cpu",
+    "train": "model train --out pair --vocab 5 --steps 20 --seed 1 --device cpu",
     "list": "list",
     "check": "check traversal --K 3 --L2 1",
     "check all of a grid": "check block --world grid:denominator=3,vocab=2 --K 1 --L2 2",
@@ -198,13 +198,16 @@ COMMANDS = {
     "gallery": "gallery",
     "sweep": "sweep worlds.toml --store worlds.db --jobs 2 --export rows.csv",
     "report": "report worlds.db compared.db -o report.html",
-    "train-head": "train-head --pair pair --steps 10 --device cpu",
-    "train-selector": f"train-selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST} --exact --device cpu",
+    "train-head": "model train --kind eagle --pair pair --steps 10 --device cpu",
+    "train-selector": f"model train --kind selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST}"
+    " --exact --device cpu",
     "check models": "check traversal --world models:pair,roots=2 --K 2 --L2 1",
     "compare models": "compare naive spectr traversal --pair pair --K 2 --L2 1..2 --sampling temperature=.7",
     "compare a lookup": "compare naive --target pair/target --draft lookup --K 1 --L2 2 --roots 2",
-    "validate": "validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2 --markdown valid.md",
-    "choose": "choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2 --K 1 --L1 0 --L2 1..2",
+    "validate": "model validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2"
+    " --markdown valid.md",
+    "choose": "model choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2"
+    " --K 1 --L1 0 --L2 1..2",
 }
 #: Commands that write files by `-o`.
 VERBS = ("check",)

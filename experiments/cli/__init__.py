@@ -45,7 +45,7 @@ def with_flags(message: str) -> str:
     return message
 
 
-#: The commands in the order of the help, and the modules of this package that have them.
+#: The commands in the order of the help, and the modules of this package that have them; "model .." are in a group.
 COMMANDS = {
     "list": "listing:list_command",
     "check": "check:check",
@@ -56,16 +56,14 @@ COMMANDS = {
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "strings": "strings:strings",
-    "train": "train:train",
-    "train-head": "train_head:train_head",
-    "train-selector": "train_selector:train_selector",
-    "choose": "choose:choose",
-    "validate": "validate:validate",
     "gallery": "gallery:gallery",
     "claims": "claims:claims",
     "sweep": "sweep:sweep",
     "report": "report:report",
     "verify": "verify:verify",
+    "model train": "train:train",
+    "model validate": "validate:validate",
+    "model choose": "choose:choose",
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
@@ -95,10 +93,11 @@ def child() -> None:
 
 
 def needed_commands(arguments: Sequence[str]) -> Collection[str]:
-    """The commands to import: the first argument if that is a command, else all."""
-    after = 2 if arguments[:1] == ["--max-input"] else 0
-    first = arguments[after] if len(arguments) > after else None
-    return [] if first == "--version" else [first] if first in COMMANDS else COMMANDS
+    """The commands to import: the one that the first words name, else all."""
+    given = list(arguments[2:] if arguments[:1] == ["--max-input"] else arguments)
+    if given[:1] == ["--version"]:
+        return []
+    return [name for name in COMMANDS if given[: len(name.split())] == name.split()] or COMMANDS
 
 
 def program(names: Collection[str] = COMMANDS) -> typer.Typer:
@@ -110,10 +109,15 @@ def program(names: Collection[str] = COMMANDS) -> typer.Typer:
         "and how many tokens does a block bring?",
     )
     app.callback()(_options)
+    model = typer.Typer(no_args_is_help=True, help="Real models: train, validate predictions, choose the fastest.")
     for name in names:
         module, _, function = COMMANDS[name].partition(":")
+        *group, verb = name.split()
         made = getattr(import_module(f"{__name__}.{module}"), function)
-        app.command(name)(command(made) if made.__annotations__.get("return") in (Result, "Result") else made)
+        is_verb = made.__annotations__.get("return") in (Result, "Result")
+        (model if group else app).command(verb)(command(made) if is_verb else made)
+    if model.registered_commands:
+        app.add_typer(model, name="model")
     return app
 
 

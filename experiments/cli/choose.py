@@ -1,4 +1,4 @@
-"""`draftproof choose`: the ranking on the terminal and as a picture."""
+"""`draftproof model choose`: the ranking on the terminal and as a picture."""
 
 import csv
 import io

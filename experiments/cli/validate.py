@@ -1,4 +1,4 @@
-"""`draftproof validate`."""
+"""`draftproof model validate`."""
 
 import time
 from collections.abc import Sequence

@@ -59,6 +59,15 @@ def _fields(group: Any, annotations: Mapping[str, Any]) -> list[Parameter]:
     ]
 
 
+def fields_given(group: Any) -> dict[str, Any]:
+    """The options of a group that differ from their defaults, by flag."""
+    return {
+        f"--{field.name.replace('_', '-')}": value
+        for field in dataclasses.fields(group)
+        if (value := getattr(group, field.name)) != field.default
+    }
+
+
 #: How `--sampling` and options like it are written.
 SAMPLING = "temperature=.7, top_k=50, top_p=.9, min_p=.05, typical_p=.95, repetition_penalty=1.2"
 
@@ -94,7 +103,8 @@ JsonTarget = Annotated[
 ]
 _PAIR = "Pair of models"
 PairFolder = Annotated[
-    str | None, typer.Option("--pair", help="Folder of `train`; measurements make it first.", rich_help_panel=_PAIR)
+    str | None,
+    typer.Option("--pair", help="Folder of `model train`; measurements make it first.", rich_help_panel=_PAIR),
 ]
 Target = Annotated[
     str | None, typer.Option("--target", help="A causal model of transformers: path or name.", rich_help_panel=_PAIR)

@@ -215,13 +215,13 @@ def test_an_error_that_is_no_exception_is_one_line(draftproof, error):
     ("command", "what"),
     [
         *((command, "mine.py:Mine") for command in ("check", "compare")),
-        *((command, "leaves.py:f") for command in ("check", "compare", "audit", "validate")),
+        *((command, "leaves.py:f") for command in ("check", "compare", "audit", "model validate")),
     ],
 )
 def test_sys_exit_in_a_file_is_bad_input(draftproof, file, command, what):
     file("sys.exit(0)")
     Path("leaves.py").write_text("import sys\nsys.exit(0)\n")
-    ran = draftproof(command, what, *(SMALL if command in ("check", "compare") else ()))
+    ran = draftproof(*command.split(), what, *(SMALL if command in ("check", "compare") else ()))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
 

@@ -35,6 +35,7 @@ from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.runtime import VERDICTS
 from draftproof.lp_analysis.checker import check_file
 from draftproof.simulator import FAMILIES
+from tests.experiments.parsers import parsers
 from tests.quick import quick
 
 if not sys.platform.startswith("linux"):
@@ -100,23 +101,24 @@ COMMANDS = {
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
     "report, a table": "report made.db --page a.csv --json a.json",
     "report": "report made.db --page a.html --json a.json",
-    "train": "train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
+    "model train": "model train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
     **{
-        f"train-head, {kind}": f"train-head --kind {kind} --pair ../pair --text ../text.txt --device cpu --out new "
+        f"model train, {kind}": f"model train --kind {kind} --pair ../pair --text ../text.txt --device cpu --out new "
         "--steps 2 --json a.json"
         for kind in HEADS
     },
-    "validate": f"validate naive block {PAIR} --blocks 60 --resume r --markdown a.md --plot a.png "
+    "model validate": f"model validate naive block {PAIR} --blocks 60 --resume r --markdown a.md --plot a.png "
     "--times t.json --json a.json",
-    "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png --json a.json",
-    "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "
-    "--roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
+    "model choose": f"model choose naive {PAIR} --tokens 4 --rounds 2 --resume r --csv a.csv --plot a.png "
+    "--json a.json",
+    "model train, selector": "model train --kind selector naive --pair ../pair --text ../text.txt --device cpu "
+    "--K 1 --L1 0 --L2 0..1 --roots 10 --cost draft=1,target=4 --out sel --resume r --json a.json",
 }
-MODELS = ("train", *(f"train-head, {kind}" for kind in HEADS), "validate", "choose", "train-selector")
+MODELS = tuple(name for name in COMMANDS if name.startswith("model "))
 #: Which candidates it measures hangs on times: its lists have other lengths in every run.
-MEASURED = ("choose",)
+MEASURED = ("model choose",)
 #: Never awaited, only killed.
-LAST = ("train-selector",)
+LAST = ("model train, selector",)
 
 
 def outputs(name: str) -> dict[str, str]:
@@ -349,7 +351,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
             (folder.parent / "tmp").mkdir(parents=True)
             (folder.parent / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
             run = Run(
-                folder.parent, ["train", "--out", "pair", "--steps", "20", "--text", "text.txt", "--device", "cpu"]
+                folder.parent,
+                ["model", "train", "--out", "pair", "--steps", "20", "--text", "text.txt", "--device", "cpu"],
             )
             assert run.ended() == 0, run.err
         return folder
@@ -404,7 +407,7 @@ def test_a_full_disk(case, tried, random, name):
     it = case(name)
     it.whole()
     largest = max(path.stat().st_size for file in outputs(name).values() for path in within(it.first / file))
-    most = 0.6 if name == "choose" else 0.9  # times in a file can make it a little shorter
+    most = 0.6 if name == "model choose" else 0.9  # times in a file can make it a little shorter
     for share in (0, random.uniform(0, most), most):
         run = Run(it.folder(), it.arguments, preexec_fn=partial(of_size, int(largest * share)))
         code = run.ended()
@@ -606,9 +609,9 @@ def test_clocks_that_jump(draftproof, tried, monkeypatch, random, name):
 
 
 def test_every_command_that_writes_is_tried_with_every_option_for_a_file():
-    for name, command in typer.main.get_command(cli.program()).commands.items():  # type: ignore[attr-defined]
+    for name, command in parsers().items():
         written = {each.opts[0] for each in command.params if not getattr(each, "is_flag", False)} & {*OUTPUTS}
-        assert {flag for each in COMMANDS if COMMANDS[each].split()[0] == name for flag in outputs(each)} == written
+        assert {flag for each in COMMANDS if COMMANDS[each].startswith(f"{name} ") for flag in outputs(each)} == written
 
 
 @pytest.mark.heavy

@@ -36,12 +36,12 @@ OUTPUTS = (
     f"bound {SMALL} --certificate @",
     f"bound {SMALL} --plot @",
     "prove block --json @",
-    "train --out @",
-    "validate --pair @",
-    "validate --times @",
-    "validate --markdown @",
-    "validate --resume @",
-    "validate --target @ --draft @",
+    "model train --out @",
+    "model validate --pair @",
+    "model validate --times @",
+    "model validate --markdown @",
+    "model validate --resume @",
+    "model validate --target @ --draft @",
 )
 READ_AS_JSON = tuple(line for line in INPUTS if ".py:" not in line and "--text" not in line and "--resume" not in line)
 

@@ -9,9 +9,7 @@ from itertools import chain, permutations
 from pathlib import Path
 
 import pytest
-import typer
 
-from draftproof.experiments import cli
 from draftproof.experiments.cli import COMMANDS
 from draftproof.experiments.cli.listing import cards_markdown
 from draftproof.experiments.inputs.schemes import find_scheme
@@ -22,6 +20,7 @@ from draftproof.experiments.pages.transcripts import PAGES, README, TRANSCRIPT, 
 from draftproof.experiments.pages.verifiers import PAGE, counterexamples, lossless_on_delayed, page, section
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers import REGISTRY
+from tests.experiments.parsers import parsers
 from tests.quick import quick
 
 ROOT = README.parent
@@ -67,7 +66,7 @@ def test_table_of_verifiers_is_the_generated_one():
 
 def test_every_command_is_named_on_the_first_page():
     table = TEXT.partition("| command |")[2].partition("\n\n")[0]
-    assert {name.partition("-")[0] for name in COMMANDS} == set(re.findall(r"`(\w+)`", table))
+    assert set(COMMANDS) == set(re.findall(r"`(\w[\w ]+)`", table))
 
 
 def timed(command, shown):
@@ -111,24 +110,24 @@ def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monke
 
 
 #: A command in a line of its own or between backticks; lines may go on after a backslash.
-QUOTED = re.compile(rf"(?:^|`|\$ )draftproof ((?:{'|'.join(COMMANDS)}) [^`#&\n]+)", re.MULTILINE)
+QUOTED = re.compile(rf"(?:^|`|\$ )draftproof ({'|'.join(COMMANDS)}) ([^`#&\n]+)", re.MULTILINE)
 
 
 def quoted():
     """Every command that a page quotes, with what stands for values."""
     pages = [*ROOT.rglob("README.md"), ROOT / "Makefile", *ROOT.glob("experiments/**/*.md")]
     for path in sorted({path for path in pages if not {".venv", "runs"} & set(path.parts)}):
-        for command in QUOTED.findall(path.read_text(encoding="utf-8").replace("\\\n", " ")):
-            yield path, shlex.split(command)
+        for name, rest in QUOTED.findall(path.read_text(encoding="utf-8").replace("\\\n", " ")):
+            yield path, name, shlex.split(rest)
 
 
 def test_commands_that_pages_quote_are_commands_about_what_there_is():
-    parser = typer.main.get_command(cli.program())
+    known = parsers()
     asked = 0
-    for path, (name, *arguments) in quoted():
+    for path, name, arguments in quoted():
         if arguments in (["--help"], ["--dask"]):
             continue
-        given = parser.commands[name].make_context(name, list(arguments)).params  # raises for what it does not take
+        given = known[name].make_context(name, list(arguments)).params  # raises for what it does not take
         specs = [given.get(key) for key in ("verifier", "chosen")]
         for spec in chain(*(value if isinstance(value, (list, tuple)) else [value] for value in specs if value)):
             if not from_file(spec) and not spec.isupper():  # NAME stands for any

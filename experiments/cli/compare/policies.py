@@ -24,7 +24,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action, known_at
 from draftproof.simulator.protocol import DraftScheme
 
-#: The policy that `train-selector` makes, and the default ranges of shapes.
+#: The policy that `model train --kind selector` makes, and the default ranges of shapes.
 SELECTOR = "selector"
 RANGES = {"K": "1..4", "L1": "0..2", "L2": "0..2"}
 #: Without times of passes every block takes one unit of time.
@@ -132,7 +132,7 @@ def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[
             raise InvalidInput(f"{request.verifiers[0].label} has no row for each shape; choose another verifier")
         raise InvalidInput(
             f"{request.folder} has no selector for {request.verifiers[0].label}; make one: "
-            f"draftproof train-selector {request.verifiers[0].label} --pair {request.folder}"
+            f"draftproof model train --kind selector {request.verifiers[0].label} --pair {request.folder}"
         )
     order = list(request.specs)
     return sorted(result, key=lambda row: order.index(row["policy"]))
@@ -153,9 +153,12 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
         return deciding.own_choices(user_policy(spec), named, *setting, request.costs)
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
-        remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {request.folder}")
+        remark(
+            f"no selector {path}; make one: "
+            f"draftproof model train --kind selector {named.label} --pair {request.folder}"
+        )
         return None
-    remark(f"{path} was trained on the first 80 % of its text; train-selector prints its gain on the rest")
+    remark(f"{path} was trained on the first 80 % of its text; model train prints its gain on the rest")
     choices: Sequence[int] = deciding.selector_choices(path, named.label, *setting)
     return choices
 

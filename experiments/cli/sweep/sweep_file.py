@@ -19,7 +19,7 @@ sampling = ["temperature=.5", "temperature=1"]   # of both models, one or severa
 text = "topics"
 vocab = 4
 
-[[worlds]]                         # models: a folder of `train`, or target and draft; text or prompts: for roots
+[[worlds]]                         # models: a folder of `model train`, or target and draft; text or prompts: for roots
 pair = "runs/pair8"
 roots = 4
 sampling = "temperature=.7"

@@ -38,7 +38,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import check_size, cut
 from draftproof.verifiers import REGISTRY
 
-#: Rows that a report shows: of `compare` and `sweep`, of `validate` and of `prove`.
+#: Rows that a report shows: of `compare` and `sweep`, of `model validate` and of `prove`.
 KINDS = ("law", "bound", "failure", "swept law", "swept bound", "cell", "theorem")
 
 
@@ -152,7 +152,7 @@ def _order(means: Mapping[str, float]) -> str:
 
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4
-#: Fields of a cell of `validate`, what was predicted and what was measured, and of a theorem of `prove`.
+#: Fields of a cell of `model validate`, what was predicted and what was measured, and of a theorem of `prove`.
 _CELL = ("verifier", "shape", "predicted", "measured", "total_error", "z", "blocks")
 _THEOREM = ("verifier", "shape", "vocab_size", "identities")
 

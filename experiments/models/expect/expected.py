@@ -84,9 +84,9 @@ class Budget:
         return self.tables(vocab_size, depth) and (not self.top_down or branch_of(verifier) is not None)
 
 
-#: The budget of a cell of `validate`; `trees` counts those of all roots together.
+#: The budget of a cell of `model validate`; `trees` counts those of all roots together.
 VALIDATE_BUDGET = Budget(1_000_000, 2048, sums=5_000_000)
-#: What `choose` computes exactly; it samples nothing.
+#: What `model choose` computes exactly; it samples nothing.
 CHOOSE_BUDGET = Budget(10_000, 0)
 #: The budgets of a label of a selector, and of a block of a policy.
 LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)

@@ -1,4 +1,4 @@
-"""`draftproof choose`: which scheme and verifier are fastest for a pair of models, by paired successive halving.
+"""`draftproof model choose`: which scheme and verifier are fastest for a pair of models, by paired successive halving.
 
 Candidates are verifiers on schemes, and assisted generation of transformers. After a short warm-up they write texts
 after the same roots, up to `BESIDE` of them in turn with one text of `generate`. The slower half of them is dropped

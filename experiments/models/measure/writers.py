@@ -1,4 +1,4 @@
-"""The ways of writing a text that `choose` compares, timed from call to return of `generate` of transformers.
+"""The ways of writing a text that `model choose` compares, timed from call to return of `generate` of transformers.
 
 Plain `generate` is the baseline. It is compared with its assisted generation with the draft model, and with every
 verifier on its scheme, called through `generate_with`. All write after the same roots, with the same sampling, with

@@ -122,7 +122,7 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
         if not found.folder:
             raise InvalidInput(
                 f"--draft {found.kind}: say where the head is, {found.kind}:FOLDER; "
-                f"make one: draftproof train-head --kind {found.kind}"
+                f"make one: draftproof model train --kind {found.kind}"
             )
         return load_head(found.folder, target, found.kind)
     size = int(target.config.get_text_config(decoder=True).vocab_size)

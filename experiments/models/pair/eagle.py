@@ -76,7 +76,7 @@ class EagleHead(PreTrainedModel):  # type: ignore[misc]
         if there != own:
             raise InvalidInput(
                 f"the head is for width {own[0]} and {own[1]} tokens, the target has {there[0]} and {there[1]}; "
-                "train one for it: draftproof train-head"
+                "train one for it: draftproof model train --kind eagle"
             )
         self._targets = (target,)
         self.to(target.device, target.dtype)

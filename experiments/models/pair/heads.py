@@ -1,4 +1,4 @@
-"""The heads that `draftproof train-head` makes, by kind: an untrained one, and one from its folder."""
+"""The heads that `draftproof model train` makes, by kind: an untrained one, and one from its folder."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def new_head(target: Any, seed: int, kind: str = "eagle", **more: int) -> Any:
 
 
 def load_head(folder: str, target: Any, kind: str = "eagle") -> Any:
-    """A head that `draftproof train-head` saved; raises `InvalidInput` for a folder without one of this kind."""
-    way_out = f"make one: draftproof train-head --kind {kind} --pair FOLDER --out {folder}"
+    """A head that `draftproof model train` saved; raises `InvalidInput` for a folder without one of this kind."""
+    way_out = f"make one: draftproof model train --kind {kind} --pair FOLDER --out {folder}"
     none, made = InvalidInput(f"{folder} holds no {kind} head; {way_out}"), _class(kind)
     if not Path(folder, "config.json").is_file():
         raise none

@@ -57,7 +57,7 @@ def locate(role: str, name: str) -> Located:
         raise InvalidInput(f"{role} {name} is a file; give the folder of a saved model")
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", name):
         raise InvalidInput(
-            f"{role} {name} does not exist; give the folder of a saved model, or make one: draftproof train"
+            f"{role} {name} does not exist; give the folder of a saved model, or make one: draftproof model train"
         )
     from huggingface_hub import constants, try_to_load_from_cache
 
@@ -66,7 +66,7 @@ def locate(role: str, name: str) -> Located:
     if constants.HF_HUB_OFFLINE:
         raise InvalidInput(
             f"{role} {name} is no folder and not in the local cache, and HF_HUB_OFFLINE forbids to look elsewhere; "
-            "give the folder of a saved model, or make one: draftproof train"
+            "give the folder of a saved model, or make one: draftproof model train"
         )
     _ask_the_hub(role, name)
     return Located(role, name, local=False)
@@ -77,7 +77,7 @@ def _ask_the_hub(role: str, name: str) -> None:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
-    way_out = "give the folder of a saved model, or make one: draftproof train"
+    way_out = "give the folder of a saved model, or make one: draftproof model train"
     try:
         HfApi().model_info(name, timeout=HUB_TIMEOUT)
     except GatedRepoError:

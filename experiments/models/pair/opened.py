@@ -84,7 +84,7 @@ class PairRequest:
 
 @dataclass(frozen=True)
 class Opened:
-    """A pair with its text. quality: bits per character by model, and sample, by role, of a pair made by `train`.
+    """A pair with its text. quality: bits per character by model, and sample, by role, of a pair made by `model train`.
 
     prompts: roots come from them instead of the text. context: the number of tokens of a root from a text, or the most
     last tokens of a prompt.
@@ -99,7 +99,7 @@ class Opened:
 
     @property
     def held_out(self) -> list[int]:
-        """The tokens of the held-out text, on which models made by `train` were not trained."""
+        """The tokens of the held-out text, on which models made by `model train` were not trained."""
         return self.pair.encode(self.corpus.held_out)
 
     def roots(self, count: int | None, otherwise: int) -> Roots:

@@ -257,7 +257,7 @@ def load_folder(
     draft: str | None = None,
     text: str | None = None,
 ) -> Pair:
-    """A pair that `draftproof train` saved, or its target with another draft; draft, text: as for `load_pair`.
+    """A pair that `draftproof model train` saved, or its target with another draft; draft, text: as for `load_pair`.
 
     Raises `InvalidInput` like `load_pair`, or for a folder without a pair.
     """
@@ -265,9 +265,9 @@ def load_folder(
         fields = dict(parse_json(read_text(Path(folder) / "pair.json", "pair"), "pair.json"))
         digest = str(fields["text_hash"])
     except (InvalidInput, ValueError, TypeError, KeyError):
-        way = f"make one: draftproof train --out {folder}"
+        way = f"make one: draftproof model train --out {folder}"
         if Path(folder).exists():
-            way = "name a folder that draftproof train has made, or a new one to train in"
+            way = "name a folder that draftproof model train has made, or a new one to train in"
         raise InvalidInput(f"{folder} holds no trained pair; {way}") from None
     pair = load_pair(str(Path(folder) / "target"), in_folder(folder, draft), device, dtype, text)
     return replace(pair, text_digest=digest)

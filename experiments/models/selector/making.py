@@ -1,4 +1,4 @@
-"""`draftproof train-selector`: draws roots, labels them into a store, trains the grid, and reports the best network."""
+"""`draftproof model train --kind selector`: labels of roots in a store, a grid of networks, the best one."""
 
 import time
 from collections.abc import Sequence

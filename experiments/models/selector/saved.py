@@ -92,7 +92,7 @@ def load_selector(
     """
     trained = (path.parent / "pair.json").exists() or not path.parent.exists()
     where = f"--pair {path.parent}" if trained else f"--target .. --draft .. --out {path.parent}"
-    command = f"draftproof train-selector {verifier} {where}"
+    command = f"draftproof model train --kind selector {verifier} {where}"
     if not path.exists():
         raise InvalidInput(f"no selector {cut(path)}; make one: {command}")
     damaged = InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {command}")

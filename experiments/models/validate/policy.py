@@ -1,4 +1,4 @@
-"""`draftproof validate --policy`: a policy in the loop, tokens a block and a second, predicted and measured.
+"""`draftproof model validate --policy`: a policy in the loop, tokens a block and a second, predicted and measured.
 
 The prediction of a block is the law of its action after its context. The differences between blocks and predictions are
 martingale increments, so the variance of their sum is the sum of their variances, whatever the policy does.

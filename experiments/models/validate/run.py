@@ -1,4 +1,4 @@
-"""`draftproof validate`: tree attention, caches, greedy text, and predictions by verifier and scheme."""
+"""`draftproof model validate`: tree attention, caches, greedy text, and predictions by verifier and scheme."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def groups_table(rows: Sequence[Row]) -> Table:
 
 
 def show_pair(console: Console, report: Row) -> None:
-    """Which pair it is; of one made by `train` also how good, and what it writes."""
+    """Which pair it is; of one made by `model train` also how good, and what it writes."""
     bits = report["bits_per_character"]
     console.print(
         f"target {report['target']}, draft {report['draft']}: V = {report['V']}, {report['sampling']}, "

@@ -19,10 +19,11 @@ pytestmark = pytest.mark.heavy
 
 GIVEN = ["--pair", "pair", "--text", "text.txt", "--roots", "1"]
 CHECK = ["check", "naive", "--world", "models:pair,text=text.txt,roots=1", "--K", "1", "--L2", "1"]
-VALIDATE = ["validate", "naive", *GIVEN, "--K", "1", "--L2", "1", "--blocks", "5"]
-SELECTED = ["validate", "naive", *GIVEN, "--policy", "selector", "--blocks", "5"]
+VALIDATE = ["model", "validate", "naive", *GIVEN, "--K", "1", "--L2", "1", "--blocks", "5"]
+SELECTED = ["model", "validate", "naive", *GIVEN, "--policy", "selector", "--blocks", "5"]
 TRAIN = [
-    "train-selector", "naive", "--pair", "pair", "--text", "text.txt", "--K", "1", "--L1", "0", "--L2", "1..2",
+    "model", "train", "--kind", "selector",
+    "naive", "--pair", "pair", "--text", "text.txt", "--K", "1", "--L1", "0", "--L2", "1..2",
     "--roots", "20", "--trees", "2",
 ]  # fmt: skip
 FILES = [*(f"{role}/{name}.json" for role in ("target", "draft") for name in ("config", "tokenizer")),

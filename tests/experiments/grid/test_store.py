@@ -176,7 +176,7 @@ def test_many_who_make_one_store_at_the_same_time_wait_for_each_other(tmp_path):
 def test_devices_and_pipes_are_no_stores(draftproof):
     os.mkfifo("pipe")
     for path in ("/dev/full", "/dev/zero", "pipe", "x" * 300):
-        for command in (("compare", "nss", "--vocab", 2, "--L2", 1), ("validate", "naive")):
+        for command in (("compare", "nss", "--vocab", 2, "--L2", 1), ("model", "validate", "naive")):
             ran = draftproof(*command, "--resume", path)
             assert ran.code == 2
             assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")

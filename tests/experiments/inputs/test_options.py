@@ -4,26 +4,26 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
 from draftproof.experiments import cli
+from tests.experiments.parsers import parsers
 
 SHARED = ("--pair", "--target", "--draft", "--prompts", "--bos", "--context")
 
 
 @pytest.mark.parametrize("flag", SHARED)
 def test_options_of_a_pair_read_the_same_in_every_command(flag):
-    commands = typer.main.get_command(cli.program()).commands
+    commands = parsers()
     said = {
         name: {(each.help, each.rich_help_panel) for each in commands[name].params if flag in each.opts}
-        for name in ("compare", "validate", "choose")
+        for name in ("compare", "model validate", "model choose")
     }
     assert len(set.union(*said.values())) == 1, said
     assert all(said.values())
 
 
 def test_messages_about_models_name_options_there_are():
-    commands = typer.main.get_command(cli.program()).commands.values()
+    commands = parsers().values()
     known = {flag for command in commands for each in command.params for flag in each.opts}
     for path in sorted(Path(cli.__file__).parents[1].glob("models/**/*.py")):
         source = path.read_text(encoding="utf-8")

@@ -29,7 +29,7 @@ def save_models(
 ) -> tuple[Path, Path, Path]:
     """`target`, `draft` and `text.txt` in this folder.
 
-    vocab: of byte pairs, None for letters. kinds: Llama or GPT2, of both. Neither `draftproof train` nor its
+    vocab: of byte pairs, None for letters. kinds: Llama or GPT2, of both. Neither `draftproof model train` nor its
     tokenizers take part.
     """
     import torch

@@ -1,6 +1,6 @@
-"""A stopwatch around `generate`, which knows nothing of how `choose` measures, predicts or weighs.
+"""A stopwatch around `generate`, which knows nothing of how `model choose` measures, predicts or weighs.
 
-It counts processor time, which other programs on the machine hardly change; `choose --clock processor` does so too.
+It counts processor time, which other programs on the machine hardly change; so does `model choose --clock processor`.
 """
 
 import math

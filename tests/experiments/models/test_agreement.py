@@ -1,4 +1,4 @@
-"""The statistics of `validate`: sums of squares by hand and by simulation."""
+"""The statistics of `model validate`: sums of squares by hand and by simulation."""
 
 from math import exp
 

@@ -1,4 +1,4 @@
-"""`draftproof choose`: halving within a limit of seconds, intervals over roots, one line for what cannot be chosen."""
+"""`draftproof model choose`: halving in a limit of seconds, intervals over roots, one line for what is refused."""
 
 import csv
 import json
@@ -68,7 +68,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     few = ("--roots", 4, "--tokens", 6, "--rounds", 2, "--K", "1..2", "--L2", 2)
     more = ("--scheme", "dyspec:nodes=3", "--scheme", "sequoia:nodes=3,depth=2")
     files = ("--json", "c.json", "--plot", "c.png", "--csv", "c.csv")
-    ran = draftproof("choose", "traversal", "naive", "sequoia", "nss", *models, *few, *more, *files)
+    ran = draftproof("model", "choose", "traversal", "naive", "sequoia", "nss", *models, *few, *more, *files)
     assert ran.code == 0
     found = json.loads(Path("c.json").read_text())
     rows = found["rows"]
@@ -99,7 +99,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
 def test_texts_that_are_kept_are_not_written_again(
     draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ("choose", "naive", "block", *models, "--roots", 2, "--tokens", 4, "--K", 1, "--L2", "1..2")
+    asked = ("model", "choose", "naive", "block", *models, "--roots", 2, "--tokens", 4, "--K", 1, "--L2", "1..2")
     kept = ("--resume", "kept.db", "--json", "c.json")
     assert draftproof(*asked, *kept, "--rounds", 2).code == 0
     first = json.loads(Path("c.json").read_text())
@@ -267,12 +267,12 @@ def test_a_draft_that_reads_features_is_timed_in_generate_and_has_no_assisted_ge
 
 def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
     small = (*models, "--roots", 1, "--K", 1, "--L2", 1)
-    ran = draftproof("choose", "block", "naive_from_target", "ensemble", *small)
+    ran = draftproof("model", "choose", "block", "naive_from_target", "ensemble", *small)
     assert ran.code == 2
     assert "naive_from_target, ensemble: declared lossless on no drafts; choose among" in ran.err
     source = "from draftproof.verifiers.controls import naive_from_target as it\nclass Mine(it.NaiveFromTarget): pass\n"
     Path("mine.py").write_text(source, encoding="utf-8")
-    own = draftproof("choose", "mine.py:Mine", *small)
+    own = draftproof("model", "choose", "mine.py:Mine", *small)
     assert own.code == 2
     assert "REFUTED on delayed(K=1, L1=0, L2=1)" in own.out
     assert "mine.py:Mine: not lossless; choose among verifiers that keep the target's distribution" in own.err
@@ -281,7 +281,7 @@ def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], mode
 def test_a_verifier_without_a_scheme_of_its_card_is_one_line(
     draftproof: Callable[..., Any], models: tuple[object, ...]
 ) -> None:
-    ran = draftproof("choose", "spechub", *models, "--roots", 1, "--K", 2, "--L2", 1)
+    ran = draftproof("model", "choose", "spechub", *models, "--roots", 1, "--K", 2, "--L2", 1)
     assert ran.code == 2
     assert "spechub: none of them takes any of the trees (2, 0, 1" in ran.err
 
@@ -291,7 +291,7 @@ def test_stratified_branches_are_candidates_of_verifiers_that_are_lossless_on_th
     draftproof: Callable[..., Any], models: tuple[object, ...]
 ) -> None:
     few = (*models, "--roots", 1, "--tokens", 4, "--rounds", 2, "--K", "1..2", "--L2", 1, "--json", "c.json")
-    assert draftproof("choose", "specinfer", "spectr", *few).code == 0
+    assert draftproof("model", "choose", "specinfer", "spectr", *few).code == 0
     tried = sorted((row["verifier"], row["scheme"]["name"]) for row in json.loads(Path("c.json").read_text())["rows"])
     assert tried == [("specinfer", "delayed")] * 2 + [("specinfer", "stratified")] + [("spectr", "delayed")] * 2
 

@@ -164,10 +164,10 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text(tiny_recipe.corpus.text, encoding="utf-8")
-    arguments = ["train-head", "--kind", kind, "--target", str(tiny_folder / "target"), "--out", str(tmp_path / "head")]
+    given = ["model", "train", "--kind", kind, "--target", str(tiny_folder / "target"), "--out"]
     more = ["--text", str(text), "--device", "cpu", "--steps"]
     few, many = (
-        CliRunner().invoke(program(["train-head"]), [*arguments[:-1], str(tmp_path / n), *more, n]) for n in ("2", "60")
+        CliRunner().invoke(program(["model train"]), [*given, str(tmp_path / n), *more, n]) for n in ("2", "60")
     )
     assert few.exit_code == many.exit_code == 0, few.output + many.output
     pair = load_folder(tiny_folder, "cpu", draft=f"{kind}:{tmp_path / '60'}")
@@ -186,7 +186,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     assert distance(pair, 0) < 0.8 * distance(worse, 0)
     assert distance(pair, 5) < distance(worse, 5)
     same, other, none = (
-        CliRunner().invoke(program(["train-head"]), [*arguments[:-1], str(where), *more, "2"])
+        CliRunner().invoke(program(["model train"]), [*given, str(where), *more, "2"])
         for where in (tmp_path / "2", tmp_path / "60", tiny_folder)
     )
     assert same.exit_code == 0
@@ -195,7 +195,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     assert "is there and holds no head" in str(none.exception)
     another = next(each for each in HEADS if each != kind)
     with pytest.raises(
-        InvalidInput, match=f"holds no {another} head; make one: draftproof train-head --kind {another}"
+        InvalidInput, match=f"holds no {another} head; make one: draftproof model train --kind {another}"
     ):
         make_draft(f"{another}:{tmp_path / '2'}", pair.target)
 
@@ -203,12 +203,16 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--kind", "medusa"], "unknown kind of head 'medusa'; choose eagle, eagle3, griffin, specblock"),
-        (["--places", "2"], "--places belongs to specblock; a head of the kind eagle has one place"),
+        (["--kind", "medusa"], "unknown --kind 'medusa'; choose pair, eagle, eagle3, griffin, specblock, selector"),
+        (["--places", "2"], "--places belongs to --kind specblock; leave it out"),
+        (["--K", "2"], "--K belongs to --kind selector; leave it out"),
+        (["--recipe", "deep"], "--recipe belongs to --kind pair; leave it out"),
+        (["--kind", "pair"], "--pair belongs to --kind eagle, eagle3, griffin, specblock, selector; leave it out"),
     ],
 )
 def test_a_head_that_there_is_not_is_not_trained(tiny_folder: Path, more: list[str], words: str) -> None:
-    ran = CliRunner().invoke(program(["train-head"]), ["train-head", "--pair", str(tiny_folder), *more])
+    given = ["model", "train", "--kind", "eagle", "--pair", str(tiny_folder), *more]
+    ran = CliRunner().invoke(program(["model train"]), given)
     assert words in str(ran.exception)
 
 
@@ -237,7 +241,7 @@ def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_
         ("eagle", "say where the head is, eagle:FOLDER"),
         (
             f"eagle:{tiny_folder}",
-            "holds no eagle head; make one: draftproof train-head --kind eagle --pair FOLDER --out",
+            "holds no eagle head; make one: draftproof model train --kind eagle --pair FOLDER --out",
         ),
     ):
         with pytest.raises(InvalidInput, match=words):

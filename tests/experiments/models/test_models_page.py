@@ -36,8 +36,8 @@ def test_the_page_runs_as_it_stands(
     ran = {}
     for program, *arguments in COMMANDS:
         if program == "draftproof":
-            ran[arguments[0]] = draftproof(*arguments)
-            assert ran[arguments[0]].code == 0, ran[arguments[0]]
+            ran[arguments[1]] = draftproof(*arguments)
+            assert ran[arguments[1]].code == 0, ran[arguments[1]]
     assert list(ran) == ["validate", "choose"]
     assert "all as predicted" in ran["validate"].out
     choice = json.loads(Path("choice.json").read_text())
@@ -58,10 +58,10 @@ def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., A
     (tmp_path / "long.txt").write_text(made_text(4000, seed=3), encoding="utf-8")
     models = ("--target", "models/target", "--draft", "models/draft", "--text", "long.txt")
     few = ("--K", 1, "--L1", 0, "--L2", "1..2", "--roots", 16)
-    ran = draftproof("train-selector", "naive", *models, *few, "--out", "selector")
+    ran = draftproof("model", "train", "--kind", "selector", "naive", *models, *few, "--out", "selector")
     assert ran.code == 0, ran.err
     (file,) = Path("selector").glob("*.json")
-    valued = draftproof("validate", "naive", *models, "--policy", file, "--roots", 2, "--blocks", 20)
+    valued = draftproof("model", "validate", "naive", *models, "--policy", file, "--roots", 2, "--blocks", 20)
     assert (valued.code, "as predicted" in valued.out) == (0, True), valued
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--roots", 2, "--cost", "draft=1,branch=.1,target=10,node=.1")
     compared = draftproof("compare", "naive", *models[:4], *shapes, "--policy", "static")

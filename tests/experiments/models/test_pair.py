@@ -100,9 +100,9 @@ def test_paths_that_hold_no_model_are_named(tmp_path: Path, tiny_folder: Path) -
     shutil.copy(good / "model.safetensors", broken)
     (broken / "config.json").write_text("{}", encoding="utf-8")
     assert "has no configuration that transformers can read" in refusal(broken, good)
-    with pytest.raises(InvalidInput, match="holds no trained pair; name a folder that draftproof train has made, or"):
+    with pytest.raises(InvalidInput, match="no trained pair; name a folder that draftproof model train has made, or"):
         load_folder(tmp_path)
-    with pytest.raises(InvalidInput, match="holds no trained pair; make one: draftproof train --out"):
+    with pytest.raises(InvalidInput, match="holds no trained pair; make one: draftproof model train --out"):
         load_folder(tmp_path / "none")
 
 

@@ -101,6 +101,6 @@ def test_what_cannot_choose_at_roots_is_one_line(
     path.unlink()
     ran = draftproof(*given, "--policy", "selector")
     assert (ran.code, ran.out) == (2, "")
-    assert "has no selector for specinfer; make one: draftproof train-selector specinfer" in ran.err
+    assert "has no selector for specinfer; make one: draftproof model train --kind selector specinfer" in ran.err
     ran = draftproof(*given, "--policy", "best")
     assert (ran.code, "unknown policy 'best'; known: static, ratio, greedy, selector" in ran.err) == (2, True)

@@ -75,7 +75,7 @@ def test_a_prompt_that_leaves_no_room_for_a_tree_is_named(draftproof: Callable[.
     Path("p.jsonl").write_text("\n".join(lines), encoding="utf-8")
     few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2")
     for command in ("validate", "choose"):
-        ran = draftproof(command, "naive", *few, 16)
+        ran = draftproof("model", command, "naive", *few, 16)
         assert ran.code == 2
         (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof:")]
         assert "the target reads 40 tokens at most: line 2 has" in line
@@ -87,14 +87,16 @@ def test_a_prompt_that_is_cut_leaves_room_for_a_tree(draftproof: Callable[..., A
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
     Path("p.jsonl").write_text(f'{{"text": "{made_text(2)[:-2]}"}}', encoding="utf-8")
     few = ("--target", "target", "--draft", "draft", "--prompts", "p.jsonl", "--K", 1, "--L1", 0, "--L2", 16)
-    ran = draftproof("validate", "naive", *few, "--context", 8, "--blocks", 20)
+    ran = draftproof("model", "validate", "naive", *few, "--context", 8, "--blocks", 20)
     assert ran.code in (0, 1), ran.err
     assert "generate(do_sample=False), 1 verifiers and shapes: identical" in ran.out
 
 
 def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60, kinds=("GPT2", "Llama"), positions=(40, 64))
-    ran = draftproof("train-head", "--target", "target", "--out", "head", "--text", "text.txt", "--steps", 2)
+    ran = draftproof(
+        "model", "train", "--kind", "eagle", "--target", "target", "--out", "head", "--text", "text.txt", "--steps", 2
+    )
     assert ran.code == 0, ran.err
 
 
@@ -102,7 +104,7 @@ def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable
     save_models(tmp_path, steps=2, vocab=60)
     Path("p.jsonl").write_text('{"text": "a fox met"}\n{"text": "the hen"}\n{"text": "my cat"}\n', encoding="utf-8")
     few = ("--prompts", "p.jsonl", "--roots", 2, "--K", 1, "--L1", 0, "--L2", 1, "--blocks", 4)
-    ran = draftproof("validate", "naive", "--target", "target", "--draft", "draft", *few)
+    ran = draftproof("model", "validate", "naive", "--target", "target", "--draft", "draft", *few)
     assert "  2 of 3 prompts of p.jsonl: lines 1, 2\n" in ran.out
     assert "bits per character" not in ran.out
     assert "Python" not in ran.out

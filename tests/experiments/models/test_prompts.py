@@ -302,7 +302,23 @@ def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
     monkeypatch.setattr(making, "GRID", (training.Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(training, "EPOCHS", 3)
     lines = [{"text": "the state" + "e" * number, "group": "code" if number % 2 else "chat"} for number in range(10)]
-    given = ("train-selector", *models, "--device", "cpu", "--out", "kept", "--K", "1..2", "--L1", 0, "--L2", 1)
+    given = (
+        "model",
+        "train",
+        "--kind",
+        "selector",
+        *models,
+        "--device",
+        "cpu",
+        "--out",
+        "kept",
+        "--K",
+        "1..2",
+        "--L1",
+        0,
+        "--L2",
+        1,
+    )
     given = (*given, "--cost", "draft=1,target=3", "--prompts", file_of(*lines), "--roots", 18)
     ran = draftproof(*given, "--json", "s.json")
     assert ran.code == 0, ran.err

@@ -139,7 +139,9 @@ def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.Mo
     monkeypatch.setattr(making, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
     monkeypatch.setattr(training, "EPOCHS", 10)
     where = ("--pair", folder, "--text", folder.parent / "text.txt", "--device", "cpu", "--cost", COST)
-    return lambda *more: draftproof("train-selector", *where, "--roots", 20, "--K", "1..2", "--L1", 0, *more)
+    return lambda *more: draftproof(
+        "model", "train", "--kind", "selector", *where, "--roots", 20, "--K", "1..2", "--L1", 0, *more
+    )
 
 
 def test_a_selector_is_made_and_its_labels_are_kept(
@@ -182,15 +184,15 @@ def test_models_that_were_not_trained_here_get_a_selector(
     monkeypatch.setattr(training, "EPOCHS", 5)
     pair = ("--target", folder / "target", "--draft", folder / "draft", "--text", folder.parent / "text.txt")
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", COST)
-    ask = ("train-selector", *pair, *shapes, "--device", "cpu", "--roots", 20)
+    ask = ("model", "train", "--kind", "selector", *pair, *shapes, "--device", "cpu", "--roots", 20)
     assert "--out is missing" in draftproof(*ask).err
-    assert "no pair is named" in draftproof("train-selector").err
+    assert "no pair is named" in draftproof("model", "train", "--kind", "selector").err
     ran = draftproof(*ask, "--out", "kept")
     assert ran.code == 0, ran.err
     ran = draftproof("compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/selector-specinfer.json")
     assert ran.code == 0, ran.err
     assert "selector-specinfer" in ran.out
-    assert "train-selector specinfer --target .. --draft .. --out kept" in draftproof(
+    assert "model train --kind selector specinfer --target .. --draft .. --out kept" in draftproof(
         "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/none.json"
     ).err.replace("\n", " ")
 
@@ -264,4 +266,4 @@ def test_what_cannot_be_trained_is_one_line(trained: Callable[..., Any], draftpr
         ran = trained(*given)
         assert ran.code == 2
         assert said in ran.err
-    assert draftproof("train-selector", "--pair", "nowhere").code == 2
+    assert draftproof("model", "train", "--kind", "selector", "--pair", "nowhere").code == 2

@@ -76,7 +76,7 @@ def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     where = ("--pair", tmp_path / "pair", "--text", tmp_path / "text.txt", "--device", "cpu")
-    return ("validate", "specinfer", *where, "--roots", 2, "--blocks", 24)
+    return ("model", "validate", "specinfer", *where, "--roots", 2, "--blocks", 24)
 
 
 def small(folder: Path, **other: Any) -> Path:
@@ -133,7 +133,7 @@ def test_what_cannot_choose_is_one_line(
         ((*policy, "--plot", "a.png"), "--policy goes without --plot"),
         ((*policy, "block"), "--policy takes one verifier"),
         (("--policy", "other"), "unknown policy 'other'"),
-        (("--policy", tmp_path / "none.json"), "make one: draftproof train-selector"),
+        (("--policy", tmp_path / "none.json"), "make one: draftproof model train --kind selector"),
         (("--policy", f"{tmp_path}/bad.py:none"), "it must be one of the actions"),
         (("--policy", f"{tmp_path}/bad.py:wrong"), "is no policy"),
         (("--policy", f"{tmp_path}/bad.py:writes"), "read-only"),

@@ -1,4 +1,4 @@
-"""What `choose` says of its best candidate, against a stopwatch around the call that it prints."""
+"""What `model choose` says of its best candidate, against a stopwatch around the call that it prints."""
 
 import copy
 import re

@@ -266,7 +266,7 @@ def test_texts_that_are_too_short_are_refused() -> None:
 def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(read_text(EMBEDDED)[:3000], encoding="utf-8")
-    arguments = ("train", "--out", "pair", "--text", text, "--vocab", 4, "--steps", 1, "--device", "cpu")
+    arguments = ("model", "train", "--out", "pair", "--text", text, "--vocab", 4, "--steps", 1, "--device", "cpu")
     first = draftproof(*arguments)
     assert first.code == 0, first.err
     assert "bits per character on the last 150 characters, held out, rare symbols as one token" in first.out

@@ -1,4 +1,4 @@
-"""`draftproof validate` from the command line: exit codes, the table, planted biases, and one line for bad input."""
+"""`draftproof model validate` exit codes, the table, planted biases, and one line for bad input."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def test_a_pair_is_validated_and_rows_are_kept(
     draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
 ) -> None:
-    given = ("validate", "naive", "block", *models, *FEW, "--resume", "rows.db")
+    given = ("model", "validate", "naive", "block", *models, *FEW, "--resume", "rows.db")
     ran = draftproof(*given, "--json", "a.json", "--markdown", "a.md", "--plot", "a.png", "--times", "t.json")
     assert ran.code == 0
     report = json.loads(Path("a.json").read_text())
@@ -74,7 +74,7 @@ def test_a_pair_is_validated_and_rows_are_kept(
         (name, shape) for shape in ("1, 0, 1", "1, 0, 2") for name in ("naive", "block")
     ]
     assert all(row["blocks"] == 300 for row in report["rows"])
-    assert "bits per character" not in ran.out  # which is known of a pair of `train` alone
+    assert "bits per character" not in ran.out  # which is known of a pair of `model train` alone
     for said in (
         "tree attention",
         "caches after 200 blocks",
@@ -101,6 +101,7 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     briefly()
     (tmp_path / "mine.py").write_text(LIAR, encoding="utf-8")
     ran = draftproof(
+        "model",
         "validate",
         "naive",
         "block",
@@ -135,7 +136,7 @@ def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(
     briefly()
     (tmp_path / "mine.py").write_text(SOUND, encoding="utf-8")
     few = ("--roots", 1, "--blocks", 60, "--K", 1, "--L2", 1, "--json", "r.json")
-    ran = draftproof("validate", "mine.py:Sound", "mine.py:Floats", *models, *few)
+    ran = draftproof("model", "validate", "mine.py:Sound", "mine.py:Floats", *models, *few)
     assert ran.code == 0, ran.out
     checks_of = {each["verifier"]: each for each in json.loads(Path("r.json").read_text())["exact_checks"]}
     assert checks_of["sound"]["lossless"] is True
@@ -150,7 +151,7 @@ def test_a_lossy_verifier_fails_unless_it_is_known(
 ) -> None:
     briefly()
     few = ("--roots", 1, "--blocks", 60, "--K", 1, "--L2", 1)
-    given = ("validate", "naive", "naive_from_target", *models, *few, "--resume", "rows.db")
+    given = ("model", "validate", "naive", "naive_from_target", *models, *few, "--resume", "rows.db")
     ran = draftproof(*given, "--json", "a.json")
     report = json.loads(Path("a.json").read_text())
     assert [(row["verifier"], row["lossless"], row["verdict"]) for row in report["rows"]] == [
@@ -198,7 +199,7 @@ def test_without_models_a_pair_is_trained_first(
 ) -> None:
     monkeypatch.setattr(opened, "choose_recipe", lambda *_: tiny_recipe)
     monkeypatch.setattr(opened, "read_corpus", lambda _: tiny_recipe.corpus)
-    given = ("validate", "naive", *FEW, "--device", "cpu", "--pair", "made")
+    given = ("model", "validate", "naive", *FEW, "--device", "cpu", "--pair", "made")
     assert draftproof(*given).code == 0
     assert (tmp_path / "made" / "pair.json").is_file()
     monkeypatch.setattr(folder, "_train_both", None)  # it is there and is not trained again
@@ -224,7 +225,7 @@ def test_an_interrupted_run_says_where_its_rows_are(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "cell_rows", interrupted)
-    ran = draftproof("validate", "naive", *models, *FEW, "--resume", "rows.db", "--json", "a.json")
+    ran = draftproof("model", "validate", "naive", *models, *FEW, "--resume", "rows.db", "--json", "a.json")
     assert ran.code == 130
     assert "interrupted; rows so far are kept in rows.db" in ran.err
     assert not Path("a.json").exists()
@@ -232,7 +233,7 @@ def test_an_interrupted_run_says_where_its_rows_are(
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is at hand")
 def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
-    ran = draftproof("validate", "naive", "traversal", *models, *FEW, "--device", "cuda", "--json", "a.json")
+    ran = draftproof("model", "validate", "naive", "traversal", *models, *FEW, "--device", "cuda", "--json", "a.json")
     assert ran.code == 0
     assert json.loads(Path("a.json").read_text())["device"] == torch.cuda.get_device_name()
 
@@ -257,7 +258,7 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: t
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(draftproof: Callable[..., Any], arguments: tuple[object, ...], said: str) -> None:
-    ran = draftproof("validate", *arguments)
+    ran = draftproof("model", "validate", *arguments)
     assert ran.code == 2
     assert said in ran.err
     assert len(ran.err.strip().splitlines()) == 1
@@ -274,7 +275,7 @@ def test_what_fits_no_contest_is_one_line(
         (("naive", "--roots", 10_000), "give no 10000 roots"),
         (("naive", "--vectors", "lists"), "unknown vectors 'lists'"),
     ):
-        ran = draftproof("validate", *arguments, *models, *FEW[2:])
+        ran = draftproof("model", "validate", *arguments, *models, *FEW[2:])
         assert ran.code == 2
         assert said in ran.err
         assert "Traceback" not in ran.err

@@ -1,52 +1,62 @@
-"""`draftproof train`."""
+"""`draftproof model train --kind pair`."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from draftproof.experiments.inputs.options import JsonTarget
-from draftproof.experiments.inputs.text import EMBEDDED, text_files
-from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import console_for, remark
+from draftproof.simulator.errors import InvalidInput
+
+_PAIR: Any = {"rich_help_panel": "Of --kind pair"}
 
 
-def train(
-    *,
-    out: Annotated[str, typer.Option("--out", help="Folder for the pair: target, draft, pair.json.")],
+@dataclass(frozen=True)
+class RecipeOptions:
+    """The options of `model train --kind pair` alone."""
+
     recipe: Annotated[
-        str, typer.Option(help="small, or deep: a target of 64 layers and a draft of one (with letters V = 64).")
-    ] = "small",
-    tokenizer: Annotated[
         str,
-        typer.Option(help="letters (frequent symbols and a rest token) or bpe (byte pairs)."),
-    ] = "letters",
+        typer.Option(help="small, or deep: a target of 64 layers and a draft of one (with letters V = 64).", **_PAIR),
+    ] = "small"
+    tokenizer: Annotated[
+        str, typer.Option(help="letters (frequent symbols and a rest token) or bpe (byte pairs).", **_PAIR)
+    ] = "letters"
     vocab: Annotated[
-        int | None, typer.Option("--vocab", "--vocab-size", help="Vocabulary size V (default 8, bpe 2048).")
-    ] = None,
-    text: Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).")] = EMBEDDED,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and batches.")] = 0,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps of the target (default 800, bpe 1600, deep 80).")
-    ] = None,
+        int | None,
+        typer.Option("--vocab", "--vocab-size", help="Vocabulary size V (default 8, bpe 2048).", **_PAIR),
+    ] = None
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=1.0, help="Training time of both models instead of --steps; steps then differ from run to run."
+            min=1.0, help="Training time of both models instead of --steps; steps then differ from run to run.", **_PAIR
         ),
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto (CUDA where there is one), cpu or cuda.")] = "auto",
-    json_target: JsonTarget = None,
+    ] = None
+
+
+def train_pair(
+    out: str | None,
+    text: str,
+    steps: int | None,
+    seed: int,
+    device: str,
+    options: RecipeOptions,
+    json_target: str | None,
 ) -> int:
     """Train a small target and a smaller draft on text, and print how good they are. An existing pair is reused."""
+    if out is None:
+        raise InvalidInput("--out is missing: the folder for the pair")
     from draftproof.experiments.models.pair.corpus import read_corpus
     from draftproof.experiments.models.pair.devices import choose_device
     from draftproof.experiments.models.pair.folder import make_pair
     from draftproof.experiments.models.pair.training import choose_recipe
 
-    check_files(text_files(text), {"--json": json_target})
     where = choose_device(device)
-    chosen = choose_recipe(read_corpus(text), tokenizer, vocab, seed, steps, seconds, recipe)
+    chosen = choose_recipe(
+        read_corpus(text), options.tokenizer, options.vocab, seed, steps, options.seconds, options.recipe
+    )
     record, reused = make_pair(chosen, out, where)
     if reused:
         remark(f"{out} holds this pair already; it was not trained again")

@@ -1,6 +1,7 @@
-"""`draftproof train-selector`."""
+"""`draftproof model train --kind selector`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -14,17 +15,13 @@ from draftproof.experiments.inputs.options import (
     Beginning,
     ContextLength,
     Draft,
-    JsonTarget,
     PromptFile,
     Resume,
     Samplings,
-    Target,
 )
 from draftproof.experiments.inputs.policies import shapes_of
-from draftproof.experiments.inputs.text import EMBEDDED, text_files
 from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.experiments.models import options as opt
-from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, console_for, remark
 from draftproof.simulator.errors import InvalidInput
 
@@ -95,11 +92,9 @@ def _sampling(warp: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in warp.items() if value is not None)
 
 
-_SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
-_HOW: Any = {"rich_help_panel": "How much"}
+_SHAPE: Any = {"rich_help_panel": "Of --kind selector: shapes to choose from"}
+_HOW: Any = {"rich_help_panel": "Of --kind selector"}
 
-Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`; the selector is saved in it.")]
-Out = Annotated[str | None, typer.Option("--out", help="Folder for the selector (default: that of --pair).")]
 BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
@@ -123,36 +118,40 @@ Exact = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class SelectorOptions:
+    """The options of `model train --kind selector` alone."""
+
+    draft: Draft = None
+    K: BranchRange = "1..4"
+    L1: TrunkRange = "0..2"
+    L2: LengthRange = "0..2"
+    max_nodes: MaxNodes = None
+    sampling: Samplings = None
+    cost: Times = None
+    prompts: PromptFile = None
+    bos: Beginning = "auto"
+    context: ContextLength = None
+    roots: Roots = 400
+    trees: Trees = 16
+    exact: Exact = None
+    resume: Resume = None
+
+
 def train_selector(
-    chosen: Annotated[str, typer.Argument(metavar="[VERIFIER]")] = "specinfer",
-    *,
-    folder: Folder = None,
-    target: Target = None,
-    draft: Draft = None,
-    out: Out = None,
-    K: BranchRange = "1..4",
-    L1: TrunkRange = "0..2",
-    L2: LengthRange = "0..2",
-    max_nodes: MaxNodes = None,
-    sampling: Samplings = None,
-    cost: Times = None,
-    text: opt.TextName = EMBEDDED,
-    prompts: PromptFile = None,
-    bos: Beginning = "auto",
-    context: ContextLength = None,
-    device: opt.Device = "auto",
-    roots: Roots = 400,
-    trees: Trees = 16,
-    exact: Exact = None,
-    seed: opt.Seed = 0,
-    resume: Resume = None,
-    json_target: JsonTarget = None,
+    verifier: str,
+    models: tuple[str | None, str | None, str, str],
+    out: str | None,
+    seed: int,
+    options: SelectorOptions,
+    json_target: str | None,
 ) -> int:
     """Train a network that chooses the tree of every block for one verifier on a pair, and print its gain.
 
-    Labels are exact where the verifier goes from the top down and tables are small, else means over sampled trees.
+    models: folder of a pair or target, the text, the device.
     """
-    check_files((*text_files(text), prompts), {"--resume": resume, "--json": json_target})
+    folder, target, text, device = models
+    resume = options.resume
     store = Store(resume)
     if folder is None and target is None:
         raise InvalidInput(
@@ -167,18 +166,28 @@ def train_selector(
     from draftproof.experiments.models.selector.making import train
     from draftproof.simulator.instances.sampling import Sampling
 
-    wanted = PairRequest(folder, target, draft, device, text=text, prompts=prompts, bos=bos, context=context)
-    named = find_verifier(chosen)
-    actions = shapes_of(K, L1, L2, max_nodes)
-    warps = list(dict.fromkeys(map(Sampling.parse, sampling or [""])))
+    wanted = PairRequest(
+        folder,
+        target,
+        options.draft,
+        device,
+        text=text,
+        prompts=options.prompts,
+        bos=options.bos,
+        context=options.context,
+    )
+    named = find_verifier(verifier)
+    actions = shapes_of(options.K, options.L1, options.L2, options.max_nodes)
+    warps = list(dict.fromkeys(map(Sampling.parse, options.sampling or [""])))
     if others := sorted({name for warp in warps for name in warp.settings} - {"temperature", "top_p"}):
         raise InvalidInput(f"--sampling: networks know temperature and top_p; leave out {', '.join(others)}")
-    times = None if cost is None else time_model(cost)
+    times = None if options.cost is None else time_model(options.cost)
     if times is not None:
         times.check(actions)
     console = console_for(json_target)
     try:
-        report = train(wanted, folder_out, named, actions, warps, times, (roots, trees, seed), exact, store)
+        amount = options.roots, options.trees, seed
+        report = train(wanted, folder_out, named, actions, warps, times, amount, options.exact, store)
     except KeyboardInterrupt:
         where = (
             f"; the labels computed so far are in {resume}" if resume else "; with --resume FILE the labels are saved"
