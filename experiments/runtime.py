@@ -32,7 +32,7 @@ PERIOD = 0.5
 #: Seconds that a process may take to end by itself, and again after SIGTERM.
 GRACE = 1.0
 #: Options with which a command runs code that the command line does not name.
-_OPTIONS = ("--allow-code", "--checkout")
+_OPTIONS = ("--allow-code",)
 #: The folder that paths are relative to in a child process; "" where it is the present one.
 _start = ""
 _PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import child; child()"
@@ -204,7 +204,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def names_code(arguments: Sequence[str]) -> bool:
-    """Whether the command may run user-defined code: a Python file, a module (`audit`), a checkout, files of a TOML."""
+    """Whether the command may run user-defined code: a Python file, what `audit` is given, files of a TOML."""
     return "audit" in arguments or any(
         PYTHON_FILE.search(argument) or argument.partition("=")[0] in _OPTIONS for argument in arguments
     )

@@ -89,7 +89,7 @@ def table_rows(text: str) -> dict[str, dict[str, str]]:
 
 def gallery() -> dict[str, Any]:
     """By entry: the verdict, where the law first deviates, and the bug that is named."""
-    from draftproof.experiments.cli.gallery.entries import ENTRIES
+    from draftproof.experiments.gallery.entries import ENTRIES
 
     found = {}
     for entry in ENTRIES:
@@ -97,7 +97,7 @@ def gallery() -> dict[str, Any]:
         if not entry.is_installed and not (os.environ.get("CHECKOUTS") and folder.exists()):
             found[entry.name] = "no checkout"
             continue
-        result = printed("gallery", entry.name, "--checkout", str(ROOT if entry.is_installed else folder))
+        result = printed("audit", entry.name, "--gallery", str(ROOT if entry.is_installed else folder))
         found[entry.name] = same_rows.kept(result, str(ROOT))
     return found
 

@@ -195,7 +195,7 @@ COMMANDS = {
     " --scheme delayed --scheme top_k --scheme without_replacement --scheme mine.py:TwoFirst",
     "check in low precision": "check naive block spectr optimal_transport --precision float64,float32,float16,bfloat16",
     "claims": "claims gbv-one-path-is-block hsd-uncapped-lossless block-at-least-naive --jobs 1",
-    "gallery": "gallery",
+    "gallery": "list gallery",
     "sweep": "sweep worlds.toml --store worlds.db --jobs 2 --export rows.csv",
     "report": "report worlds.db compared.db -o report.html",
     "train-head": "model train --kind eagle --pair pair --steps 10 --device cpu",

@@ -56,7 +56,6 @@ COMMANDS = {
     "bound": "bound:bound",
     "frontier": "frontier:frontier",
     "strings": "strings:strings",
-    "gallery": "gallery:gallery",
     "claims": "claims:claims",
     "sweep": "sweep:sweep",
     "report": "report:report",

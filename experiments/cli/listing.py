@@ -1,8 +1,9 @@
 """`draftproof list`: the catalogue of everything that has a name, and the table of verifiers for the pages."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -13,6 +14,7 @@ from draftproof.experiments.inputs.schemes import default_spec
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import console_for
 from draftproof.simulator.drafts import SCHEMES, lossless_for
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import Card
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
@@ -123,9 +125,24 @@ def show_catalogue(console: Console) -> None:
         console.print(small)
 
 
-def list_command(json_target: opt.JsonTarget = None) -> int:
+What = Annotated[
+    str, typer.Argument(help="names, or gallery: functions of public projects with the verdicts of their audits.")
+]
+
+
+def list_command(what: What = "names", json_target: opt.JsonTarget = None) -> int:
     """List verifiers with their cards, draft schemes, policies, families and other sources of instances."""
     check_files((), {"--json": json_target})
+    if what == "gallery":
+        from draftproof.experiments.gallery.measuring import measured
+        from draftproof.experiments.gallery.page import table
+
+        found = measured()
+        console_for(json_target).print(table(found), soft_wrap=True, markup=False, highlight=False)
+        write_json(json_target, {"entries": [asdict(outcome) for outcome in found.values()]})
+        return 0
+    if what != "names":
+        raise InvalidInput(f"there is no list of {what!r}; choose names or gallery")
     write_json(json_target, catalogue_fields())
     show_catalogue(console_for(json_target))
     return 0

@@ -47,6 +47,15 @@ def _theorems(given: argparse.Namespace) -> int:
     return 0
 
 
+def _gallery(given: argparse.Namespace) -> int:
+    from draftproof.experiments.gallery import measuring, page
+
+    if given.outcomes:
+        measuring.record(Path(given.outcomes))
+    write_whole(page.PAGE, page.page(measuring.measured()))
+    return 0
+
+
 def _text(_: argparse.Namespace) -> int:
     from draftproof.experiments.inputs.text import EMBEDDED, ORDER, TABLE, read_text
     from draftproof.simulator.instances.grams import GramTable
@@ -65,6 +74,7 @@ WRITERS: Mapping[str, tuple[str, Callable[[argparse.Namespace], int]]] = Mapping
         "tutorial": ("outputs of the tutorial", _tutorial),
         "claims": ("the page of claims and the instances that refute", _claims),
         "theorems": ("the page of theorems, in hours", _theorems),
+        "gallery": ("the page of the gallery, and its record with --outcomes", _gallery),
         "text": ("counts of the embedded text, in its version of Python; prints its hash and checksum", _text),
     }
 )
@@ -77,6 +87,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("what", nargs="+", choices=WRITERS, help=known)
     parser.add_argument("--store", help="store of claims or theorems, so that a stopped run can be resumed")
     parser.add_argument("--comparison", help="table of the main job that `compare --markdown` wrote, for transcripts")
+    parser.add_argument("--outcomes", help="JSON of `draftproof audit --gallery`, to be recorded in the gallery")
     given = parser.parse_args(words)
     return max(WRITERS[name][1](given) for name in given.what)
 

@@ -160,7 +160,7 @@ def test_a_thread_that_lives_on_does_not_hold_up_the_verdict(tmp_path, file, nam
     ("arguments", "named"),
     [
         ("check mine.py:V", True), ("check traversal --scheme=mine.py:S", True), ("--max-input 5 audit a:f", True),
-        ("gallery --checkout .", True), ("sweep a.toml --allow-code", True), ("check block -o a.json", False),
+        ("audit --gallery .", True), ("sweep a.toml --allow-code", True), ("check block -o a.json", False),
     ],
 )  # fmt: skip
 def test_which_commands_run_in_a_child(arguments, named):
@@ -180,7 +180,7 @@ LINE = "delayed:K=1,L1=0,L2=1"
 #: A command that runs ends.py without the command line naming it.
 UNNAMED = {
     "audit ends:function": (),
-    "gallery eagle-posterior --checkout .": (),
+    "audit eagle-posterior --gallery .": (),
     "sweep given.toml --allow-code --jobs 1": ("ends.py:Any", LINE),
     "sweep given.toml --allow-code --jobs 1 --json a.json": ("naive", "ends.py:Any"),
 }
@@ -190,7 +190,7 @@ UNNAMED = {
 def test_code_that_the_command_line_does_not_name_has_no_verdict_where_it_ends_the_process(
     tmp_path, monkeypatch, command
 ):
-    if command.startswith("gallery"):
+    if "--gallery" in command:
         pytest.importorskip("torch")
     for place in ("ends.py", "EAGLE/eagle/model/utils.py"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
 """`draftproof audit`."""
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -101,12 +103,25 @@ ShrinkSeconds = Annotated[
         min=0, help="Seconds of that search; then the smallest one so far is kept.", rich_help_panel="How to compute"
     ),
 ]
+Gallery = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHECKOUT",
+        help="Audit a public project again from its checkout, or all in a folder of checkouts: FUNCTION is then an "
+        "entry of `list gallery`, or nothing for all. Exit 1: not as recorded.",
+        rich_help_panel=_HOW,
+    ),
+]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
 @with_groups()
 def audit(
-    function: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")],
+    call: typer.Context,
+    function: Annotated[
+        str | None, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")
+    ] = None,
+    *,
     given: Given,
     shape: opt.Shape,
     interface: Interface = "tree",
@@ -128,6 +143,7 @@ def audit(
     shrink_seconds: ShrinkSeconds = 60,
     sample: Sample = None,
     level: Level = 1e-6,
+    gallery: Gallery = None,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
@@ -144,6 +160,13 @@ def audit(
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     if not 0 < level < 1:
         raise InvalidInput(f"--level {level}: give the largest probability of a false alarm, such as 1e-6")
+    if gallery is not None:
+        from draftproof.experiments.gallery.measuring import measure
+
+        _refuse_others(call, ("function", "gallery", "json_target"))
+        return measure(function, Path(gallery), json_target)
+    if function is None:
+        raise InvalidInput("no function is named; write FILE.py:FUNCTION or MODULE:FUNCTION")
     options: dict[str, Any] = {"interface": interface, "library": library, "logits": logits, "batch": batch}
     chain = Sampling.parse(processing or "", "--processing")
     chain.assert_row_wise()
@@ -163,3 +186,11 @@ def audit(
         found = sampled.sample(request, str(error), sample, level, given.seed)
         return sampled.deliver(console_for(json_target), found, json_target)
     return audit_views.deliver(console_for(json_target), report, witness, json_target)
+
+
+def _refuse_others(call: typer.Context, allowed: Collection[str]) -> None:
+    """Raises `InvalidInput` for an option that is given beside `--gallery`."""
+    for option in call.command.params:
+        source = call.get_parameter_source(str(option.name))
+        if option.name not in allowed and source is not None and source.name == "COMMANDLINE":
+            raise InvalidInput(f"--gallery audits an entry as it was recorded; leave out {option.opts[0]}")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.cli.audit import work
-from draftproof.experiments.cli.gallery.entries import Entry
-from draftproof.experiments.cli.gallery.work import run as audit_entry
+from draftproof.experiments.gallery.entries import Entry
+from draftproof.experiments.gallery.measuring import run as audit_entry
 from draftproof.simulator import assert_lossless
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.symbolic import load

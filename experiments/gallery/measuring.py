@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli.audit.work import Report, run_audit
-from draftproof.experiments.cli.gallery.entries import ENTRIES, Entry
+from draftproof.experiments.gallery.entries import ENTRIES, Entry
+from draftproof.experiments.shared.output import write_json
+from draftproof.experiments.shared.progress import console_for, remark
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.errors import InvalidInput
@@ -57,9 +60,10 @@ def measured() -> dict[str, Outcome]:
     return {row["name"]: Outcome(**row) for row in json.loads(MEASURED.read_text(encoding="utf-8"))}
 
 
-def record(outcomes: Mapping[str, Outcome]) -> None:
-    """Write these outcomes, and keep the recorded ones of other entries."""
-    kept = {**(measured() if MEASURED.exists() else {}), **outcomes}
+def record(file: Path) -> None:
+    """Record the outcomes in the JSON of `audit --gallery`, and keep the recorded ones of other entries."""
+    outcomes = json.loads(file.read_text(encoding="utf-8"))["entries"]
+    kept = {**measured(), **{row["name"]: Outcome(**row) for row in outcomes}}
     rows = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
     MEASURED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
@@ -71,6 +75,37 @@ def project_folder(entry: Entry, checkout: Path) -> Path | None:
     owner, _, name = entry.repository.partition("/")
     folders = (checkout, checkout / name, checkout / f"{owner}+{name}", checkout / owner / name)
     return next((folder for folder in folders if (folder / entry.path).is_file()), None)
+
+
+def measure(name: str | None, checkout: Path, json_target: str | None) -> int:
+    """Audit an entry, or all that the checkout has, and compare with what was recorded; 1 where one differs.
+
+    checkout: of the project, or a folder of checkouts. Raises `InvalidInput` where it has no file of the entries.
+    """
+    known, console = measured(), console_for(json_target)
+    outcomes, differing = [], []
+    today = datetime.now(UTC).date().isoformat()
+    for entry in ENTRIES if name is None else (entry_named(name),):
+        folder = project_folder(entry, checkout)
+        if folder is None:
+            remark(f"{entry.name}: no {entry.path} of {entry.repository} below {checkout}")
+            continue
+        outcome = run(entry, folder, today)
+        outcomes.append(outcome)
+        before = known.get(entry.name)
+        same = before is not None and outcome.agrees_with(before)
+        comparison = (
+            "as recorded" if same else "nothing was recorded" if before is None else f"recorded: {before.verdict}"
+        )
+        numbers = f"{outcome.refuted} of {outcome.instances} refuted, largest imbalance {outcome.deviation:.6g}"
+        console.print(f"{entry.name}: {outcome.verdict}; {numbers} ({comparison})", soft_wrap=True, markup=False)
+        differing += [] if same else [entry.name]
+    if not outcomes:
+        raise InvalidInput(
+            f"{checkout} has no file of these entries; draftproof list gallery says which repositories to check out"
+        )
+    write_json(json_target, {"entries": [asdict(outcome) for outcome in outcomes], "differing": differing})
+    return 1 if differing else 0
 
 
 def run(entry: Entry, folder: Path, day: str) -> Outcome:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.cli.gallery.adapters import (
+from draftproof.experiments.gallery.adapters import (
     distill_spec,
     installed,
     sequoia,

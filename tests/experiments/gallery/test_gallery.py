@@ -4,13 +4,13 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
-from draftproof.experiments.cli import gallery as views
-from draftproof.experiments.cli.gallery import work
-from draftproof.experiments.cli.gallery.entries import ENTRIES
+from draftproof.experiments.gallery import measuring as work
+from draftproof.experiments.gallery import page as views
+from draftproof.experiments.gallery.entries import ENTRIES
 from draftproof.simulator.audit import Audit
 
 #: What each witness prints: found and wanted, in the order of its line.
@@ -28,7 +28,7 @@ def test_the_page_and_the_table_are_generated():
 
 
 def test_the_command_prints_the_table(draftproof):
-    ran = draftproof("gallery")
+    ran = draftproof("list", "gallery")
     assert ran.code == 0
     assert all(f"| {entry.name} |" in ran.out for entry in ENTRIES)
     assert ran.out.strip() == views.table(work.measured())
@@ -63,7 +63,7 @@ def test_commits_and_days_are_whole():
 
 def test_the_installed_entry_is_measured_again_as_recorded(draftproof, tmp_path):
     pytest.importorskip("transformers")
-    ran = draftproof("gallery", "transformers-sampling", "--checkout", str(tmp_path), "--json", "-")
+    ran = draftproof("audit", "transformers-sampling", "--gallery", str(tmp_path), "--json", "-")
     assert ran.code == 0
     assert ran.json["entries"][0]["verdict"] == "lossless"
     assert ran.json["differing"] == []
@@ -86,10 +86,10 @@ def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
     file = tmp_path / "EAGLE" / "eagle" / "model" / "utils.py"
     file.parent.mkdir(parents=True)
     file.write_text(POSTERIOR)
-    ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path), "--json", "-")
+    ran = draftproof("audit", "eagle-posterior", "--gallery", str(tmp_path), "--json", "-")
     assert ran.code == 0
     file.write_text(POSTERIOR.replace("rows[0, 0]", "rows[0, 0].sqrt()"))
-    ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path / "EAGLE"))
+    ran = draftproof("audit", "eagle-posterior", "--gallery", str(tmp_path / "EAGLE"))
     assert ran.code == 1
     assert "eagle-posterior: lossy" in ran.out
     assert "recorded: lossless" in ran.out
@@ -98,18 +98,20 @@ def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("nobody",), "the gallery has no 'nobody'"),
-        (("eagle-posterior", "--record"), "--record needs a checkout to measure"),
+        (("audit", "nobody", "--gallery", "."), "the gallery has no 'nobody'"),
+        (("audit", "--gallery", ".", "--K", "1"), "an entry as it was recorded; leave out --K"),
+        (("audit",), "no function is named"),
+        (("list", "galleries"), "no list of 'galleries'; choose names or gallery"),
     ],
 )
 def test_what_cannot_be_is_one_line(draftproof, arguments, words):
-    ran = draftproof("gallery", *arguments)
+    ran = draftproof(*arguments)
     assert ran.code == 2
     assert words in ran.err
 
 
 def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
-    ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path))
+    ran = draftproof("audit", "eagle-posterior", "--gallery", str(tmp_path))
     assert ran.code == 2
     assert "has no file of these entries" in ran.err
 
@@ -138,8 +140,10 @@ def test_an_interrupted_entry_has_no_verdict(tmp_path, monkeypatch, after):
 def test_recording_keeps_the_others(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "MEASURED", tmp_path / "measured.json")
     first, second = (work.Outcome(each.name, "s", "lossless", 1, 0, 0.0, "", "", "2026-01-01") for each in ENTRIES[:2])
-    work.record({second.name: second})
-    work.record({first.name: first})
+    work.MEASURED.write_text("[]")
+    for each in (second, first):
+        (tmp_path / "given.json").write_text(json.dumps({"entries": [asdict(each)]}))
+        work.record(tmp_path / "given.json")
     assert list(work.measured().values()) == [first, second]
     assert json.loads(work.MEASURED.read_text())[0]["name"] == first.name
     assert first.agrees_with(replace(first, deviation=1e-12, day="2027-01-01"))

@@ -1,0 +1,1 @@
+"""Verifiers of public projects, audited with adapters of ours, and what the audits found."""

@@ -1,0 +1,66 @@
+"""The table and the page of the gallery, from what was measured."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from draftproof.experiments.gallery.entries import ENTRIES, Entry
+from draftproof.experiments.gallery.measuring import Outcome
+
+PAGE = Path(__file__).with_name("README.md")
+WITNESSES = Path(__file__).with_name("witnesses")
+_HEAD = """\
+# The gallery
+
+Verifiers of public projects, audited as they stand at the commit that is named, with adapters of ours (`adapters/`) and
+nothing of theirs. `draftproof audit NAME --gallery FOLDER` measures an entry again, from a checkout of yours.
+
+A verdict holds for the instances of the audit and for this code. *lossy* says that the law of what is put out is not
+the target's; the number is the largest imbalance, exact up to the rounding of floats.
+"""
+
+
+def table(outcomes: Mapping[str, Outcome]) -> str:
+    """The table in Markdown, a line an entry."""
+    lines = ["| entry | project, commit | what | verdict | largest imbalance | measured |", "|---|---|---|---|---|---|"]
+    for entry in ENTRIES:
+        outcome = outcomes.get(entry.name)
+        cells = [entry.name, f"{entry.repository} {_version(entry, outcome)}", f"{entry.path}: {entry.what}"]
+        if outcome is None:
+            cells += ["not measured", "", ""]
+        else:
+            verdict = f"{outcome.verdict}, {outcome.instances} instances"
+            verdict += f" ({outcome.refuted} refuted)" if outcome.refuted else ""
+            cells += [verdict, f"{outcome.deviation:.3g}", outcome.day]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _version(entry: Entry, outcome: Outcome | None) -> str:
+    if entry.is_installed:
+        return outcome.source if outcome is not None else ""
+    return entry.commit[:10]
+
+
+def in_full(entry: Entry, outcome: Outcome | None) -> str:
+    """An entry with its text for the project and the witness."""
+    where = (
+        entry.path
+        if entry.is_installed
+        else f"https://github.com/{entry.repository}, commit {entry.commit}, {entry.path}"
+    )
+    lines = [f"## {entry.name}", "", f"{entry.what} ({where})"]
+    if outcome is not None:
+        refuted = f"{outcome.refuted} of {outcome.instances} instances refuted"
+        lines.append(f"Measured on {outcome.day} ({outcome.source}): {outcome.verdict}; {refuted}.")
+        lines += [f"First imbalance: {outcome.place}"] if outcome.place else []
+        lines += [f"Hypothesis: {outcome.hypothesis}."] if outcome.hypothesis else []
+    if entry.text:
+        source = (WITNESSES / entry.witness).read_text(encoding="utf-8").rstrip()
+        lines += ["", entry.text, "", "```python", source, "```"]
+    return "\n".join(lines)
+
+
+def page(outcomes: Mapping[str, Outcome]) -> str:
+    """The README of the gallery."""
+    lossy = [in_full(entry, outcomes.get(entry.name)) for entry in ENTRIES if entry.text]
+    return "\n".join([_HEAD, table(outcomes), "", *[f"{text}\n" for text in lossy]])
