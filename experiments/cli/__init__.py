@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -66,16 +66,16 @@ COMMANDS = {
 }
 #: Exit codes other than verdicts: bad input, a closed pipe, SIGTERM, an internal error.
 BAD_INPUT, CLOSED_PIPE, TERMINATED, INTERNAL = 2, 141, 143, 70
-#: The variable with which a shell asks for completions.
-COMPLETION = "_DRAFTPROOF_COMPLETE"
 #: Largest value of --max-input, in MiB.
 MAX_INPUT_LIMIT = 2**40
+#: The variable that shells set to ask for completions, and the options that install and show them.
+COMPLETING, COMPLETION = "_DRAFTPROOF_COMPLETE", ("--install-completion", "--show-completion")
 
 
 def main() -> None:
     """Run `draftproof`; in a child process where the arguments name user-defined code."""
-    if COMPLETION in os.environ or sys.argv[1:2] in (["--show-completion"], ["--install-completion"]):
-        program()(prog_name="draftproof")
+    if os.environ.get(COMPLETING) or (len(sys.argv) == 2 and sys.argv[1] in COMPLETION):
+        _complete()
     if runtime.names_code(sys.argv[1:]):
         sys.exit(runtime.run_in_child(sys.argv[1:]))
     code = run(program(needed_commands(sys.argv[1:])), "draftproof")
@@ -89,6 +89,13 @@ def child() -> None:
     """Run `draftproof` as a child process. Its first two arguments are the pipe for the exit code and the parent."""
     channel = runtime.begin_child(sys.argv.pop(1), sys.argv.pop(1))
     runtime.send_exit_code(channel, run(program(needed_commands(sys.argv[1:])), "draftproof"))
+
+
+def _complete() -> NoReturn:
+    """Print what a shell asks for when the tab key is pressed, or install that; no command runs."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""  # of bash, of other shells
+    program(needed_commands(line.split()[1:]))(prog_name="draftproof")
+    sys.exit(0)
 
 
 def needed_commands(arguments: Sequence[str]) -> Collection[str]:
