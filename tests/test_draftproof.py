@@ -71,7 +71,7 @@ def test_results_show_themselves() -> None:
     target, draft = draftproof.TableProcess(P), draftproof.TableProcess(Q)
     shape = "delayed:K=2,L1=0,L2=1"
     verdict = draftproof.check("ensemble:w=1/2", (target, draft), shape)
-    assert repr(verdict).startswith("ensemble on delayed(K=2, L1=0, L2=1)\n")
+    assert repr(verdict).startswith("ensemble:w=1/2 on delayed(K=2, L1=0, L2=1)\n")
     law = draftproof.block_law("naive", target, draft, shape)
     assert repr(law) == "BlockLaw(V = 3, depth 1, rational: block efficiency 11/6 = 1.83333)"
     tree = draftproof.DraftTree({(): (0, 2), (0,): (1,)})
@@ -110,8 +110,8 @@ def test_only_the_package_is_imported_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [
-        ("check block --K 1 --L2 1", 0, ": LOSSLESS (proved"),
-        pytest.param("check ensemble:w=1/2 --K 1 --L2 1", 1, ": REFUTED", marks=pytest.mark.heavy),
+        ("check block --K 1 --L2 1", 0, "LOSSLESS (proved"),
+        pytest.param("check ensemble:w=1/2 --K 1 --L2 1", 1, "REFUTED", marks=pytest.mark.heavy),
         ("check blok", 2, "unknown verifier 'blok'"),
         pytest.param("", 2, "Usage: draftproof [OPTIONS] COMMAND", marks=pytest.mark.heavy),
     ],

@@ -47,7 +47,7 @@ def expected_cost(
         return _program(scheme, settings, samples[0])
     steps = {} if trials is None else trials.setdefault(named.spec, {})
     clock = time.thread_time  # leaves out pauses of the machine
-    costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, steps)
+    costing = Costing(settings.evaluator(named), named.label, clock, named.user_defined, settings.max_runs, steps)
     with named_errors(f"{named.label} on {scheme}"):
         cost = costing.cost(scheme, samples)
     return ExpectedCost(cost.engine, _words(named, scheme, cost, samples[0][0].vocab_size), cost.steps, cost.seconds)
@@ -63,7 +63,7 @@ def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> ExpectedC
 
 def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, runs: float, vocab_size: int) -> None:
     """Raises `TooLarge` above the largest number of runs."""
-    assert_runs(named.verifier, scheme, runs, settings.max_runs, vocab_size, named.label, named.from_file)
+    assert_runs(named.verifier, scheme, runs, settings.max_runs, vocab_size, named.label, named.user_defined)
 
 
 def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: ExpectedCost, count: int) -> None:
@@ -75,7 +75,7 @@ def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, c
 def _words(named: NamedVerifier, scheme: DraftScheme, cost: Cost, vocab_size: int) -> str:
     if cost.work is not None:
         return _work_words(cost.work)
-    hint = structure_hint(named.verifier, scheme, cost.steps, vocab_size, named.label) if named.from_file else ""
+    hint = structure_hint(named.verifier, scheme, cost.steps, vocab_size, named.label) if named.user_defined else ""
     return f"{cost.trees:,.0f} draft trees, about {cost.steps:,.0f} runs of {named.label}{hint}"
 
 

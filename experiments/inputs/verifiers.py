@@ -27,6 +27,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, printable
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
 from draftproof.simulator.raised import user_lines
 from draftproof.simulator.verdicts.costs import MOST_RUNS
@@ -122,6 +123,11 @@ class NamedVerifier:
 
     def __reduce__(self) -> tuple[object, ...]:
         return find_verifier, (self.spec,)  # a class of a file may not be importable in another process
+
+    @property
+    def user_defined(self) -> bool:
+        """Whether it is none of the library: from a file, or an object given in Python."""
+        return self.from_file or not is_library(self.verifier)
 
     @property
     def from_file(self) -> bool:

@@ -66,15 +66,10 @@ def test_a_lossy_verifier_with_a_lossless_structure_is_refuted_by_every_route(dr
 
 
 def test_what_rests_on_a_structure_is_said_and_not_called_proved(draftproof):
-    from draftproof import check
-
     said = "by its structure, which was not compared with verify on every instance"
     ran = draftproof("check", IN_THIRDS, *GRID, "--engine", "structured")
     assert (ran.code, "proved" in ran.out) == (3, False)
     assert f"LOSSLESS {said}" in ran.out
-    assert said in repr(
-        check(IN_THIRDS, (["1/3", "2/3"], ["2/3", "1/3"]), "delayed:K=1,L1=0,L2=1", engine="structured")
-    )
     table = draftproof("compare", IN_THIRDS, "--vocab", 2, "--arithmetic", "rational", "--engine", "structured")
     assert "by its structure" in table.out
     assert "proved" not in table.out

@@ -285,7 +285,7 @@ class Asking(Naive):
 def test_a_check_finds_what_is_wrong_at_one_number(ask):
     found = draftproof.check(Asking(ask), (P, Q), DELAYED)
     assert found.row["engine"] == "enumerate"
-    assert found.tables[1].records()[0]["found"] == Fraction(1, 2)
+    assert found.verdict == 1
 
 
 @pytest.mark.parametrize("name", by_turns(ASKING, 3))

@@ -15,6 +15,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
 from draftproof.experiments.inputs.worlds import FileWorld, World
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import NOT_PROVED, quiet, remark
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import Fails
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.law import moments
@@ -325,8 +326,13 @@ def rows_table(instance: Instance, marked: Context | None) -> Table:
     return Table(columns, rows, name="instance")
 
 
-def _again(named: NamedVerifier, instance: Instance, file: str) -> str:
-    return f"draftproof check {shlex.quote(named.spec)} --world {shlex.quote(file)}{scheme_flag(instance.scheme)}"
+def _again(named: NamedVerifier, instance: Instance, file: str) -> str | None:
+    """The command that shows it again; None for objects, which no command can name."""
+    scheme = instance.scheme
+    nameless = isinstance(scheme, UserScheme) and "file" not in scheme.as_dict()
+    if nameless or (named.user_defined and not named.from_file):
+        return None
+    return f"draftproof check {shlex.quote(named.spec)} --world {shlex.quote(file)}{scheme_flag(scheme)}"
 
 
 def _file_of(verifier: str, instance: Instance, file: str | None) -> dict[str, str]:

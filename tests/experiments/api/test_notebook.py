@@ -214,8 +214,8 @@ def test_sequoia_is_planned_on_the_pair_that_is_given() -> None:
         assert draftproof.block_law("sequoia", sure, draft, open_scheme).block_efficiency == found["block_efficiency"]
         assert row["block_efficiency"] <= row["optimum"] + 1e-9  # float64
     assert shapes == {
-        "path": draftproof.Sequoia(2, 2, (1, 1, 0)),
-        "leaves": draftproof.Sequoia(2, 2, (2, 0, 0)),
+        "path": str(draftproof.Sequoia(2, 2, (1, 1, 0))),
+        "leaves": str(draftproof.Sequoia(2, 2, (2, 0, 0))),
     }
     witness = draftproof.find_witness("specinfer", open_scheme, target=sure, draft=unsure)
     assert witness is not None
