@@ -1,29 +1,25 @@
 """`draftproof list`: the catalogue of everything that has a name, and the table of verifiers for the pages."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
-
-import typer
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 from draftproof import verifiers
 from draftproof.experiments.cli.compare.roots import AT_ROOTS
-from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.schemes import default_spec
-from draftproof.experiments.shared.output import check_files, write_json
-from draftproof.experiments.shared.progress import console_for
+from draftproof.experiments.result import Column, Result, Table
 from draftproof.simulator.drafts import SCHEMES, lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.protocol import Card
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 PROCESSES = {
-    "instance file": "explicit exact rows for every context (--instance FILE)",
-    "text": "n-gram target and draft from a text (--text FILE --target-order m --draft-order n)",
-    "family": "synthetic random rows (--family NAME --seed S)",
-    "models": "the rows of two language models at roots of a text (--pair FOLDER, or --target PATH --draft PATH)",
+    "instance file": "explicit exact rows for every context (FILE.json)",
+    "text": "n-gram target and draft from a text (text:FILE,target_order=m,draft_order=n)",
+    "family": "synthetic random rows (family:NAME,seeds=S)",
+    "models": "the rows of two language models at roots of a text (models:FOLDER, or models:target=PATH,draft=PATH)",
 }
 
 
@@ -100,49 +96,58 @@ def cards_markdown() -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
 
-def show_catalogue(console: Console) -> None:
-    """Print the catalogue."""
-    table = Table(title="Verifiers", title_justify="left")
-    for heading in CARD_HEADINGS:
-        table.add_column(heading, overflow="fold")
-    for card in cards():
-        table.add_row(*card_line(card), style="dim" if card.control else None)
-    console.print(table)
-    fields = catalogue_fields()
-    for title, key in (
-        ("Draft schemes", "schemes"),
-        ("Policies: a shape for every block", "policies"),
-        ("Where instances come from", "processes"),
-        ("Families", "families"),
-    ):
-        small = Table(title=title, title_justify="left", show_header=False)
-        for item in fields[key]:
-            parameters = ", ".join(f"{name}={value:g}" for name, value in item.get("parameters", {}).items())
-            paired = f" Its paper verifies it with {item['verified_with']}." if item.get("verified_with") else ""
-            small.add_row(
-                item.get("usual", item["name"] + (f":{parameters}" if parameters else "")), item["description"] + paired
-            )
-        console.print(small)
+#: Columns of the tables that people see beside those for programs.
+_SHOWN = {
+    "verifiers": ("verifier", "title", "from", "for", "status", "reads", "uses", "better_than"),
+    "schemes": ("usual", "description", "verified_with"),
+    "policies": ("name", "description"),
+    "processes": ("name", "description"),
+    "families": ("name", "description", "defaults"),
+    "bibliography": (),
+}
+_GALLERY = ("entry", "project", "what", "outcome", "largest imbalance", "measured")
+_HEADINGS = {"from": "source", "for": "lossless for", "better_than": "dominates", "usual": "scheme", "outcome": "verdict"}
 
 
-What = Annotated[
-    str, typer.Argument(help="names, or gallery: functions of public projects with the verdicts of their audits.")
-]
+def list_command(what: str | None = None, /) -> Result:
+    """List verifiers with their cards, draft schemes, policies, families and other sources of instances.
 
-
-def list_command(what: What = "names", json_target: opt.JsonTarget = None) -> int:
-    """List verifiers with their cards, draft schemes, policies, families and other sources of instances."""
-    check_files((), {"--json": json_target})
+    Args:
+        what: Only verifiers, schemes, policies, processes, families or bibliography; or gallery: functions of public
+            projects with the verdicts of their audits.
+    """
     if what == "gallery":
-        from draftproof.experiments.gallery.measuring import measured
-        from draftproof.experiments.gallery.page import table
+        return Result("functions of public projects", [_gallery()])
+    if what is not None and what not in _SHOWN:
+        raise InvalidInput(f"there is no list of {cut(what)}; choose from {', '.join((*_SHOWN, 'gallery'))}")
+    fields = catalogue_fields()
+    fields["verifiers"] = [
+        dict(zip(_SHOWN["verifiers"], card_line(card), strict=True)) | _card_fields(card) for card in cards()
+    ]
+    fields["families"] = [each | {"defaults": _assignments(each["parameters"])} for each in fields["families"]]
+    fields["bibliography"] = [{"key": key, "reference": text} for key, text in fields["bibliography"].items()]
+    return Result(what or "catalogue", [_table(name, fields[name]) for name in (_SHOWN if what is None else [what])])
 
-        found = measured()
-        console_for(json_target).print(table(found), soft_wrap=True, markup=False, highlight=False)
-        write_json(json_target, {"entries": [asdict(outcome) for outcome in found.values()]})
-        return 0
-    if what != "names":
-        raise InvalidInput(f"there is no list of {what!r}; choose names or gallery")
-    write_json(json_target, catalogue_fields())
-    show_catalogue(console_for(json_target))
-    return 0
+
+def _assignments(parameters: Mapping[str, float]) -> str | None:
+    return ", ".join(f"{name}={value:g}" for name, value in parameters.items()) or None
+
+
+def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    shown = _SHOWN[name]
+    names = dict.fromkeys((*shown, *rows[0]))
+    columns = [Column(each, title=_HEADINGS.get(each), shown=each in shown) for each in names]
+    return Table.of(columns, rows, title=name, name=name, shown=bool(shown))
+
+
+def _gallery() -> Table:
+    from draftproof.experiments.gallery.measuring import measured
+    from draftproof.experiments.gallery.page import lines
+
+    found = measured()
+    rows = [
+        dict(zip(_GALLERY, cells, strict=True)) | (asdict(found[cells[0]]) if cells[0] in found else {})
+        for cells in lines(found)
+    ]
+    names = dict.fromkeys((*_GALLERY, *(name for row in rows for name in row)))
+    return Table.of([Column(each, title=_HEADINGS.get(each), shown=each in _GALLERY) for each in names], rows, name="entries")

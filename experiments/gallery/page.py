@@ -1,6 +1,6 @@
 """The table and the page of the gallery, from what was measured."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from draftproof.experiments.gallery.entries import ENTRIES, Entry
@@ -19,9 +19,8 @@ the target's; the number is the largest imbalance, exact up to the rounding of f
 """
 
 
-def table(outcomes: Mapping[str, Outcome]) -> str:
-    """The table in Markdown, a line an entry."""
-    lines = ["| entry | project, commit | what | verdict | largest imbalance | measured |", "|---|---|---|---|---|---|"]
+def lines(outcomes: Mapping[str, Outcome]) -> Iterator[list[str]]:
+    """The cells of the table, a line an entry: entry, project and commit, what, verdict, largest imbalance, day."""
     for entry in ENTRIES:
         outcome = outcomes.get(entry.name)
         cells = [entry.name, f"{entry.repository} {_version(entry, outcome)}", f"{entry.path}: {entry.what}"]
@@ -31,8 +30,13 @@ def table(outcomes: Mapping[str, Outcome]) -> str:
             verdict = f"{outcome.verdict}, {outcome.instances} instances"
             verdict += f" ({outcome.refuted} refuted)" if outcome.refuted else ""
             cells += [verdict, f"{outcome.deviation:.3g}", outcome.day]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        yield cells
+
+
+def table(outcomes: Mapping[str, Outcome]) -> str:
+    """The table in Markdown."""
+    head = ["| entry | project, commit | what | verdict | largest imbalance | measured |", "|---|---|---|---|---|---|"]
+    return "\n".join([*head, *("| " + " | ".join(cells) + " |" for cells in lines(outcomes))])
 
 
 def _version(entry: Entry, outcome: Outcome | None) -> str:
@@ -48,16 +52,16 @@ def in_full(entry: Entry, outcome: Outcome | None) -> str:
         if entry.is_installed
         else f"https://github.com/{entry.repository}, commit {entry.commit}, {entry.path}"
     )
-    lines = [f"## {entry.name}", "", f"{entry.what} ({where})"]
+    text = [f"## {entry.name}", "", f"{entry.what} ({where})"]
     if outcome is not None:
         refuted = f"{outcome.refuted} of {outcome.instances} instances refuted"
-        lines.append(f"Measured on {outcome.day} ({outcome.source}): {outcome.verdict}; {refuted}.")
-        lines += [f"First imbalance: {outcome.place}"] if outcome.place else []
-        lines += [f"Hypothesis: {outcome.hypothesis}."] if outcome.hypothesis else []
+        text.append(f"Measured on {outcome.day} ({outcome.source}): {outcome.verdict}; {refuted}.")
+        text += [f"First imbalance: {outcome.place}"] if outcome.place else []
+        text += [f"Hypothesis: {outcome.hypothesis}."] if outcome.hypothesis else []
     if entry.text:
         source = (WITNESSES / entry.witness).read_text(encoding="utf-8").rstrip()
-        lines += ["", entry.text, "", "```python", source, "```"]
-    return "\n".join(lines)
+        text += ["", entry.text, "", "```python", source, "```"]
+    return "\n".join(text)
 
 
 def page(outcomes: Mapping[str, Outcome]) -> str:

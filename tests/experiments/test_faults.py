@@ -82,7 +82,7 @@ TABLES = "--csv a.csv --markdown a.md --plot a.png --json a.json"
 PAIR = "--pair ../pair --text ../text.txt --device cpu --K 1 --L2 1 --roots 2"
 #: Every command that writes, with all of its options that name a file.
 COMMANDS = {
-    "list": "list --json a.json",
+    "list": "list -o a.json",
     "check": "check naive_from_target --world family:dirichlet,vocab=2 --L2 1 --witness w.json -o a.json",
     "check FILE.py": "check own.py:Naive --world family:dirichlet,denominator=20,seeds=0..39 -o a.json",
     "compare": f"compare nss naive {SHAPES} --jobs 1 --resume r {TABLES}",
@@ -96,7 +96,7 @@ COMMANDS = {
     "audit": "audit own.py:first --witness w.json --json a.json",
     "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json --json a.json",
     "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json --json a.json",
-    "list gallery": "list gallery --json a.json",
+    "list gallery": "list gallery -o a.json",
     "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r --json a.json",
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
     "report, a table": "report made.db --page a.csv --json a.json",
@@ -596,7 +596,7 @@ def jumping(real: Callable[[], float], random: Random, back: bool) -> Callable[[
 def test_clocks_that_jump(draftproof, tried, monkeypatch, random, name):
     Path("own.py").write_text(OWN)
     FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(Path("given.json"))
-    command = (*PIPED[name].split(), "--json", *(() if name.startswith("check") else ("-",)))
+    command = (*PIPED[name].split(), "--json", *(() if name.startswith(("check", "list")) else ("-",)))
     expected = draftproof(*command)
     for _ in range(3):
         with monkeypatch.context() as patch:

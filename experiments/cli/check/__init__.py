@@ -1,6 +1,7 @@
 """`draftproof.check` and `draftproof check`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
@@ -82,13 +83,14 @@ def check(
     lengths = {"K": K, "L1": L1, "L2": L2}
     if isinstance(text, str) and text.partition(":")[0] == NAME:
         _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
-        return crossed(joined(conformance_results(named, scheme, text, settings)))
+        return crossed(joined(conformance_results(named, scheme, text, _enumerated(NAME, settings))))
     if precision is not None:
         from draftproof.experiments.cli.check.precision import EXACT, precision_result
 
         _refuse_beside("precision", {"seconds": seconds, "witness": witness})
+        exact = _enumerated("precision", settings)
         worlds = find_worlds(EXACT if world is None else world, **sampled)
-        return precision_result(precision, named, find_schemes(scheme, worlds[0], **lengths), worlds, settings)
+        return precision_result(precision, named, find_schemes(scheme, worlds[0], **lengths), worlds, exact)
     if world is None and all(value is None for value in (*lengths.values(), *sampled.values())):
         schemes = [None] if scheme is None else find_schemes(scheme)
         if all(each is None or isinstance(each, UserScheme) for each in schemes):
@@ -101,6 +103,13 @@ def check(
     if len(cells) == 1:
         return _checked(*cells[0], worlds, settings, witness)
     return crossed(joined([_beside_others(*cell, worlds, settings, witness) for cell in cells]))
+
+
+def _enumerated(what: str, settings: Settings) -> Settings:
+    """The settings for runs that are enumerated exactly; raises `InvalidInput` for settings of other ones."""
+    if settings.arithmetic != "rational" or settings.engine == "structured":
+        raise InvalidInput(f"{what} enumerates in rational arithmetic; leave out arithmetic and engine")
+    return replace(settings, engine="enumerate")
 
 
 def _refuse_beside(what: str, given: Mapping[str, Any]) -> None:

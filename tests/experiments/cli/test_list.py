@@ -6,7 +6,7 @@ from draftproof.verifiers import REGISTRY
 
 
 def test_list_shows_every_card_scheme_and_family(draftproof):
-    fields = draftproof("list", "--json", "-").json
+    fields = draftproof("list", "--json").json
     assert [card["name"] for card in fields["verifiers"]] == list(REGISTRY)
     assert [scheme["name"] for scheme in fields["schemes"]] == list(SCHEMES)
     assert {
@@ -26,6 +26,8 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
         assert card["lossless_for"] == (declaring if card["needs"] is not None else [])
     paired = {scheme["name"]: scheme["verified_with"] for scheme in fields["schemes"]}
     assert (paired["opt_tree"], paired["delayed"]) == ("nss", "")
-    shown = draftproof("list").out
+    shown = draftproof("list", "schemes").out
     assert "dyspec_threshold:value=1/4,depth=3,nodes=64" in shown
     assert "without_replacement" in shown
+    refused = draftproof("list", "scheme")
+    assert (refused.code, "choose from verifiers, schemes" in refused.err) == (2, True)

@@ -126,7 +126,7 @@ def test_every_verifier_on_every_scheme(run):
 
 
 def test_a_scheme_on_which_a_verifier_is_not_defined_does_not_end_the_others(run):
-    schemes = "--scheme without_replacement:K=3,L1=0,L2=1 --scheme delayed:K=1,L1=0,L2=1"
+    schemes = "--scheme without_replacement:K=3 --scheme delayed:K=1,L1=0,L2=1"
     ran = run(f"check gbv naive {schemes} --json")
     assert [row["verdict"].partition(" (")[0] for row in ran.json["rows"]][:2] == ["NOT DEFINED", "LOSSLESS"]
     assert "i.i.d." in ran.json["rows"][0]["fails"]

@@ -29,7 +29,7 @@ from tests.experiments.fuzz.mutations import CHARACTERS, MEMORY, SECONDS
 LINES = tuple(
     line.split()
     for line in """
-    list --json out.json
+    list -o out.json
     check block --K 1 --L2 1 --world family:dirichlet,vocab=2,seeds=3,denominator=20
     check block --K 1 --L2 1 --arithmetic float64 --engine structured --backend numpy --max-memory 1
     check naive_from_target --K 1 --L2 1 --world family:dirichlet,vocab=2 --witness w.json --json

@@ -30,8 +30,12 @@ def test_the_page_and_the_table_are_generated():
 def test_the_command_prints_the_table(draftproof):
     ran = draftproof("list", "gallery")
     assert ran.code == 0
-    assert all(f"| {entry.name} |" in ran.out for entry in ENTRIES)
-    assert ran.out.strip() == views.table(work.measured())
+    assert all(f"│ {entry.name} " in ran.out for entry in ENTRIES)
+    rows = draftproof("list", "gallery", "--json").json["entries"]
+    known = work.measured()
+    assert [(row["name"], row["verdict"], row["deviation"]) for row in rows] == [
+        (entry.name, known[entry.name].verdict, known[entry.name].deviation) for entry in ENTRIES
+    ]
 
 
 def test_every_lossy_entry_has_a_text_and_a_witness_and_no_other():
@@ -101,7 +105,7 @@ def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
         (("audit", "nobody", "--gallery", "."), "the gallery has no 'nobody'"),
         (("audit", "--gallery", ".", "--K", "1"), "an entry as it was recorded; leave out --K"),
         (("audit",), "no function is named"),
-        (("list", "galleries"), "no list of 'galleries'; choose names or gallery"),
+        (("list", "galleries"), "no list of galleries; choose from verifiers"),
     ],
 )
 def test_what_cannot_be_is_one_line(draftproof, arguments, words):
