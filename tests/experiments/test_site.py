@@ -64,7 +64,7 @@ def test_every_command_and_option_is_in_the_reference(draftproof) -> None:
     for name in ("check", "sweep", "model choose"):
         options = set(re.findall(r"^│ (--[\w-]+)", draftproof(*name.split(), "--help").out, re.MULTILINE))
         assert options
-        assert options <= set(re.findall(r"^\* `(--[\w-]+)", sections[name], re.MULTILINE))
+        assert options <= set(re.findall(r"^\* `(?:-\w, )?(--[\w-]+)", sections[name], re.MULTILINE))
 
 
 def test_every_scheme_is_there_with_the_verifiers_that_declare_it() -> None:
