@@ -73,7 +73,7 @@ L2 = "1..2"
 """
 OUTPUTS = (
     *("--json", "--csv", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
-    *("--out", "--export", "--page", "--store", "--save", "--ordinary"),
+    *("-o", "--out", "--export", "--page", "--store", "--save", "--ordinary"),
 )
 STORES = ("--resume", "--store")
 SMALL = "--vocab 2 --K 1 --L2 1"
@@ -489,6 +489,11 @@ PIPED = {
 }
 
 
+def to_stdout(name: str) -> list[str]:
+    """What makes a command print JSON."""
+    return ["--json"] if name.startswith(("check", "list")) else ["--json", "-"]
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", quick(PIPED, ("check", "check, refuted")))
 def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
@@ -507,7 +512,7 @@ def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
                 out.close()
             return code, pipe
 
-    for more in ([], ["--json", "-"]):
+    for more in ([], to_stdout(name)):
         monkeypatch.setattr(sys, "argv", ["draftproof", *PIPED[name].split(), *more])
         code, pipe = piped(10**6)
         assert code in VERDICTS
@@ -596,7 +601,7 @@ def jumping(real: Callable[[], float], random: Random, back: bool) -> Callable[[
 def test_clocks_that_jump(draftproof, tried, monkeypatch, random, name):
     Path("own.py").write_text(OWN)
     FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(Path("given.json"))
-    command = (*PIPED[name].split(), "--json", *(() if name.startswith(("check", "list")) else ("-",)))
+    command = (*PIPED[name].split(), *to_stdout(name))
     expected = draftproof(*command)
     for _ in range(3):
         with monkeypatch.context() as patch:
@@ -610,7 +615,8 @@ def test_clocks_that_jump(draftproof, tried, monkeypatch, random, name):
 
 def test_every_command_that_writes_is_tried_with_every_option_for_a_file():
     for name, command in parsers().items():
-        written = {each.opts[0] for each in command.params if not getattr(each, "is_flag", False)} & {*OUTPUTS}
+        opts = [each.opts[0] for each in command.params if not getattr(each, "is_flag", False)]
+        written = {"-o" if flag == "--output" else flag for flag in opts} & {*OUTPUTS}
         assert {flag for each in COMMANDS if COMMANDS[each].startswith(f"{name} ") for flag in outputs(each)} == written
 
 
