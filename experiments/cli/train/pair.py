@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from draftproof.experiments.cli.train.options import SharedOptions
 from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import console_for, remark
 from draftproof.simulator.errors import InvalidInput
@@ -36,16 +37,9 @@ class RecipeOptions:
     ] = None
 
 
-def train_pair(
-    out: str | None,
-    text: str,
-    steps: int | None,
-    seed: int,
-    device: str,
-    options: RecipeOptions,
-    json_target: str | None,
-) -> int:
+def train_pair(shared: SharedOptions, options: RecipeOptions) -> int:
     """Train a small target and a smaller draft on text, and print how good they are. An existing pair is reused."""
+    out = shared.out
     if out is None:
         raise InvalidInput("--out is missing: the folder for the pair")
     from draftproof.experiments.models.pair.corpus import read_corpus
@@ -53,15 +47,14 @@ def train_pair(
     from draftproof.experiments.models.pair.folder import make_pair
     from draftproof.experiments.models.pair.training import choose_recipe
 
-    where = choose_device(device)
-    chosen = choose_recipe(
-        read_corpus(text), options.tokenizer, options.vocab, seed, steps, options.seconds, options.recipe
-    )
+    where = choose_device(shared.device)
+    corpus, seed, steps = read_corpus(shared.text), shared.seed, shared.steps
+    chosen = choose_recipe(corpus, options.tokenizer, options.vocab, seed, steps, options.seconds, options.recipe)
     record, reused = make_pair(chosen, out, where)
     if reused:
         remark(f"{out} holds this pair already; it was not trained again")
-    _show(console_for(json_target), out, record)
-    write_json(json_target, record)
+    _show(console_for(shared.json_target), out, record)
+    write_json(shared.json_target, record)
     return 0
 
 

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from draftproof.experiments.cli.train.options import SharedOptions
 from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import time_model
@@ -138,26 +139,15 @@ class SelectorOptions:
     resume: Resume = None
 
 
-def train_selector(
-    verifier: str,
-    models: tuple[str | None, str | None, str, str],
-    out: str | None,
-    seed: int,
-    options: SelectorOptions,
-    json_target: str | None,
-) -> int:
-    """Train a network that chooses the tree of every block for one verifier on a pair, and print its gain.
-
-    models: folder of a pair or target, the text, the device.
-    """
-    folder, target, text, device = models
-    resume = options.resume
+def train_selector(verifier: str, shared: SharedOptions, options: SelectorOptions) -> int:
+    """Train a network that chooses the tree of every block for one verifier on a pair, and print its gain."""
+    folder, target, resume = shared.folder, shared.target, options.resume
     store = Store(resume)
     if folder is None and target is None:
         raise InvalidInput(
             "no pair is named; give the folder of one that draftproof trained, --pair, or --target and --draft"
         )
-    if (folder_out := out or folder) is None:
+    if (folder_out := shared.out or folder) is None:
         raise InvalidInput("--out is missing: the folder for the selector of these models")
     from draftproof.experiments.models.pair.devices import libraries
 
@@ -170,8 +160,8 @@ def train_selector(
         folder,
         target,
         options.draft,
-        device,
-        text=text,
+        shared.device,
+        text=shared.text,
         prompts=options.prompts,
         bos=options.bos,
         context=options.context,
@@ -184,9 +174,9 @@ def train_selector(
     times = None if options.cost is None else time_model(options.cost)
     if times is not None:
         times.check(actions)
-    console = console_for(json_target)
+    console = console_for(shared.json_target)
     try:
-        amount = options.roots, options.trees, seed
+        amount = options.roots, options.trees, shared.seed
         report = train(wanted, folder_out, named, actions, warps, times, amount, options.exact, store)
     except KeyboardInterrupt:
         where = (
@@ -195,5 +185,5 @@ def train_selector(
         remark(f"interrupted{where}; no other file was written")
         return INTERRUPTED
     show(console, report)
-    write_json(json_target, report)
+    write_json(shared.json_target, report)
     return 0
