@@ -106,7 +106,13 @@ _SHOWN = {
     "bibliography": (),
 }
 _GALLERY = ("entry", "project", "what", "outcome", "largest imbalance", "measured")
-_HEADINGS = {"from": "source", "for": "lossless for", "better_than": "dominates", "usual": "scheme", "outcome": "verdict"}
+_HEADINGS = {
+    "from": "source",
+    "for": "lossless for",
+    "better_than": "dominates",
+    "usual": "scheme",
+    "outcome": "verdict",
+}
 
 
 def list_command(what: str | None = None, /) -> Result:
@@ -150,4 +156,6 @@ def _gallery() -> Table:
         for cells in lines(found)
     ]
     names = dict.fromkeys((*_GALLERY, *(name for row in rows for name in row)))
-    return Table.of([Column(each, title=_HEADINGS.get(each), shown=each in _GALLERY) for each in names], rows, name="entries")
+    return Table.of(
+        [Column(each, title=_HEADINGS.get(each), shown=each in _GALLERY) for each in names], rows, name="entries"
+    )
