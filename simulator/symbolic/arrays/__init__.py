@@ -1,6 +1,3 @@
-"""Arrays of random numbers: what numpy does with them, and with random numbers that are its scalars."""
+"""Arrays of random numbers: what numpy does with them, registered with the numbers when this package is imported."""
 
-from draftproof.simulator.symbolic.arrays.array_functions import applied, attribute
-from draftproof.simulator.symbolic.arrays.arrays import dispatched
-
-__all__ = ["applied", "attribute", "dispatched"]
+from draftproof.simulator.symbolic.arrays import array_functions as _registered  # noqa: F401

@@ -14,6 +14,7 @@ from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     boxed,
+    dispatched,
     note_float_types,
     objects,
     plain,
@@ -153,9 +154,70 @@ def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
     return function(*(_stripped(name, argument) for argument in arguments), **options)
 
 
-def attribute(symbol: Symbol, name: str) -> Any:
+def _ufunc(self: Symbol, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    return dispatched(ufunc, method, inputs, out, options)
+
+
+def _function(self: SymbolicArray | Symbol, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+    return applied(function.__name__, function, arguments, options)
+
+
+def _method(name: str) -> Any:
+    def method(self: SymbolicArray, *arguments: Any, **options: Any) -> Any:
+        return applied(name, getattr(np, name, None), (self, *arguments), options)
+
+    method.__name__ = name
+    return method
+
+
+def _sort_in_place(self: SymbolicArray, axis: int = -1, *arguments: Any, **options: Any) -> None:
+    plain(self)[...] = plain(applied("sort", np.sort, (self, axis), {}))
+
+
+def _partition_in_place(self: SymbolicArray, kth: Any, axis: int = -1, *arguments: Any, **options: Any) -> None:
+    plain(self)[...] = plain(applied("partition", np.partition, (self, kth, axis), {}))
+
+
+_METHODS = (
+    *("argmax", "argmin", "argsort", "searchsorted", "cumsum", "cumprod", "sum", "prod", "max", "min", "clip"),
+    *(
+        "any",
+        "all",
+        "mean",
+        "dot",
+        "std",
+        "var",
+        "take",
+        "choose",
+        "compress",
+        "argpartition",
+        "round",
+        "trace",
+    ),
+)
+
+
+def _as_array(self: Symbol, name: str) -> Any:
     """An attribute of numpy's scalars that Python's floats lack, of a symbol that is an element of an array."""
-    known = not name.startswith("_") and hasattr(np.float64, name)
-    if not known or symbol.variable.index not in symbol.variable.region.in_arrays:
+    if name.startswith("_") or not hasattr(np.float64, name):
         raise AttributeError(f"'float' object has no attribute {name!r}")
-    return symbol.as_python_float if name == "item" else getattr(boxed(symbol).view(SymbolicArray), name)
+    if self.variable.index not in self.variable.region.in_arrays:
+        raise AttributeError(f"'float' object has no attribute {name!r}")
+    if name == "item":
+        return self.as_python_float
+    return getattr(boxed(self).view(SymbolicArray), name)
+
+
+def register() -> None:
+    """Register these functions with `Symbol` and `SymbolicArray`, which are defined in lower layers."""
+    registered: dict[type, dict[str, Any]] = {
+        Symbol: {"__array_ufunc__": _ufunc, "__array_function__": _function, "__getattr__": _as_array},
+        SymbolicArray: {"__array_function__": _function, "sort": _sort_in_place, "partition": _partition_in_place}
+        | {n: _method(n) for n in _METHODS},
+    }
+    for kind, methods in registered.items():
+        for name, method in methods.items():
+            setattr(kind, name, method)
+
+
+register()

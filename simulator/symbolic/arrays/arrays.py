@@ -17,7 +17,7 @@ import numpy as np
 from draftproof.simulator.symbolic.decide.session import current
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
-from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol, above
+from draftproof.simulator.symbolic.numbers.symbol import PLAIN, Symbol
 from draftproof.simulator.symbolic.where import refusal, refused_operation, text_of
 
 
@@ -151,25 +151,7 @@ def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: A
     return wrapped(result if initial is None else elementwise(BINARY[name], initial, result))
 
 
-def _ruled(name: str) -> Any:
-    """A method of arrays that follows the rule of numpy's function of that name."""
-
-    def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        return above().applied(name, getattr(np, name), (self, *arguments), options)
-
-    method.__name__ = name
-    return method
-
-
-#: The methods of arrays that are functions of numpy, too.
-_RULED = (
-    "argmax argmin argsort searchsorted cumsum cumprod sum prod max min clip any all mean dot std var take choose "
-    "compress argpartition round trace"
-)
-_Ruled: Any = type("_Ruled", (np.ndarray,), {name: _ruled(name) for name in _RULED.split()})
-
-
-class SymbolicArray(_Ruled):  # type: ignore[misc]
+class SymbolicArray(np.ndarray):
     """An object array with at least one random number; see the module."""
 
     __array_priority__ = 2000.0
@@ -193,17 +175,6 @@ class SymbolicArray(_Ruled):  # type: ignore[misc]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         return dispatched(ufunc, method, inputs, out, options)
-
-    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        return above().applied(function.__name__, function, arguments, options)
-
-    def sort(self, axis: int = -1, *arguments: Any, **options: Any) -> None:
-        """In place."""
-        plain(self)[...] = plain(above().applied("sort", np.sort, (self, axis), {}))
-
-    def partition(self, kth: Any, axis: int = -1, *arguments: Any, **options: Any) -> None:
-        """In place."""
-        plain(self)[...] = plain(above().applied("partition", np.partition, (self, kth, axis), {}))
 
     def __getitem__(self, index: Any) -> Any:
         element = super().__getitem__(index)

@@ -110,13 +110,6 @@ class Element:
         )
 
 
-def above() -> Any:
-    """The layer above, `arrays`: what numpy asks of a number is answered there."""
-    from draftproof.simulator.symbolic import arrays  # noqa: PLC0415 - it imports this module
-
-    return arrays
-
-
 class Variable:
     """One random number of the generator, as one piece of code fetched it.
 
@@ -137,15 +130,6 @@ class Symbol(Element):
     __slots__ = ()
     __array_priority__ = 1000.0
     rank = 0
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-        return above().dispatched(ufunc, method, inputs, out, options)
-
-    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        return above().applied(function.__name__, function, arguments, options)
-
-    def __getattr__(self, name: str) -> Any:
-        return above().attribute(self, name)
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:

@@ -59,7 +59,7 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
         return _listed(session, array)
     if session.real:
         return array.astype(np.float64)
-    coins: Any = array.view(SymbolicArray)
+    coins = array.view(SymbolicArray)
     coins.fetches = session
     return coins
 

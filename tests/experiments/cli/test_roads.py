@@ -63,7 +63,7 @@ def libraries():
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.parametrize("program", some(6))
+@pytest.mark.parametrize("program", some(4))
 def test_python(program, monkeypatch):
     file, name = program["code"].split(":")
     monkeypatch.syspath_prepend(str(ROADS))
