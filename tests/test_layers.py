@@ -76,7 +76,7 @@ HOUSE = """
     experiments.models
     experiments.inputs.given experiments.inputs.world_grammar
     experiments.verbs
-    experiments.cli
+    experiments.cli experiments.gallery
     experiments.cli!
     experiments
     experiments.pages

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from draftproof import check, string_instance, string_optimum
+from draftproof import make, string_instance, string_optimum
 from draftproof.lp_analysis import direct_bound, optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
@@ -16,6 +16,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.strings.check import check_rule, path_law, string_law
 from draftproof.simulator.strings.drafting import Spellings, TextRoot, best_on_path, target_tables, with_end
 from draftproof.simulator.strings.pair import StringPair
+from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 from draftproof.verifiers.strings import STRING_RULES, new_tokens, of_one_spelling, of_the_draft
 from tests.quick import quick
@@ -82,7 +83,7 @@ def test_rules_are_verifiers_on_the_ordinary_instance(name, number):
     law, path = string_law(rule, here)
     rows = None if told is None else lambda context: told(here, path, context)
     instance = with_end(here, path, rows)
-    found = check(verifier, instance.target, instance.draft, instance.scheme)
+    found = check(make(verifier), instance.target, instance.draft, instance.scheme)
     assert found.block_efficiency == law.block_efficiency
     assert found.lossless is not rule.control
     assert found.total_variation == law.total_variation(target_tables(here))
@@ -94,7 +95,7 @@ def test_block_verification_is_the_best_on_the_path(number):
     path = path_law(STRING_RULES["slrs"].candidates(here), here.vocab_size)
     instance = with_end(here, path)
     best = as_python(best_on_path(path, here))
-    found = check("block", instance.target, instance.draft, instance.scheme)
+    found = check(make("block"), instance.target, instance.draft, instance.scheme)
     bound = optimum(instance.target, instance.draft, instance.scheme)
     assert found.lossless
     assert found.block_efficiency == best == bound.lower == bound.upper
@@ -170,7 +171,7 @@ def test_with_one_tokenizer_the_rules_are_the_verifiers(number):
     pair = one_tokenizer(number)
     here = TextRoot(pair, (number % 2,), 3, 3)
     target, draft = target_tables(here), SimpleNamespace(vocab_size=here.vocab_size, row=here.draft_row)
-    law_of = {name: check(name, target, draft, Delayed(1, 0, 3)) for name in ("naive", "nss", "block")}
+    law_of = {name: check(make(name), target, draft, Delayed(1, 0, 3)) for name in ("naive", "nss", "block")}
     same = {"union": "naive", "tli": "naive", "slrs": "naive", "slem": "nss", "uag": "nss"}
     for name, verifier in same.items():
         law, _ = string_law(STRING_RULES[name], here)
@@ -207,7 +208,7 @@ def test_with_one_tokenizer_of_several_spellings_the_token_rules_are_naive(seed)
     pair = StringPair.random(seed, same=True)
     here = TextRoot(pair, (0,), 2, 2)
     draft = SimpleNamespace(vocab_size=4, row=here.draft_row)
-    naive = check("naive", target_tables(here), draft, Delayed(1, 0, 2))
+    naive = check(make("naive"), target_tables(here), draft, Delayed(1, 0, 2))
     for name in ("union", "tli"):
         assert string_law(STRING_RULES[name], here)[0].metrics(target_tables(here)) == naive.metrics
 
@@ -243,7 +244,7 @@ def test_results_show_themselves():
 def test_several_texts_are_several_paths_of_the_ordinary_instance():
     instance = string_instance(StringPair.random(0), ["a"], 2, 2)
     assert instance.about["tokens"][-1] == "(end)"
-    one, two = (check("specinfer", instance.target, instance.draft, f"delayed:K={K},L1=0,L2=2") for K in (1, 2))
+    one, two = (check(make("specinfer"), instance.target, instance.draft, Delayed(K, 0, 2)) for K in (1, 2))
     assert one.lossless
     assert two.lossless
     assert one.block_efficiency < two.block_efficiency

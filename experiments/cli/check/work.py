@@ -10,7 +10,7 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Sett
 from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World, samplings_of
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
 from draftproof.simulator.arithmetic import arithmetic_named
-from draftproof.simulator.errors import DraftproofError, NoFunction
+from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.protocol import DraftScheme
@@ -120,9 +120,13 @@ def checked(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], 
 
 
 def announce(report: Report) -> None:
-    """Print the expected cost on stderr; raises as `expected_cost` does."""
+    """Print the expected cost on stderr; what cannot be tabulated to estimate it is left to the check itself."""
     samples = [(root.target, root.draft) for root in report.stream.sample()]
-    cost = expected_cost(report.named, report.scheme, report.settings, samples)
+    try:
+        cost = expected_cost(report.named, report.scheme, report.settings, samples)
+    except TooLarge:
+        remark(f"{report.named.label} on {report.scheme}: too large for an estimate")
+        return
     if cost.engine == "enumerate":
         runs = cost.steps * min(report.stream.planned, 10**300)
         check_runs(report.named, report.scheme, report.settings, runs, samples[0][0].vocab_size)

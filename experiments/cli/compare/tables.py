@@ -46,7 +46,8 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 def verdict_text(row: dict[str, Any]) -> Text:
     """`proved`, `to rounding`, `rounding decides` or `NO` and how far; `by its structure` if `verify` was not run."""
     if not row["lossless"]:
-        return Text(f"NO, {short(row['max_deviation_float'], 4)}", style="bold red")
+        far = row.get("max_deviation_float")
+        return Text("NO" if far is None else f"NO, {short(far, 4)}", style="bold red")
     if row.get("assumed"):
         return Text("by its structure", style="yellow")
     if row.get("rounding_decides"):
