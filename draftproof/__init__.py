@@ -4,7 +4,7 @@ check    is this verifier lossless, on these rows or on standard ones?
 prove    is it, for all p and q?
 audit    is the function of another project? In Python: `assert_lossless`
 compare  which verifier brings most tokens a block?
-bound    how many could any verifier bring? With a bias: `frontier`
+bound    how many could any verifier bring, without a bias or with one?
 claims   what papers say, each with a test
 model    does it hold on real models? `model validate`, `choose`, `train`; in Python: `generate_with`
 report   a page of results

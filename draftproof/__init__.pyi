@@ -6,7 +6,6 @@ from draftproof.experiments.api.calls import find_witness as find_witness
 from draftproof.experiments.api.calls import tree_law as tree_law
 from draftproof.experiments.api.comparing import bound as bound
 from draftproof.experiments.api.comparing import compare as compare
-from draftproof.experiments.api.comparing import frontier as frontier
 from draftproof.experiments.api.comparing import optimum as optimum
 from draftproof.experiments.api.strings import check_strings as check_strings
 from draftproof.experiments.api.strings import string_instance as string_instance

@@ -1,7 +1,7 @@
 """Comparisons of verifiers, and bounds on the block efficiency of every lossless verifier on a scheme."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from draftproof.experiments.api.calls import SCHEME, judge
 from draftproof.experiments.grid.bounds import is_quick
@@ -33,19 +33,22 @@ def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
     return solve(*pair, planned_scheme(scheme, pair))
 
 
-#: The same, by the name of the command.
-bound = optimum
-
-
-def frontier(
-    target: Any, draft: Any, scheme: Any = SCHEME, bias: Sequence[Any] = (0, 0.01, 0.05)
-) -> list[FrontierPoint]:
-    """The most tokens a block of any verifier, lossless or not, at each bias: exact bounds from both sides.
+@overload
+def bound(target: Any, draft: Any, scheme: Any = ..., bias: None = ...) -> Optimum: ...
+@overload
+def bound(target: Any, draft: Any, scheme: Any = ..., *, bias: Sequence[Any]) -> list[FrontierPoint]: ...
+def bound(
+    target: Any, draft: Any, scheme: Any = SCHEME, bias: Sequence[Any] | None = None
+) -> Optimum | list[FrontierPoint]:
+    """The `optimum`; with bias, the most tokens a block of any verifier at each, lossless or not.
 
     target, draft, scheme: as for `check`. bias: total variations between the first `L + 1` tokens of a block, short
-    ones continued by the target, and the target's. Returns values with `bias`, `lower`, `upper`, `price` (tokens a
-    unit of more bias brings at most) and `verified_by`; raises `TooLarge` where paths or trees are too many.
+    ones continued by the target, and the target's. With bias it returns values with exact bounds `lower` and `upper`,
+    `bias`, `price` (tokens a unit of more bias brings at most) and `verified_by`; raises `TooLarge` where paths or
+    trees are too many.
     """
+    if bias is None:
+        return optimum(target, draft, scheme)
     pair = as_pair(target, draft)
     return trace(*pair, planned_scheme(scheme, pair), bias)
 

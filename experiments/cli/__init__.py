@@ -54,7 +54,6 @@ COMMANDS = {
     "compare": "compare:compare",
     "depths": "depths:depths",
     "bound": "bound:bound",
-    "frontier": "frontier:frontier",
     "strings": "strings:strings",
     "claims": "claims:claims",
     "sweep": "sweep:sweep",

@@ -1,4 +1,4 @@
-"""`draftproof bound`: the optimum over all lossless verifiers, root by root, with certificates."""
+"""`draftproof bound`: the optimum over all lossless verifiers, and with `--bias` over all at each bias."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from draftproof.experiments.cli.bound_biases import Limits, bound_biases, certificate_names, verified
 from draftproof.experiments.grid.bounds import (
     STEPS,
     Bound,
@@ -23,6 +24,7 @@ from draftproof.experiments.grid.figures import as_png, matplotlib_pyplot
 from draftproof.experiments.grid.groups import group_columns, interval_text, mean_by_group
 from draftproof.experiments.inputs import options as opt
 from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
+from draftproof.experiments.inputs.verifiers import chosen_verifiers
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
 from draftproof.experiments.shared.progress import INTERRUPTED, bar, console_for, duration, remark
@@ -59,18 +61,6 @@ def bound_all(roots: Sequence[Case], scheme: DraftScheme, goal: Goal) -> tuple[l
             interrupted = True
             remark(f"interrupted after {len(bounds)} of {len(roots)} roots")
     return bounds, interrupted
-
-
-def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
-    """One file a root: `path` itself for a single root, numbered before the suffix for several.
-
-    For roots of a cut vocabulary there is a second file each, `-above`, for the upper bound.
-    """
-    target, count = Path(path), len(roots)
-    ends = ["", "-above"] if roots[0].above else [""]
-    numbers = [""] if count == 1 else [f"-{number}" for number in range(1, count + 1)]
-    names = [str(target.with_name(f"{target.stem}{end}{number}{target.suffix}")) for end in ends for number in numbers]
-    return [path, *names[1:]] if count == 1 else names
 
 
 def save_certificates(bounds: Sequence[Bound], scheme: DraftScheme, names: Sequence[str]) -> Sequence[str]:
@@ -201,8 +191,19 @@ def draw(fields: dict[str, Any], caption: str, path: str) -> None:
 
 @with_groups()
 def bound(
+    chosen: Annotated[
+        list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="With --bias: lossy or lossless; their points.")
+    ] = None,
+    *,
     given: Given,
     shape: opt.Shape,
+    bias: Annotated[
+        str | None, typer.Option(help="The most tokens a block at these total variations of a block, as 0,.01,.05.")
+    ] = None,
+    measure: Annotated[
+        str,
+        typer.Option(help="Of --bias: block, first:N, token, per_token or entropy_per_token; float64 but block."),
+    ] = "block",
     gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
     seconds: Annotated[
         float | None,
@@ -212,14 +213,28 @@ def bound(
     certificate: Annotated[
         str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")
     ] = None,
-    plot: Annotated[str | None, typer.Option(help="PNG of the gap against time.", rich_help_panel="Output")] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option(help="PNG of the gap against time, or of the curve and the verifiers.", rich_help_panel="Output"),
+    ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """The best block efficiency of any lossless verifier, with a certificate."""
+    """The best block efficiency of any lossless verifier, with a certificate; with --bias, of any at each bias."""
     outputs = {"--json": json_target, "--certificate": certificate, "--plot": plot}
     check_files(given.inputs, outputs)
+    if bias is None and (chosen or measure != "block"):
+        raise InvalidInput("verifiers and --measure are for --bias; add it, as in --bias 0,.01,.05")
+    if bias is not None and method != "auto":
+        raise InvalidInput("--bias has one method; leave out --method")
     problem = choose_problem(given)
     scheme = _scheme(problem, shape)
+    if certificate and isinstance(scheme, UserScheme):
+        raise InvalidInput(
+            f"a certificate holds its scheme, and {scheme} is defined elsewhere; leave out --certificate"
+        )
+    if bias is not None:
+        named = chosen_verifiers(chosen) if chosen else []
+        return bound_biases(named, problem, scheme, bias, measure, Limits(gap, seconds), given.inputs, outputs)
     return _bound(problem, scheme, Goal(gap, seconds, method), given.inputs, outputs)
 
 
@@ -239,10 +254,6 @@ def _bound(
     """Bound every root and write the outputs. inputs: paths; outputs: path by flag."""
     json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
     assert_size(problem.vocab_size, scheme)
-    if certificate and isinstance(scheme, UserScheme):
-        raise InvalidInput(
-            f"a certificate holds its scheme, and {scheme} is defined elsewhere; leave out --certificate"
-        )
     roots = bound_roots(problem, scheme)
     names = certificate_names(certificate, roots) if certificate else []
     files_by_flag = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}

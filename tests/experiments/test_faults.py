@@ -89,7 +89,7 @@ COMMANDS = {
     "compare, 2 processes": f"compare nss naive specinfer traversal spectr block_by_weights {SHAPES} --jobs 2 "
     "--resume r --json a.json",
     "bound": "bound --certificate b.json --plot b.png --json a.json",
-    "frontier": "frontier block --vocab 2 --K 1 --L2 1 --bias 0,.1 --certificate c.json --plot b.png --json a.json",
+    "bound --bias": "bound block --vocab 2 --K 1 --L2 1 --bias 0,.1 --certificate c.json --plot b.png --json a.json",
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",

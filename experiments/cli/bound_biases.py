@@ -1,23 +1,20 @@
-"""`draftproof frontier`: the most tokens a block at a given bias, and how near lossy verifiers come to it."""
+"""`draftproof bound --bias`: the most tokens a block at a given bias, and how near lossy verifiers come to it."""
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
-from draftproof.experiments.cli.bound import certificate_names
-from draftproof.experiments.cli.frontier_measures import check_measure, show_measured
+from draftproof.experiments.cli.bound_measures import check_measure, show_measured
 from draftproof.experiments.grid.bounds import STEPS, bound_roots, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.verifiers import NamedVerifier, chosen_verifiers, evaluator, find_verifier
+from draftproof.experiments.inputs.sources import Problem
+from draftproof.experiments.inputs.verifiers import NamedVerifier, evaluator, find_verifier
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import (
     INTERRUPTED,
@@ -38,7 +35,7 @@ from draftproof.lp_analysis import (
 from draftproof.lp_analysis import frontier as trace
 from draftproof.lp_analysis.problem import is_one_path
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import UserScheme, lossless_for
+from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.instances.case import Case
@@ -177,6 +174,18 @@ def verifier_fields(
     }
 
 
+def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
+    """One file a root: `path` itself for a single root, numbered before the suffix for several.
+
+    For roots of a cut vocabulary there is a second file each, `-above`, for the upper bound.
+    """
+    target, count = Path(path), len(roots)
+    ends = ["", "-above"] if roots[0].above else [""]
+    numbers = [""] if count == 1 else [f"-{number}" for number in range(1, count + 1)]
+    names = [str(target.with_name(f"{target.stem}{end}{number}{target.suffix}")) for end in ends for number in numbers]
+    return [path, *names[1:]] if count == 1 else names
+
+
 def mark_beaten(rows: Sequence[dict[str, Any]], base: dict[str, Any] | None, attained: str) -> None:
     """Set `beaten_by`: `block`, or some lossless verifier, where that has at least the tokens of a lossy one."""
     for row in rows:
@@ -243,49 +252,28 @@ def picture(points: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], ti
     return as_png(figure, 160)
 
 
-@with_groups()
-def frontier(
-    chosen: Annotated[
-        list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Lossy or lossless; their points.")
-    ] = None,
-    *,
-    given: Given,
-    shape: opt.Shape,
-    bias: Annotated[str, typer.Option(help="Total variations of a block, in 0..1.")] = "0,.005,.01,.02,.05,.1",
-    gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
-    seconds: Annotated[
-        float | None,
-        typer.Option(help="Stop the solver at each root after so many seconds.", rich_help_panel="How to compute"),
-    ] = None,
-    certificate: Annotated[
-        str | None, typer.Option(help="Write the certificate of the curve to this file.", rich_help_panel="Output")
-    ] = None,
-    json_target: opt.JsonTarget = None,
-    plot_file: Annotated[
-        str | None, typer.Option("--plot", help="PNG: the curve and the verifiers.", rich_help_panel="Output")
-    ] = None,
-    measure: Annotated[
-        str, typer.Option(help="Of bias: block, first:N, token, per_token or entropy_per_token; float64 but block.")
-    ] = "block",
+def bound_biases(
+    named: Sequence[NamedVerifier],
+    problem: World,
+    scheme: DraftScheme,
+    bias: str,
+    measure: str,
+    limits: Limits,
+    inputs: Sequence[str | None],
+    outputs: Mapping[str, str | None],
 ) -> int:
-    """The most tokens a block of any verifier at each bias, exact from both sides, and what lossy verifiers attain."""
-    outputs = {"--json": json_target, "--plot": plot_file, "--certificate": certificate}
-    check_files(given.inputs, outputs)
-    check_measure(measure, certificate, plot_file, seconds)
-    limits = Limits(gap, seconds)
+    """Trace the curve at every root, place the verifiers, and write the outputs; returns the exit code.
+
+    bias: total variations of a block in 0..1, between commas; 0 is added. inputs: paths; outputs: path by flag.
+    """
+    json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
+    check_measure(measure, certificate, plot, limits.seconds)
     biases = sorted({Fraction(0), *map(_number, bias.split(","))})
-    named = chosen_verifiers(chosen) if chosen else []
-    problem = choose_problem(given)
-    scheme = opt.choose_scheme(shape, problem)
-    if certificate and isinstance(scheme, UserScheme):
-        raise InvalidInput(
-            f"a certificate holds its scheme, and {scheme} is defined elsewhere; leave out --certificate"
-        )
     roots = [replace(root, above=None) for root in bound_roots(problem, scheme)]
     if measure != "block":
         return show_measured(measure, roots, scheme, biases, named, f"{problem}, {scheme}", json_target)
     names = certificate_names(certificate, roots) if certificate else []
-    check_files(given.inputs, {**outputs, **{f"--certificate, file {i + 1}": name for i, name in enumerate(names[1:])}})
+    check_files(inputs, {**outputs, **{f"--certificate, file {i + 1}": name for i, name in enumerate(names[1:])}})
     found, interrupted = curve(roots, scheme, biases, limits)
     if not found:
         return INTERRUPTED
@@ -308,9 +296,9 @@ def frontier(
         console.print(verifier_table(lines))
     fields = {"scheme": scheme.as_dict(), "source": problem.source, "cut": cut}
     write_json(json_target, {**fields, "points": points, "verifiers": lines})
-    if plot_file is not None:
-        interrupted = draw(plot_file, points, lines, roots, scheme, limits, f"{problem}, {scheme}")
-        console.print("no picture" if interrupted else f"picture: {printable(plot_file)}")
+    if plot is not None:
+        interrupted = draw(plot, points, lines, roots, scheme, limits, f"{problem}, {scheme}")
+        console.print("no picture" if interrupted else f"picture: {printable(plot)}")
     return INTERRUPTED if interrupted else 0
 
 

@@ -1,4 +1,4 @@
-"""`draftproof frontier --measure`: the most tokens a block at budgets of other measures of bias."""
+"""`draftproof bound --bias .. --measure`: the most tokens a block at budgets of other measures of bias."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""`draftproof frontier`: the curve, the points of verifiers, the picture, and what is refused."""
+"""`draftproof bound --bias`: the curve, the points of verifiers, the picture, and what is refused."""
 
 import json
 from fractions import Fraction
@@ -8,11 +8,12 @@ import pytest
 
 from draftproof.lp_analysis import FrontierInterrupted, frontier
 
+LIMITED = ("--bias", "0,.005,.01,.02,.05,.1", "--seconds", "1e-6", "--json", "-")
 SMALL = ("--family", "perturbed:s=1", "--K", 1, "--L2", 2)
 
 
 def test_verifiers_are_held_against_the_curve_and_lossless_ones(draftproof):
-    ran = draftproof("frontier", "block", "ensemble:w=19/20", "threshold", *SMALL, "--bias", ".01,.1", "--json", "-")
+    ran = draftproof("bound", "block", "ensemble:w=19/20", "threshold", *SMALL, "--bias", ".01,.1", "--json", "-")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert [point["bias"] for point in found["points"]] == ["0", "1/100", "1/10"]
@@ -26,20 +27,20 @@ def test_verifiers_are_held_against_the_curve_and_lossless_ones(draftproof):
 
 
 def test_the_table_and_the_picture(draftproof, tmp_path):
-    ran = draftproof("frontier", "typical", *SMALL, "--bias", "0,.05", "--plot", "curve.png")
+    ran = draftproof("bound", "typical", *SMALL, "--bias", "0,.05", "--plot", "curve.png")
     assert ran.code == 0, ran.err
     assert "at most" in ran.out
     assert "picture: curve.png" in ran.out
 
 
 def test_a_bias_that_is_none_is_refused_in_one_line(draftproof):
-    ran = draftproof("frontier", *SMALL, "--bias", "0,2")
+    ran = draftproof("bound", *SMALL, "--bias", "0,2")
     assert ran.code == 2
     assert "give numbers in 0..1" in ran.err
 
 
 def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
-    ran = draftproof("frontier", *SMALL, "--bias", "0,.05", "--certificate", "c.json", "--json", "-")
+    ran = draftproof("bound", *SMALL, "--bias", "0,.05", "--certificate", "c.json", "--json", "-")
     assert ran.code == 0, ran.err
     points = json.loads(ran.out)["points"]
     checked = draftproof("verify", "c.json", "--json", "-")
@@ -60,7 +61,7 @@ def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
 
 def test_several_roots_have_a_certificate_each(draftproof):
     given = ("--text", "topics", "--vocab", 3, "--roots", 2, "--K", 1, "--L2", 1, "--bias", "0,.05")
-    ran = draftproof("frontier", *given, "--certificate", "c.json")
+    ran = draftproof("bound", *given, "--certificate", "c.json")
     assert ran.code == 0, ran.err
     assert all(draftproof("verify", name).code == 0 for name in ("c-1.json", "c-2.json"))
 
@@ -69,8 +70,8 @@ def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):
     def interrupted(*given, **settings):
         raise FrontierInterrupted(frontier(*given, **settings)[:1])
 
-    monkeypatch.setattr("draftproof.experiments.cli.frontier.trace", interrupted)
-    ran = draftproof("frontier", "block", *SMALL, "--bias", "0,.05", "--certificate", "c.json")
+    monkeypatch.setattr("draftproof.experiments.cli.bound_biases.trace", interrupted)
+    ran = draftproof("bound", "block", *SMALL, "--bias", "0,.05", "--certificate", "c.json")
     assert ran.code == 130
     assert "interrupted at bias 1 of 2" in ran.err
     assert "at most" in ran.out
@@ -79,7 +80,7 @@ def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):
 
 
 def test_a_limit_of_time_gives_certified_bounds(draftproof):
-    ran = draftproof("frontier", "--family", "perturbed:s=1", "--K", 2, "--L2", 3, "--seconds", "1e-6", "--json", "-")
+    ran = draftproof("bound", "--family", "perturbed:s=1", "--K", 2, "--L2", 3, *LIMITED)
     assert ran.code == 0, ran.err
     assert "at most 1e-06 s each" in ran.err
     for point in json.loads(ran.out)["points"]:
@@ -90,7 +91,7 @@ def test_other_measures_have_a_curve_and_points_below_it(draftproof):
     pytest.importorskip("cvxpy")
     small = ("--vocab", 2, "--K", 1, "--L1", 0, "--L2", 2, "--bias", ".05")
     for measure in ("token", "first:1", "per_token", "entropy_per_token"):
-        found = draftproof("frontier", "ensemble:w=4/5", *small, "--measure", measure, "--json", "-").json
+        found = draftproof("bound", "ensemble:w=4/5", *small, "--measure", measure, "--json", "-").json
         none, some = (point["upper"] for point in found["points"])
         assert none < some
         (row,) = found["verifiers"]
@@ -109,6 +110,6 @@ def test_other_measures_have_a_curve_and_points_below_it(draftproof):
 )
 def test_other_measures_say_what_they_cannot_do(draftproof, arguments, message):
     pytest.importorskip("cvxpy")
-    ran = draftproof("frontier", "--vocab", 2, "--K", 1, "--L1", 0, *arguments)
+    ran = draftproof("bound", "--vocab", 2, "--K", 1, "--L1", 0, "--bias", "0,.01", *arguments)
     assert ran.code == 2
     assert message in ran.err
