@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from draftproof.experiments.cli.bound_biases import Limits, bound_biases, certificate_names, verified
+from draftproof.experiments.cli.bound_biases import Limits, bound_biases, certificate_names
 from draftproof.experiments.grid.bounds import (
     STEPS,
     Bound,

@@ -111,8 +111,7 @@ Policies = Annotated[
         **_SCHEME,
     ),
 ]
-ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
-ByDepth = Annotated[bool, typer.Option("--by-depth", help="Tables by depth, as draftproof depths.", **_OUTPUT)]
+By = Annotated[str | None, typer.Option(help="More tables: depth, root or depth,root.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
 Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUTPUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
@@ -142,8 +141,7 @@ def compare(
     policy: Policies = None,
     best: Best = None,
     resume: opt.Resume = None,
-    by_root: ByRoot = False,
-    by_depth: ByDepth = False,
+    by: By = None,
     json_target: opt.JsonTarget = None,
     csv_file: Csv = None,
     markdown_file: Markdown = None,
@@ -152,6 +150,9 @@ def compare(
     """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
     files = {"--csv": csv_file, "--markdown": markdown_file, "--plot": plot_file}
     check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
+    sides = by.split(",") if by else []
+    if not set(sides) <= {"depth", "root"}:
+        raise InvalidInput(f"--by {by}: give depth, root or depth,root")
     named = chosen_verifiers(chosen) if chosen else None
     problem = choose_problem(given, told=True)
     kind = (scheme, tree, confidence)
@@ -177,7 +178,7 @@ def compare(
         raise InvalidVerifier(failure["error"])
     policies, complete = _policies(wanted, rows) if complete else ([], False)
     console = console_for(json_target)
-    _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
+    _show(console, rows, policies, f"{problem}, {arithmetic}", "root" in sides)
     for failure in results["failures"]:
         console.print(printable(f"REFUTED, no row: {failure['error']}"), soft_wrap=True)
     if note := told_note(problem):
@@ -185,7 +186,7 @@ def compare(
     if not complete:
         return cut_short(len(rows), len(cells), "rows", resume)
     results |= {"rows": rows, "policies": policies}
-    if by_depth:
+    if "depth" in sides:
         failed = {failure["spec"] for failure in results["failures"]}
         verifiers = [each for each in named or chosen_verifiers(None) if each.spec not in failed]
         found = depths.of_shapes(problem, rows, verifiers, schemes, settings, store, given.options)

@@ -1,4 +1,4 @@
-"""Tables by depth, of `draftproof depths` and `draftproof compare --by-depth`."""
+"""Tables by depth, of `draftproof depths` and `draftproof compare --by depth`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

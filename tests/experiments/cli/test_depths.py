@@ -128,7 +128,7 @@ def test_rows_are_kept_and_are_those_of_compare(draftproof):
 
 def test_compare_prints_the_same_by_depth_for_its_trees(draftproof):
     alone = draftproof("depths", "traversal", *TEXT, *EXACT, "--L", 2, "--json", "-").json["rows"]
-    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--no-optimum", "--by-depth")
+    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--no-optimum", "--by", "depth")
     ran = draftproof("compare", "traversal", *TEXT, *EXACT, *shapes, "--json", "-")
     rows = {}
     for row in ran.json["by_depth"]:
@@ -146,7 +146,7 @@ def test_compare_prints_the_same_by_depth_for_its_trees(draftproof):
 
 
 def test_other_schemes_have_their_acceptance_by_depth_and_no_gain(draftproof):
-    tree = ("--scheme", "topology", "--tree", "2,1,0,0", "--by-depth", *EXACT)
+    tree = ("--scheme", "topology", "--tree", "2,1,0,0", "--by", "depth", *EXACT)
     ran = draftproof("compare", "traversal", "naive_from_target", *tree, "--json", "-")
     for law in ran.json["rows"]:
         lines = [line for line in ran.json["by_depth"] if line["verifier"] == law["verifier"]]

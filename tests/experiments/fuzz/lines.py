@@ -45,7 +45,7 @@ LINES = tuple(
     compare nss naive --vocab 2 --K 1..2 --L1 0..1 --L2 1 --jobs 1 --max-nodes 4
     compare nss block --vocab 2 --K 2 --L2 1 --jobs 1 --resume rows.db --csv out.csv --markdown out.md
     compare nss --vocab 2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10,node=.05 --no-optimum
-    compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by-root --by-depth --budget 1
+    compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by root,depth --budget 1
     compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
     compare naive --text text.txt --vocab 2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy ratio
     bound --vocab 2 --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert --json out.json

@@ -20,7 +20,7 @@ from tests.experiments.fuzz.mutations import CHARACTERS, mutated_row
 
 SHAPES = ("--family", "dirichlet", "--vocab", 2, "--K", "1..2", "--L1", 0, "--L2", 1, "--jobs", 1)
 TIMES = "draft=1,branch=.1,target=10,node=.05"
-COMPARE = ("compare", "naive", "block", *SHAPES, "--arithmetic", "rational", "--by-root", "--cost", TIMES,
+COMPARE = ("compare", "naive", "block", *SHAPES, "--arithmetic", "rational", "--by", "root", "--cost", TIMES,
            "--csv", "c.csv", "--markdown", "c.md")  # fmt: skip
 FLOATS = ("compare", "naive", *SHAPES, "--json", "c.json")
 PROVE = ("prove", "naive", "--K", 1, "--L2", 1, "--jobs", 1)

@@ -156,7 +156,7 @@ def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, mode
     rows = ran.json["rows"]
     assert [row["depth"] for row in rows] == [1, 2, 1, 2]
     for sampling, lines in (((), rows[:2]), (("--sampling", "top_p=.9"), rows[2:])):
-        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--no-optimum", "--by-depth", "--json", "-")
+        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--no-optimum", "--by", "depth", "--json", "-")
         compared = draftproof("compare", "traversal", *given, *sampling, *shapes).json
         one, two = (law["block_efficiency_float"] for law in compared["rows"])
         assert lines[0]["gain_float"] == pytest.approx(two - one, abs=1e-12)
@@ -195,7 +195,7 @@ def test_exact_commands_take_masks_of_models(
     checked = draftproof("check", *names, *world(models, roots=1), *shape, "--json")
     assert [row["lossless"] for row in checked.json["rows"]] == [True, True, False]
     given = (*models, "--roots", 1, *shape)
-    compared = draftproof("compare", "naive", "traversal", *given, "--optimum", "--by-depth", "--json", "-").json
+    compared = draftproof("compare", "naive", "traversal", *given, "--optimum", "--by", "depth", "--json", "-").json
     assert [row["lossless"] for row in compared["rows"]] == [True, True]
     bound = draftproof("bound", *given, "--json", "-").json
     best = compared["rows"][1]["block_efficiency_float"]
