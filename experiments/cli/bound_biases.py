@@ -14,8 +14,8 @@ from draftproof.experiments.cli.bound_measures import check_measure, show_measur
 from draftproof.experiments.grid.bounds import STEPS, bound_roots, hundredths
 from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
-from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.inputs.verifiers import NamedVerifier, evaluator, find_verifier
+from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
 from draftproof.experiments.shared.progress import (
     INTERRUPTED,

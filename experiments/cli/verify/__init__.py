@@ -15,7 +15,7 @@ from draftproof.simulator.instances.instance import Instance
 
 
 def verify(
-    file: Annotated[str, typer.Argument(help="A file that --certificate of prove, bound or frontier wrote.")],
+    file: Annotated[str, typer.Argument(help="A file that --certificate of prove or bound wrote.")],
     code: Annotated[
         list[str] | None,
         typer.Argument(metavar="[FILE.py:NAME]...", help="Verifiers and scheme of your own that a theorem is about."),

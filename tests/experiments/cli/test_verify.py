@@ -33,7 +33,7 @@ class Mine:
         (("prove", "block", "--equals", "naive", *STEP), "draftproof relation 1", "block has the block efficiency of"),
         (("prove", "naive", "--vocab", "any", *STEP), "draftproof theorem for every vocabulary 5", "and every V"),
         (("bound", "--vocab", 2, *STEP), "draftproof bound 1", "some lossless verifier has block efficiency"),
-        (("frontier", "--vocab", 2, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
+        (("bound", "--vocab", 2, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
     ],
 )
 def test_the_kind_is_read_in_the_file(draftproof, command, format_of, shown):
