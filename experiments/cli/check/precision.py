@@ -14,7 +14,7 @@ from draftproof.experiments.grid.cost import check_runs
 from draftproof.experiments.grid.rows import largest, versions
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings
 from draftproof.experiments.inputs.world_grammar import USUAL
-from draftproof.experiments.inputs.worlds import World
+from draftproof.experiments.inputs.worlds import World, told_note
 from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, remark
 from draftproof.simulator.arithmetic import RATIONAL
@@ -62,6 +62,8 @@ def precision_result(
 ) -> Result:
     """The bias of every verifier on every scheme in every precision. names: as `"float32,float16"`."""
     precisions = _precisions(names)
+    if any(told_note(world) for world in worlds):
+        raise InvalidInput("low precision is measured with the q that drafts come from; leave out what tells another q")
     roots = {scheme: _roots(worlds, scheme) for scheme in schemes}
     cells = [(named, scheme, each) for named in verifiers for scheme in schemes for each in precisions]
     trees = _planned(cells, roots, settings)

@@ -122,3 +122,10 @@ def test_without_torch_bfloat16_is_refused_with_the_way_out_and_the_rest_works(d
     assert ran.code == 2
     assert ran.err.startswith("draftproof: bfloat16 needs torch, which is not installed: pip install")
     assert draftproof("check", "naive", *SMALL, "--precision", "float16").code == 0
+
+
+def test_a_q_that_is_told_otherwise_is_refused(draftproof):
+    ran = draftproof(
+        "check", "naive", "--precision", "float16", "--draft-sampling", "temperature=.5", "--told", "draft"
+    )
+    assert (ran.code, "leave out what tells another q" in ran.err) == (2, True)
