@@ -15,6 +15,7 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.laws.drawing import AGAIN, drawn_trees
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict
 from draftproof.verifiers import make
+from tests.calls import calls_of
 
 TARGET = TableProcess([[["1/2", "1/3", "1/6"]], [["1/4", "1/4", "1/2"]] * 3, [["1/3"] * 3] * 9], "target")
 DRAFT = TableProcess([[["1/6", "1/3", "1/2"]], [["1/2", "1/4", "1/4"]] * 3], "draft")
@@ -133,14 +134,10 @@ def test_the_first_trees_are_drawn_twice_the_others_once() -> None:
     class Counted:
         depth, nodes = shape.depth, shape.nodes
 
-        def __init__(self) -> None:
-            self.drawn = 0
-
         def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
-            self.drawn += 1  # nothing else reads it
             return shape.draw(draft, coin)
 
-    scheme = Counted()
-    trees = list(drawn_trees(UserScheme(scheme), DRAFT, RATIONAL))
+    with calls_of(Counted.draw) as drawn:
+        trees = list(drawn_trees(UserScheme(Counted()), DRAFT, RATIONAL))
     assert len(trees) > AGAIN
-    assert scheme.drawn == len(trees) + AGAIN
+    assert drawn == [len(trees) + AGAIN]
