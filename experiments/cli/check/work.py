@@ -12,7 +12,7 @@ from draftproof.experiments.shared.progress import Tick, bar, named_errors, quie
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.instances.processes import check_table_size, table_entries
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Check, Evaluator, check
 from draftproof.simulator.verdicts.witness import Witness
@@ -120,13 +120,16 @@ def checked(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], 
 
 
 def announce(report: Report) -> None:
-    """Print the expected cost on stderr; what cannot be tabulated to estimate it is left to the check itself."""
+    """Print the expected cost on stderr; raises as `expected_cost` does.
+
+    Processes whose rows fill no tables, such as those of a real vocabulary in Python, are checked without an estimate.
+    """
     samples = [(root.target, root.draft) for root in report.stream.sample()]
     try:
-        cost = expected_cost(report.named, report.scheme, report.settings, samples)
+        check_table_size(samples[0][0].vocab_size, report.scheme.depth, arithmetic_named(report.settings.arithmetic))
     except TooLarge:
-        remark(f"{report.named.label} on {report.scheme}: too large for an estimate")
         return
+    cost = expected_cost(report.named, report.scheme, report.settings, samples)
     if cost.engine == "enumerate":
         runs = cost.steps * min(report.stream.planned, 10**300)
         check_runs(report.named, report.scheme, report.settings, runs, samples[0][0].vocab_size)
