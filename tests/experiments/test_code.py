@@ -122,11 +122,11 @@ def test_rows_are_not_believed_once_a_module_elsewhere_has_changed(ran, command,
 
 
 def test_a_verdict_follows_a_module_elsewhere(ran):
-    assert "NO" not in ran(*COMMANDS["compare"]).out
+    assert "NO, " not in ran(*COMMANDS["compare"]).out
     Path("src/rate.py").write_text("RATE = 1\n")
-    assert ran(*COMMANDS["compare"]).out.count("NO") == 1
+    assert ran(*COMMANDS["compare"]).out.count("NO, ") == 1
     Path("src/rate.py").write_text("RATE = 0\n")
-    assert "NO" not in ran(*COMMANDS["compare"]).out
+    assert "NO, " not in ran(*COMMANDS["compare"]).out
 
 
 @pytest.mark.parametrize(

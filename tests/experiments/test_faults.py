@@ -99,6 +99,7 @@ COMMANDS = {
     "list gallery": "list gallery -o a.json",
     "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r --json a.json",
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
+    "verify": "verify made.json --json a.json",
     "report, a table": "report made.db --page a.csv --json a.json",
     "report": "report made.db --page a.html --json a.json",
     "model train": "model train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
@@ -266,6 +267,9 @@ class Case:
         (folder / "small.toml").write_text(SWEEP)
         if self.name.startswith("report"):
             run = Run(folder, ["sweep", "small.toml", "--jobs", "1", "--store", "made.db"])
+            assert run.ended() == 0, run.err
+        if self.name == "verify":
+            run = Run(folder, ["bound", *SMALL.split(), "--certificate", "made.json"])
             assert run.ended() == 0, run.err
         for file in files(self.name):
             (folder / file).write_text(OLD)

@@ -79,7 +79,7 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
 
 
 def test_check_says_how_far_it_came(tmp_path):
-    process = start([*CHECK, "--engine", "enumerate", "--json", "out.json"], tmp_path, TELLING)
+    process = start([*CHECK, "--engine", "enumerate", "-o", "out.json"], tmp_path, TELLING)
     _, err = interrupt_when(process, (tmp_path / "begun").exists)
     assert process.returncode == 130
     assert re.search(r"interrupted after \d+ of 500 instances", err)

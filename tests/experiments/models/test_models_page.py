@@ -75,6 +75,9 @@ def test_rows_of_any_model_are_a_process(tmp_path: Path) -> None:
     assert prompt[0] == 0  # the token that begins every text
     with torch.no_grad():
         p, q = (model(torch.tensor([prompt])).logits[0, -1].double().softmax(-1) for model in models)
-    found = check("naive", *(from_model(model, prompt) for model in models), "delayed:K=1,L1=0,L2=1", "float64")
-    assert found.lossless
-    assert float(found.block_efficiency) == pytest.approx(1 + float(torch.minimum(p, q).sum()), abs=1e-3)  # in 1/65536
+    rows = tuple(from_model(model, prompt) for model in models)
+    found = check("naive", rows, "delayed:K=1,L1=0,L2=1", arithmetic="float64").row
+    assert found["lossless"]
+    assert float(found["block_efficiency"]) == pytest.approx(
+        1 + float(torch.minimum(p, q).sum()), abs=1e-3
+    )  # in 1/65536
