@@ -7,7 +7,7 @@ from fractions import Fraction
 from draftproof.experiments.grid.cost import announcement, check_runs, check_steps, expected_cost
 from draftproof.experiments.grid.rows import largest, mixture
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
-from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, World, samplings_of
+from draftproof.experiments.inputs.worlds import FileWorld, GridWorld, RowsWorld, World, samplings_of
 from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
@@ -114,21 +114,24 @@ class Report:
 def checked(named: NamedVerifier, scheme: DraftScheme, worlds: Sequence[World], settings: Settings) -> Report:
     """The report of one verifier on one scheme and all worlds."""
     report = Report(named, scheme, settings, stream_of(worlds, scheme.depth, settings))
-    announce(report)
+    if not (isinstance(worlds[0], RowsWorld) and _fills_no_tables(worlds[0], scheme.depth, settings)):
+        announce(report)
     run(report)
     return report
 
 
-def announce(report: Report) -> None:
-    """Print the expected cost on stderr; raises as `expected_cost` does.
-
-    Processes whose rows fill no tables, such as those of a real vocabulary in Python, are checked without an estimate.
-    """
-    samples = [(root.target, root.draft) for root in report.stream.sample()]
+def _fills_no_tables(world: RowsWorld, depth: int, settings: Settings) -> bool:
+    """Whether the cost cannot be estimated, as of processes in Python with the vocabulary of a real model."""
     try:
-        check_table_size(samples[0][0].vocab_size, report.scheme.depth, arithmetic_named(report.settings.arithmetic))
+        check_table_size(world.vocab_size, depth, arithmetic_named(settings.arithmetic))
     except TooLarge:
-        return
+        return True
+    return False
+
+
+def announce(report: Report) -> None:
+    """Print the expected cost on stderr; raises as `expected_cost` does."""
+    samples = [(root.target, root.draft) for root in report.stream.sample()]
     cost = expected_cost(report.named, report.scheme, report.settings, samples)
     if cost.engine == "enumerate":
         runs = cost.steps * min(report.stream.planned, 10**300)
