@@ -115,7 +115,7 @@ def find_witness(
     """The smallest witness found for a verifier; None where no instance refutes it, which is no proof.
 
     Random rational instances of the family dirichlet (`seed`, `seed + 1`, ..), or the one given by `target` and `draft`
-    in exact rows, are checked until one fails; that one is shrunk, as `draftproof check --instances` does.
+    in exact rows, are checked until one fails; that one is shrunk, as `draftproof check` does.
     """
     named, shape = as_verifier(verifier), as_scheme(scheme)
     if isinstance(named.verifier, Planned):
