@@ -13,7 +13,7 @@ from rich.table import Table
 from draftproof.experiments.shared.output import EXACT_DIGITS, distinguishable, number_fields, short, write_whole
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.drafts import UserScheme
-from draftproof.simulator.errors import Fails, InvalidInput
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftScheme
@@ -80,16 +80,6 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
         f"the block gives it {found} (deviation {gap})",
     )
     if saved:
-        _say_again(console, instance, file, spec)
-
-
-def show_failure(console: Console, failure: Fails, file: str | None, spec: str) -> None:
-    """The instance on which a verifier fails, row by row, and how."""
-    instance: Instance = failure.instance
-    console.print(f"fails on: V = {instance.vocab_size}, {instance.scheme}")
-    _show_rows(console, instance, None)
-    console.print(printable(f"  {failure.what}"), soft_wrap=True)
-    if file is not None:
         _say_again(console, instance, file, spec)
 
 

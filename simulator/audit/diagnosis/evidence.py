@@ -90,7 +90,7 @@ class Evidence:
             return False
         return _is_law(law, finding)
 
-    def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
+    def lossless_if(self, condition: Callable[[Finding], Finding | None]) -> bool:
         """Whether a condition makes it lossless on the finding and on a second instance."""
         refuted = [self.finding, *self._refuted()[:1]]
         return all(check is not None and check.lossless for check in map(condition, refuted))

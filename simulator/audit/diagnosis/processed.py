@@ -167,7 +167,7 @@ def _processing(evidence: Evidence, bonus: bool = False) -> Sampling | None:
 def told_otherwise(evidence: Evidence) -> str | None:
     """The function is handed another `q` than the drafts come from, and is lossless once it is handed that one."""
     instance = evidence.finding.instance
-    if instance.draft.told is None or not evidence.mended(evidence.with_true_q):
+    if instance.draft.told is None or not evidence.lossless_if(evidence.with_true_q):
         return None
     told = tabulate(instance.draft.told, instance.draft.depth, instance.draft.arithmetic)
     after, before = _relation(instance.draft, told), _relation(told, instance.draft)

@@ -153,7 +153,7 @@ def multiplied(evidence: Evidence) -> str | None:
 def seeded(evidence: Evidence) -> str | None:
     """It is lossless with fresh numbers in place of those of constant seeds."""
     constants = list(evidence.audit.audited.log.constants)
-    return constants[0] if constants and evidence.mended(partial(evidence.under, _SEEDS_APART)) else None
+    return constants[0] if constants and evidence.lossless_if(partial(evidence.under, _SEEDS_APART)) else None
 
 
 def reused(evidence: Evidence) -> str | None:
@@ -161,7 +161,7 @@ def reused(evidence: Evidence) -> str | None:
     if not evidence.audit.audited.log.reuse:
         return None
     for settings, words in ((_SEEDS_APART, "every generator is its own"), (_FETCHES_APART, "every coin is used once")):
-        if evidence.mended(partial(evidence.under, settings)):
+        if evidence.lossless_if(partial(evidence.under, settings)):
             return f"it becomes lossless when {words}"
     return None
 
@@ -169,7 +169,7 @@ def reused(evidence: Evidence) -> str | None:
 def raced(evidence: Evidence) -> str | None:
     """It is lossless when the race has numbers of its own."""
     places = sorted(evidence.audit.audited.log.raced)
-    if not places or not evidence.mended(partial(evidence.under, Settings(races_apart=True))):
+    if not places or not evidence.lossless_if(partial(evidence.under, Settings(races_apart=True))):
         return None
     number = f"number of token {places[0]}" if len(places) == 1 else f"numbers of tokens {', '.join(map(str, places))}"
     return f"the acceptance coin equals the race {number}; it becomes lossless when the race has numbers of its own"
@@ -178,7 +178,7 @@ def raced(evidence: Evidence) -> str | None:
 def raced_twice(evidence: Evidence) -> str | None:
     """It is lossless when every race has numbers of its own."""
     places = list(evidence.audit.audited.log.raced_twice)
-    if not places or not evidence.mended(partial(evidence.under, Settings(second_races_apart=True))):
+    if not places or not evidence.lossless_if(partial(evidence.under, Settings(second_races_apart=True))):
         return None
     first, second = places[0]
     again = "again" if first == second else f"again at {second}"
@@ -189,7 +189,7 @@ def raced_twice(evidence: Evidence) -> str | None:
 
 def leaves(evidence: Evidence) -> str | None:
     """It is lossless with paths of a common prefix side by side."""
-    if not evidence.audit.audited.interface.multi_path or not evidence.mended(evidence.grouped):
+    if not evidence.audit.audited.interface.multi_path or not evidence.lossless_if(evidence.grouped):
         return None
     return "it becomes lossless when paths with a common prefix are handed over side by side"
 
@@ -225,7 +225,7 @@ def _first_token(finding: Finding) -> Vector:
 
 def context(evidence: Evidence) -> str | None:
     """It is lossless where rows do not depend on the context."""
-    if not evidence.mended(evidence.without_context):
+    if not evidence.lossless_if(evidence.without_context):
         return None
     return "it is lossless where p and q are the same after every context, and only there"
 
