@@ -80,6 +80,18 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return Skipped.from_parent(parent, path=module_path) if needed else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `one_in(every, first=0)`, all but one in every so many are heavy."""
+    places: Counter[str] = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("one_in")) is not None and item.get_closest_marker("heavy") is None:
+            test = item.nodeid.partition("[")[0]
+            if places[test] % mark.args[0] != mark.kwargs.get("first", 0):
+                item.add_marker(pytest.mark.heavy)
+            places[test] += 1
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What faults and mutated inputs were tried, after a run of everything too; a test fails where one was lost."""
     totals: Counter[str] = Counter()

@@ -10,9 +10,3 @@ def quick(values: Iterable[Any], chosen: Container[Any] | Callable[[Any], bool])
     """The values of one parameter of a test; those that are not chosen are heavy."""
     keep = chosen if callable(chosen) else chosen.__contains__
     return [value if keep(value) else pytest.param(value, marks=pytest.mark.heavy) for value in values]
-
-
-def by_turns(values: Iterable[Any], every: int = 2, first: int = 0) -> list[Any]:
-    """All but one in every so many heavy; a tuple has the values of several parameters."""
-    rows = [value if isinstance(value, tuple) else (value,) for value in values]
-    return [pytest.param(*row, marks=[pytest.mark.heavy] * (place % every != first)) for place, row in enumerate(rows)]

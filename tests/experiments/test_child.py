@@ -76,6 +76,7 @@ def ran(folder: Path, *arguments: str, **streams) -> tuple[int, str, str]:
     return done.returncode, done.stdout or "", done.stderr or ""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("line", quick(ENDS, ("os._exit(0)", "os.closerange(0, 256)")))
 @pytest.mark.parametrize("command", ["check", pytest.param("compare", marks=pytest.mark.heavy)])
 def test_a_verifier_that_ends_its_process_has_no_verdict(tmp_path, file, command, line):
@@ -96,6 +97,7 @@ def test_a_function_that_ends_its_process_is_not_lossless(tmp_path, file, line):
     assert "Traceback" not in err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("line", ["print('LOSSLESS')", "os.write(1, b'LOSSLESS'); os.system('echo LOSSLESS')"])
 def test_what_a_verifier_prints_is_no_part_of_the_result(tmp_path, file, line):
     file(line)
@@ -252,6 +254,7 @@ def test_a_closed_standard_output_is_refused(draftproof, monkeypatch):
     assert "standard output is closed" in ran.err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("command", "made"), [("check {} -o a.json", "a.json"), ("compare {} --resume a.db", "a.db")])
 def test_code_that_changes_the_folder_changes_no_place_of_a_file(tmp_path, file, command, made):
     (tmp_path / "elsewhere").mkdir()

@@ -105,6 +105,7 @@ def test_files_of_others_are_none_of_ours_and_none_that_are_installed(ran):
     assert files == {Path(file).resolve() for file in ("here/mine.py", "here/line.py", "src/rate.py", "src/shape.py")}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("changed", ["src/rate.py", "src/shape.py"])
 def test_rows_are_not_believed_once_a_module_elsewhere_has_changed(ran, command, changed):
@@ -129,6 +130,7 @@ def test_a_verdict_follows_a_module_elsewhere(ran):
     assert "NO, " not in ran(*COMMANDS["compare"]).out
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "executed",
     [

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import by_turns
-
 LIARS = Path(__file__).parents[1] / "data" / "liars.py"
 NAMES = ["Branch", "Card", "ChildLaw", "LastStep", "Settle", "Select", "Reject", "InTheDeep"]
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("command", ["check", "compare"])
-@pytest.mark.parametrize("name", by_turns(NAMES, 4))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_liar_is_refused_in_one_line(draftproof, name, command):
     ran = draftproof(command, f"{LIARS}:Lying{name}", "--K", 3, "--engine", "structured")
     assert (ran.code, ran.out) == (2, "")
@@ -49,6 +48,7 @@ IN_THIRDS = f"{LIARS}:LossyInThirds"
 GRID = ("--world", "grid:denominator=3,vocab=2", "--K", 1, "--L2", 1)
 
 
+@pytest.mark.heavy
 def test_a_lossy_verifier_with_a_lossless_structure_is_refuted_by_every_route(draftproof):
     from draftproof import assert_lossless, check, compare, find_witness
 

@@ -98,6 +98,7 @@ def test_one_program_fills_in_what_commands_print_and_the_table_of_the_main_job(
         main(["transcript"])
 
 
+@pytest.mark.heavy
 def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     doctest.testfile(str(README.parent / "docs" / "howto" / "prove.md"), module_relative=False)

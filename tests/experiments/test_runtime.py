@@ -195,6 +195,7 @@ def collecting() -> None:
     patient()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("work", [removing, collecting])
 def test_an_alarm_that_rings_where_python_drops_exceptions_rings_again(monkeypatch, work):
     dropped: list[object] = []

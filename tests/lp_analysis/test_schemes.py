@@ -68,6 +68,7 @@ def problem_of(V, scheme, family="perturbed", seed=0):
     return BoundProblem.of(*pair(instance_of(V, scheme, family, seed)), scheme)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("worlds", quick([len(FAMILY_NAMES), 50], [len(FAMILY_NAMES)]))
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_enclose_the_program_over_trees(kind, worlds):

@@ -349,6 +349,7 @@ HONEST = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", HONEST)
 def test_what_changes_once_or_is_only_counted_is_no_memory(name):
     assert draftproof.check(HONEST[name](), (P, Q), TREE).row["lossless"]

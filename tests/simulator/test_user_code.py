@@ -35,7 +35,6 @@ from draftproof.simulator.vectors import one_hot, positive_part, residual
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY, naive
 from draftproof.verifiers.naive import Naive
-from tests.quick import by_turns
 
 EIGHTHS = [fmpq(3, 8), fmpq(5, 8)]
 #: The number 3/8 as others write it.
@@ -281,6 +280,7 @@ class Asking(Naive):
         return super().verify(root, coin)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("ask", [*ASKING.values(), *KEYS.values()], ids=[*ASKING, *(f"by {key}" for key in KEYS)])
 def test_a_check_finds_what_is_wrong_at_one_number(ask):
     found = draftproof.check(Asking(ask), (P, Q), DELAYED)
@@ -288,7 +288,8 @@ def test_a_check_finds_what_is_wrong_at_one_number(ask):
     assert found.verdict == 1
 
 
-@pytest.mark.parametrize("name", by_turns(ASKING, 3))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", ASKING)
 def test_no_theorem_passes_over_one_number(name):
     pytest.importorskip("z3")
     proof = prove(Subject.of(Asking(ASKING[name])), Shape(2, DELAYED))

@@ -29,6 +29,7 @@ def positive(law: Any) -> dict[Any, Fraction]:
     return {block: as_python(mass) for block, mass in law.items() if mass}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "case"),
     [

@@ -59,6 +59,7 @@ def assert_equals_enumeration(child_law, verifier, instance, k: int) -> None:
     assert law.sum() == 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "size", "k"), CASES)
 def test_child_law_equals_enumeration(name, size, k):
     verifier = make(name)

@@ -77,6 +77,7 @@ def random_races_are_lossless(shape, count: int) -> int:
     return refused
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("shape", quick(SHAPES, [(2, 2, 1, 2)]), ids=str)
 def test_any_race_is_lossless(shape):
     assert random_races_are_lossless(shape, 3) == 3

@@ -11,7 +11,7 @@ from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.simulator.verdicts.search import shrink
 from draftproof.verifiers import STANDALONE, make
-from tests.quick import by_turns, quick
+from tests.quick import quick
 
 WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
 CONTROLS = [name for name in STANDALONE if make(name).card.status in ("negative control", "declared lossy")]
@@ -33,10 +33,8 @@ def failures(name: str) -> tuple[list[Instance], Delayed]:
     raise AssertionError(f"{name} is declared lossy, but no conformance instance refutes it")
 
 
-@pytest.mark.parametrize(
-    "name",  # a README has that of insertion order, too
-    by_turns(QUICK, 3) + quick(SLOW, ()),
-)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", [*QUICK, *quick(SLOW, ())])  # a README has that of insertion order, too
 def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
     failed, scheme = failures(name)
     witness = shrink(make(name), failed[0], scheme)
@@ -46,7 +44,8 @@ def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
     assert witness.instance.dumps() == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", by_turns(QUICK, 6) + quick(SLOW, ()))
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("name", [*QUICK, *quick(SLOW, ())])
 def test_witness_does_not_depend_on_which_instance_failed(name: str) -> None:
     failed, scheme = failures(name)
     assert shrink(make(name), failed[-1], scheme).instance.dumps() == (WITNESSES / f"{name}.json").read_text(

@@ -22,7 +22,7 @@ from draftproof.simulator.verdicts.cases import case_instances, conformance_inst
 from draftproof.verifiers import _set_flow, make
 from draftproof.verifiers._layers import Scored
 from draftproof.verifiers._remaining import Remaining
-from tests.quick import by_turns, quick
+from tests.quick import quick
 from tests.verifiers.stratified import Powers
 from tests.verifiers.test_layer_classes import InClasses
 from tests.verifiers.test_layers import RandomRace
@@ -41,7 +41,8 @@ def deviation(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> ob
     return check(verifier, instance.target, instance.draft, scheme, engine="enumerate").max_deviation
 
 
-@pytest.mark.parametrize(("shape", "name"), by_turns(product(SHAPES, ANY_LAWS), 2), ids=str)
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize(("shape", "name"), list(product(SHAPES, ANY_LAWS)), ids=str)
 def test_any_laws_of_branches_are_lossless(name: str, shape: tuple[int, ...]) -> None:
     """Those of stratified branches are among the schemes of the cards."""
     for instance in case_instances((shape[0], Delayed(*shape[1:])), 2):
@@ -106,6 +107,7 @@ def test_the_law_in_floats_is_the_rational_one(name: str) -> None:
             assert abs(ours.astype(np.float64) - theirs).max() <= FLOAT64.tolerance
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "size"),
     [
@@ -177,7 +179,8 @@ class BlindNode:
         return BlindNode(self._node.child(token))
 
 
-@pytest.mark.parametrize("name", by_turns([*ANY_LAWS, "spectr", "khisti"], 3))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", [*ANY_LAWS, "spectr", "khisti"])
 def test_who_takes_the_branches_for_identical_is_refuted(name: str) -> None:
     instances = conformance_instances((3, 2, 0, 2), 8)
     assert any(deviation(Blind(make(name)), instance, Stratified(2, 0, 2)) for instance in instances)

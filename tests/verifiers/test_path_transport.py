@@ -132,6 +132,7 @@ def test_tokens_that_are_never_drafted_stand_last():
     assert all(order[0] == 0 for mixture in mixtures for order in mixture.orders)
 
 
+@pytest.mark.heavy
 def test_lossless_and_structured_alike_whatever_the_program_returns():
     known = {}
 
@@ -171,6 +172,7 @@ COMPARED = (
 )  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_efficiency_lies_between_the_greedy_order_on_average_and_the_certified_optimum():
     """On average 0.97 of the optimum or more on random pairs; never above it, exactly."""
     lp_analysis = pytest.importorskip("draftproof.lp_analysis")

@@ -115,6 +115,7 @@ def came(request: pytest.FixtureRequest) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.heavy
 def test_every_call_answers_or_is_refused_with_a_way_out(came: dict[str, Any]) -> None:
     assert len(came) > 40
     wrong = {name: said for name, said in came.items() if said != "answered" and not said.startswith("TooLarge: ")}

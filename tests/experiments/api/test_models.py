@@ -53,6 +53,7 @@ def test_other_things_are_refused() -> None:
         draftproof.from_model(model(1), (5,))
 
 
+@pytest.mark.heavy
 def test_trees_of_models_with_many_tokens_are_as_deep_as_their_rows_are_few() -> None:
     target, draft = (draftproof.from_model(model(seed, 300), PROMPT) for seed in (1, 2))
     assert draftproof.check("naive", (target, draft), draftproof.Delayed(1, 0, 1), arithmetic="float64").row["lossless"]

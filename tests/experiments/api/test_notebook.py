@@ -200,6 +200,7 @@ def test_every_scheme_has_its_class_on_the_face() -> None:
     assert draftproof.DySpec(nodes=3) == find_scheme("dyspec:nodes=3")
 
 
+@pytest.mark.heavy
 def test_sequoia_is_planned_on_the_pair_that_is_given() -> None:
     """A draft that is always right wants a path, one that is often wrong also second children."""
     sure, unsure = ["1/8", "3/4", "1/8"], ["3/4", "1/8", "1/8"]

@@ -17,7 +17,7 @@ from draftproof.experiments.pages.claims import PAGE, ROOT, line
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.verifiers.bibliography import BIBLIOGRAPHY
-from tests.quick import by_turns, quick
+from tests.quick import quick
 
 CLAIMS = {claim.id: claim for claim in ledger()}
 TESTED = [name for name, claim in CLAIMS.items() if claim.status != OPEN]
@@ -46,7 +46,8 @@ def test_whatever_is_not_decided_says_why():
     assert all(claim.note for claim in ledger() if claim.status == OPEN)
 
 
-@pytest.mark.parametrize("name", by_turns(TESTED, first=1))
+@pytest.mark.one_in(4, first=1)
+@pytest.mark.parametrize("name", TESTED)
 def test_the_test_of_every_claim_refutes_its_false_variant(name):
     assert CLAIMS[name].false.says
     row = work.compute(work.Part(name, work.FALSE_VARIANT))
@@ -62,6 +63,7 @@ def refutation(name: str) -> tuple[Instance, Outcome]:
     return instance, CLAIMS[name].test.evaluate(instance, instance.scheme)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_variant(name):
     kept, outcome = refutation(name)
@@ -72,6 +74,7 @@ def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_varian
     assert CLAIMS[name].true.evaluate(kept, kept.scheme).holds
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
     """The page has them, and they print the values on which the verdict rests."""
@@ -113,6 +116,7 @@ def test_the_page_and_its_instances_are_of_the_ledger():
     assert {path.stem for path in INSTANCES.iterdir()} == set(REFUTED)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", quick(TESTED, QUICK))
 def test_every_claim_has_the_verdict_of_the_page(monkeypatch, name):
     monkeypatch.chdir(ROOT)

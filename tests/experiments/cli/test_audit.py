@@ -31,6 +31,7 @@ def test_lossless_function_exits_zero_with_its_efficiency_beside_the_zoo(draftpr
     assert "draft trees, about" in ran.err  # the size before the work
 
 
+@pytest.mark.heavy
 def test_rational_rows_give_deviation_exactly_zero(draftproof):
     given = ("--interface", "chain", "--arithmetic", "rational", "--json", "-")
     ran = draftproof("audit", spec("correction_from_target", "right"), *given)
@@ -105,6 +106,7 @@ def test_batch_in_torch(draftproof):
     assert "requests of one batch share their randomness" in ran.out
 
 
+@pytest.mark.heavy
 def test_installed_function_with_an_argument_is_refuted_with_its_bias(draftproof):
     utils = pytest.importorskip("transformers.generation.utils")
     given = ("transformers.generation.utils:_speculative_sampling", "--interface", "transformers", "--cases", "short")
@@ -157,6 +159,7 @@ def test_ragged_witness_is_seen_again_with_its_lengths(draftproof, tmp_path):
     assert draftproof("audit", *given, "--L2", 2, "--K", 2).code == 0
 
 
+@pytest.mark.heavy
 def test_what_the_function_prints_is_no_part_of_the_json(draftproof, tmp_path):
     (tmp_path / "loud.py").write_text("def f(t, q, p):\n    print('loud')\n    return 0, 0\n")
     ran = draftproof("audit", "loud.py:f", "--interface", "chain", "--cases", "short", "--json", "-")
@@ -164,6 +167,7 @@ def test_what_the_function_prints_is_no_part_of_the_json(draftproof, tmp_path):
     assert "loud" in ran.err
 
 
+@pytest.mark.heavy
 def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproof, tmp_path):
     decisions = "".join(f"    if u < {i}/8:\n        n += 1\n" for i in range(1, 8))
     text = f"import random\ndef f(t, q, p):\n    u, n = random.random(), 0\n{decisions}    return 0, n % 2\n"
@@ -221,6 +225,7 @@ def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):
     assert "sine.py:3" in ran.err
 
 
+@pytest.mark.heavy
 def test_an_open_plan_is_made_for_every_instance(draftproof, tmp_path):
     file = tmp_path / "own.py"
     file.write_text("def walk(root):\n    return (), 0\n")

@@ -9,7 +9,6 @@ from draftproof.simulator.audit import followed as audited
 from draftproof.simulator.symbolic import replay
 from draftproof.simulator.symbolic.numbers.exact import as_float
 from draftproof.simulator.symbolic.replay import point_of
-from tests.quick import by_turns
 
 WARNS = """
 import numpy as np
@@ -85,9 +84,9 @@ def guarded(tokens, q, p):
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "needed"), by_turns([("double", 1e-12), ("single", 1e-6), ("guarded", 1e-6), ("half", 1e-2)], 4, 3)
-)
+@pytest.mark.heavy
+@pytest.mark.one_in(4, first=3)
+@pytest.mark.parametrize(("name", "needed"), [("double", 1e-12), ("single", 1e-6), ("guarded", 1e-6), ("half", 1e-2)])
 def test_a_bias_is_lossless_up_to_the_tolerance(audit, name, needed):
     given = ("--interface", "chain", "--cases", "context,three_tokens,short")
     ran = audit(ROUNDED, name, *given, "--no-shrink")
@@ -153,6 +152,7 @@ def test_what_counts_real_numbers_is_refused_at_the_bounds_too(audit, name):
     assert ran.code == 2, ran.out
 
 
+@pytest.mark.heavy
 def test_a_bias_as_small_as_rounding_that_is_none_is_refuted_with_the_digits_that_differ(audit):
     options = "--interface", "chain", "--cases", "context,short"
     ran = audit(ROUNDED, "guarded", *options, "--tolerance", "0")
@@ -193,6 +193,7 @@ def wrong(tokens, q, p):
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "code"), [("right", 0), ("tiny", 0), ("wrong", 1)])
 def test_only_coins_that_a_generator_returns_are_corners(audit, name, code):
     pytest.importorskip("torch")
@@ -203,6 +204,7 @@ def test_only_coins_that_a_generator_returns_are_corners(audit, name, code):
     assert all(" = 0, met at theirs.py:" in corner for corner in ran.json["corners"])
 
 
+@pytest.mark.heavy
 def test_a_number_that_is_clamped_and_raced_is_said_to_decide_twice_only_where_that_may_be_the_cause(audit):
     pytest.importorskip("torch")
     given = ("--interface", "chain", "--library", "torch", "--cases", "context", "--no-shrink")
@@ -248,6 +250,7 @@ def other(tokens, q, p):
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["hidden", "other"])
 def test_a_smaller_witness_shows_the_bug_that_was_found(audit, name):
     ran = audit(TWO_BUGS, name, "--interface", "chain", "--cases", "three_tokens", "--json", "-")

@@ -109,6 +109,7 @@ def by_marker(folder, planted) -> list[str]:
     return answers
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "planted",
     [TRAPS[:4], *(pytest.param(each, marks=pytest.mark.heavy) for each in (TRAPS[4:], PLANTED))],

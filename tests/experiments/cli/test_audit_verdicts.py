@@ -50,6 +50,7 @@ def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, nam
     assert all(case["optimum_float"] is None for case in ran.json["cases"])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "code", "shape"),
     [
@@ -83,6 +84,7 @@ def right(tokens, q, p):
 """
 
 
+@pytest.mark.heavy
 def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(audit):
     ran = audit(FAILING, "divides", "--interface", "chain", "--json", "-")
     assert ran.code == 1
@@ -101,6 +103,7 @@ def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(aud
     assert "called with (tokens=[" in text.out
 
 
+@pytest.mark.heavy
 def test_its_twin_fails_nowhere(audit):
     ran = audit(FAILING, "right", "--interface", "chain", "--json", "-")
     assert (ran.code, ran.json["failures"]) == (0, [])
@@ -163,6 +166,7 @@ def right_division(tokens, q, p):
 """
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "refuted", "fails"), [
     ("wrong_list", True, False), ("right_list", False, False),  # of a list of floats numpy finds the NaN
     ("wrong_division", False, True), ("right_division", False, False),  # a float of Python is not divided by zero

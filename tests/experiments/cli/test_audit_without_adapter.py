@@ -26,6 +26,7 @@ def theirs(tmp_path):
     return f"{path}:Verifier.verify"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("weight", "code"), [("1", 0), ("0", 1)])
 def test_a_method_out_of_a_file_that_cannot_be_imported(draftproof, theirs, weight, code):
     options = ("--interface", "chain", "--argument", "transform=lambda row: row", "--argument", f"self.weight={weight}")
@@ -39,6 +40,7 @@ def test_a_method_out_of_a_file_that_cannot_be_imported(draftproof, theirs, weig
         assert "hypothesis: the correction after a rejection is drawn from p" in ran.out
 
 
+@pytest.mark.heavy
 def test_what_is_not_given_is_one_line_with_the_way_out(draftproof, theirs):
     ran = draftproof("audit", theirs, "--interface", "chain", "--argument", "transform=lambda row: row")
     assert ran.code == 2
@@ -46,6 +48,7 @@ def test_what_is_not_given_is_one_line_with_the_way_out(draftproof, theirs):
     assert "give self.weight=VALUE" in ran.err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("argument", ["a.b=1", "self.=1", "transform=lambda row: (", "x"])
 def test_arguments_that_are_none(draftproof, theirs, argument):
     ran = draftproof("audit", theirs, "--interface", "chain", "--argument", argument)

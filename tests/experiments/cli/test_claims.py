@@ -33,6 +33,7 @@ def test_one_claim_is_shown_with_its_variants(draftproof):
     assert "true variant: the optimum never brings less: holds on" in ran.out
 
 
+@pytest.mark.heavy
 def test_rows_are_found_again(draftproof, monkeypatch):
     assert draftproof("claims", *PAIR, "--jobs", 1, "--resume", "r").code == 0
     assert {row["claim"] for row in stored_rows("r")} == set(PAIR)

@@ -5,7 +5,6 @@ import shlex
 import pytest
 
 from draftproof.simulator.verdicts import standard
-from tests.quick import by_turns
 
 SOURCE = '''
 class Twice:
@@ -52,6 +51,7 @@ def run(draftproof, tmp_path):
     return lambda command, *more: draftproof(*shlex.split(command), *more)
 
 
+@pytest.mark.heavy
 def test_check(run):
     own = run("check specinfer --scheme mine.py:Twice:k=3 --world family:dirichlet --json")
     ours = run("check specinfer --K 3 --L2 1 --json")
@@ -68,7 +68,9 @@ def test_check_lists_its_instances_once(run, monkeypatch):
     assert len(listed) == 1
 
 
-@pytest.mark.parametrize("jobs", by_turns([1, 2], 2, 1))
+@pytest.mark.heavy
+@pytest.mark.one_in(2, first=1)
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
     monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
     own = run(f"compare specinfer naive --scheme mine.py:Twice:k=3 --arithmetic rational --jobs {jobs} --json -")
@@ -94,6 +96,7 @@ def test_precision(run):
     assert own.json["rows"][0]["total_variation"] == ours.json["rows"][0]["total_variation"] != "0"
 
 
+@pytest.mark.heavy
 def test_audit(run):
     lossless = run("audit theirs.py:chain --interface chain --scheme mine.py:Chain --cases context,zeros --json -")
     assert lossless.code == 0
@@ -102,6 +105,7 @@ def test_audit(run):
     assert refuted.code == 1
 
 
+@pytest.mark.heavy
 def test_prove(run):
     assert run("prove naive --scheme mine.py:Chain --vocab 2").code == 0
     assert run("prove specinfer --scheme mine.py:Twice:k=3 --vocab 2").code == 0

@@ -15,6 +15,7 @@ from draftproof.simulator.theorems.proof.relations import DOMINATES
 STEP = ("--vocab", "any", "--K", 1, "--L1", 0, "--L2", 1)
 
 
+@pytest.mark.heavy
 def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
     ran = draftproof("prove", "naive", *STEP, "--every-length")
     assert ran.code == 0
@@ -23,12 +24,14 @@ def test_a_theorem_says_what_it_covers_and_what_the_induction_needs(draftproof):
     assert "1 branch: sees only whether a subtree is rejected" in ran.out
 
 
+@pytest.mark.heavy
 def test_a_tree_that_is_too_large_is_refused_in_one_line(draftproof):
     ran = draftproof("prove", "block", "--vocab", "any", "--K", 20, "--L2", 20)
     assert ran.code == 2
     assert "take fewer or shorter branches" in ran.err
 
 
+@pytest.mark.heavy
 def test_the_json_has_every_step(draftproof):
     ran = draftproof("prove", "naive", *STEP, "--every-length", "--json", "-")
     assert ran.json["verdict"] == "proved"
@@ -53,6 +56,7 @@ class Whole:
 """
 
 
+@pytest.mark.heavy
 def test_a_theorem_stands_where_the_induction_does_not(draftproof, tmp_path):
     """It never goes on after one token, so what is kept below a token does not have its score."""
     (tmp_path / "whole.py").write_text(COUPLED)

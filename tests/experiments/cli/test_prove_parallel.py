@@ -32,6 +32,7 @@ def many(monkeypatch):
     monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0.0)
 
 
+@pytest.mark.heavy
 def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, tmp_path, many):
     rows = [
         draftproof("prove", "block", *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json

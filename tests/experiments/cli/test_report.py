@@ -90,6 +90,7 @@ def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_ow
     assert "block_by_weights" not in before.partition("<table")[2] + after
 
 
+@pytest.mark.heavy
 def test_a_verifier_has_one_colour_in_tables_and_picture(drawn):
     summary, page = drawn
     colours = {}
@@ -287,6 +288,7 @@ def test_who_is_refuted_where_it_is_told_another_q_is_compared_where_it_is_told_
     assert "Refuted: naive (every row with --told)." in ran.json["findings"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
 def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     names = [*list(REGISTRY)[:20], "<script>evil</script>"]
@@ -312,6 +314,7 @@ def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
     assert (ran.code, "has no rows that a report shows" in ran.err) == (2, True)
 
 
+@pytest.mark.heavy
 def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof):
     summary, _ = made
     for seed in range(3):

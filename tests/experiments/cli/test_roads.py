@@ -35,14 +35,6 @@ def programs() -> Iterator[Any]:
             yield pytest.param(program, id=f"{program['code']}-{program['interface']}", marks=marks)
 
 
-def some(every: int) -> list[Any]:
-    """The programs; all but one in every so many heavy."""
-    return [
-        pytest.param(*param.values, id=param.id, marks=[*param.marks, *[pytest.mark.heavy] * (place % every != 0)])
-        for place, param in enumerate(programs())
-    ]
-
-
 def arguments(program: Mapping[str, Any]) -> dict[str, Any]:
     return {key: program[key] for key in ("interface", "library") if key in program} | program.get("options", {})
 
@@ -63,7 +55,8 @@ def libraries():
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.parametrize("program", some(4))
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("program", list(programs()))
 def test_python(program, monkeypatch):
     file, name = program["code"].split(":")
     monkeypatch.syspath_prepend(str(ROADS))
@@ -110,7 +103,8 @@ def in_a_process(call: Callable[[], Any]) -> Any:
     return pickle.loads(found)
 
 
-@pytest.mark.parametrize("program", some(12))
+@pytest.mark.one_in(36)
+@pytest.mark.parametrize("program", list(programs()))
 def test_command(program, draftproof):
     code, text = in_a_process(lambda: ran(draftproof, program))
     said(program, EXIT_CODES[code], text)
@@ -121,7 +115,7 @@ def ran(draftproof: Callable[..., Any], program: Mapping[str, Any]) -> tuple[int
     return report.code, report.out + report.err
 
 
-@pytest.mark.parametrize("every", quick([1, 30], [30]))
+@pytest.mark.parametrize("every", quick([1, 60], [60]))
 def test_pytest(tmp_path, every):
     """Programs in one session of pytest, each in a test of its own: all, or one in every so many."""
     listed = [param for param in programs() if every == 1 or not param.marks][::every]

@@ -136,6 +136,7 @@ def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_p
     assert len(timeless("sweep.db")) == ROWS
 
 
+@pytest.mark.heavy
 def test_rows_are_found_again(draftproof, small, monkeypatch):
     assert swept(draftproof, small).code == 0
     monkeypatch.setattr(work, "compute", lambda group: pytest.fail("computed again"))

@@ -74,6 +74,7 @@ def fuzz(
     return counts
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("cases", [40, pytest.param(300, marks=pytest.mark.heavy)])
 def test_mutated_lines_end_well(watcher, record_property, cases):
     assert fuzz(watcher, LINES, cases, record_property)["exit 2"] > cases / 4
@@ -94,12 +95,14 @@ def test_mutated_lines_about_models_end_well(watcher, monkeypatch, record_proper
     assert fuzz(watcher, MODEL_LINES, 300, record_property)["exit 2"] > 100
 
 
+@pytest.mark.heavy
 def test_the_lines_that_mutations_begin_with_are_valid(watcher):
     for line in LINES[:: 1 if os.environ.get("FUZZ_SEED") else 7]:
         ended = watcher.run(line, patience=60)
         assert (ended.code in (0, 1, 3), ended.wrong) == (True, None), line
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "line",
     quick(json.loads(KEPT.read_text()), lambda line: "topology" not in line),

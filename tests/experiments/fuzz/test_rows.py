@@ -99,12 +99,14 @@ def fuzz(
     return counts
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("cases", [60, pytest.param(600, marks=pytest.mark.heavy)])
 def test_changed_rows_are_believed_or_refused(kept, draftproof, record_property, cases):
     assert fuzz(kept, cases, draftproof, record_property)[2] > cases / 4
     assert sys.getrecursionlimit() >= 1000
 
 
+@pytest.mark.heavy
 def test_the_rows_that_changes_begin_with_are_taken(kept, draftproof):
     for each in kept:
         each.write(each.rows)

@@ -46,6 +46,7 @@ def test_every_lossy_entry_has_a_text_and_a_witness_and_no_other():
     assert {path.name for path in views.WITNESSES.iterdir()} == set(WITNESSES)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WITNESSES)
 def test_a_witness_runs_by_itself_and_shows_the_bug(name, tmp_path):
     source = (views.WITNESSES / name).read_text(encoding="utf-8")
@@ -65,6 +66,7 @@ def test_commits_and_days_are_whole():
         assert (found.refuted > 0) is (found.verdict == "lossy")
 
 
+@pytest.mark.heavy
 def test_the_installed_entry_is_measured_again_as_recorded(draftproof, tmp_path):
     pytest.importorskip("transformers")
     ran = draftproof("audit", "transformers-sampling", "--gallery", str(tmp_path), "--json", "-")
@@ -85,6 +87,7 @@ def evaluate_posterior(logits, candidates, logits_processor):
 """
 
 
+@pytest.mark.heavy
 def test_an_adapter_calls_what_is_in_the_checkout(draftproof, tmp_path):
     pytest.importorskip("torch")
     file = tmp_path / "EAGLE" / "eagle" / "model" / "utils.py"

@@ -17,6 +17,7 @@ SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversa
 NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "max_deviation", "total_variation")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("arguments", "engine"),
     [
@@ -216,6 +217,7 @@ def test_a_model_of_time_is_for_delayed_trees(draftproof):
         assert "--cost is the time of branches below a trunk (K, L1, L2), not of " in ran.err
 
 
+@pytest.mark.heavy
 def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):
     given = ("compare", "nss", "naive", "--K", "1..2", "--L1", "0..1", "--L2", "1..3")
     model = ("--cost", "draft=1,branch=0.1,target=10,node=0.05")

@@ -80,6 +80,7 @@ def test_files_of_validate_are_looked_at_before_the_work(tmp_path, capsys, monke
         FileOptions(resume="other").check(EMBEDDED)
 
 
+@pytest.mark.heavy
 def test_no_part_of_a_store_that_was_cut_short_is_believed_wrongly(tmp_path):
     path = tmp_path / "r.db"
     written(path, 40)
@@ -132,6 +133,7 @@ def test_a_row_that_other_code_replaces_meanwhile_is_not_believed(tmp_path, monk
         kept[row(0)["strong_id"]]
 
 
+@pytest.mark.heavy
 def test_two_runs_that_write_at_the_same_time_lose_nothing_even_if_one_is_killed(tmp_path):
     script = (
         "import json, sys; from draftproof.experiments.grid.store import Store; kept = Store(sys.argv[1]); "
@@ -153,6 +155,7 @@ def test_two_runs_that_write_at_the_same_time_lose_nothing_even_if_one_is_killed
     assert {*range(300), *told} <= set(kept)
 
 
+@pytest.mark.heavy
 def test_many_who_make_one_store_at_the_same_time_wait_for_each_other(tmp_path):
     script = (
         "import sys; from draftproof.experiments.grid.store import Store; sys.stdin.readline(); "

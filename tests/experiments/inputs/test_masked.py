@@ -85,6 +85,7 @@ def test_models_without_torch_are_refused_in_one_line(draftproof, monkeypatch, t
     assert "needs torch, which is not installed" in refused.err
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "masks"), [("bonus", "table=01-/-10"), pytest.param("late", "regex=(0*11*2)*0*", marks=pytest.mark.heavy)]
 )

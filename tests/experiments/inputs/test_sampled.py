@@ -121,6 +121,7 @@ def test_a_draft_is_sampled_otherwise(draftproof):
     assert (refused.code, "--draft-sampling top_k=-1: top_k -1 must be at least 1" in refused.err) == (2, True)
 
 
+@pytest.mark.heavy
 def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftproof, tmp_path):
     at = ("--vocab", 3, "--K", 1, "--L2", 1, "--draft-sampling", "top_k=2")
     assert draftproof("check", "naive", *at[2:]).code == 0

@@ -29,6 +29,7 @@ def test_the_table_names_the_text_it_was_counted_in():
     assert TABLE.stat().st_size < 200_000
 
 
+@pytest.mark.heavy
 def test_the_table_is_the_one_the_text_gives():
     text = read_text(EMBEDDED)
     if TextGrams(text).digest != SOURCE:

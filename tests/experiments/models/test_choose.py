@@ -96,6 +96,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert Path("c.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.heavy
 def test_texts_that_are_kept_are_not_written_again(
     draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_gene
     assert torch.equal(greedy, expected)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in HEADS[1:])])
 def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     tiny_folder: Path, tmp_path: Path, tiny_recipe: Any, kind: str

@@ -14,7 +14,7 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched, claims
 from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts, many_texts
-from tests.quick import by_turns, quick
+from tests.quick import quick
 
 PAIRS = [(scheme, verifier) for scheme in CASES for verifier in claims(CASES[scheme][0])]
 NAMES = [f"{scheme}, {verifier}" for scheme, verifier in PAIRS]
@@ -54,14 +54,16 @@ def test_the_pairs_are_all_that_cards_claim(capsys: pytest.CaptureFixture[str]) 
         print(f"\n{len(PAIRS)} pairs of verifier and scheme, {len(CASES)} schemes, in batches of 1 or 8: ", end="")
 
 
-@pytest.mark.parametrize(("scheme", "verifier", "batch"), by_turns(IN_TURN, 40, 1), ids=NAMES)
+@pytest.mark.one_in(120, first=1)
+@pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
 def test_first_tokens_have_the_law_of_the_target(pair: Any, law: Any, scheme: str, verifier: str, batch: int) -> None:
     loop = Loop(pair, make(verifier), CASES[scheme][0], WARM)
     texts = many_texts(loop, ROOT, RUNS[batch], 2, coin_for("numpy", batch), batch)
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law, STRICT)
 
 
-@pytest.mark.parametrize(("scheme", "verifier", "batch"), by_turns(IN_TURN, 20, 3), ids=NAMES)
+@pytest.mark.one_in(60, first=3)
+@pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
 def test_greedy_texts_are_those_of_generate(
     pair: Any, greedy_texts: list[list[int]], scheme: str, verifier: str, batch: int
 ) -> None:
@@ -70,7 +72,8 @@ def test_greedy_texts_are_those_of_generate(
         assert text[: len(expected)] == expected
 
 
-@pytest.mark.parametrize(("scheme", "verifier", "batch"), by_turns(IN_TURN, 20, 5), ids=NAMES)
+@pytest.mark.one_in(40, first=5)
+@pytest.mark.parametrize(("scheme", "verifier", "batch"), IN_TURN, ids=NAMES)
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, scheme: str, verifier: str, batch: int) -> None:
     seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Sampling()).run(STEPS[batch])
     assert seen.rows_off() <= TOLERANCE

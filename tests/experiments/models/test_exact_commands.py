@@ -23,7 +23,6 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling, Samplings, masked_row
 from draftproof.verifiers import make
-from tests.quick import by_turns
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +90,7 @@ def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
     assert "behind this cut with all 8 tokens" in ran.err
 
 
+@pytest.mark.heavy
 def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: tuple[object, ...]) -> None:
     shape = ("--roots", 2, "--K", 2, "--L2", 2)
     whole = draftproof("bound", *models, *shape, "--json", "-").json
@@ -132,6 +132,7 @@ def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof: Any, models: 
     assert "is taken as" not in draftproof("check", "naive", *shape, *world(models, root="t e")).err
 
 
+@pytest.mark.heavy
 def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
     given = (*models, "--roots", 2, "--vocab", 5)
     compared = draftproof(
@@ -149,6 +150,7 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tu
     assert draftproof("audit", f"{own}:first", *models, "--roots", 1, "--vocab", 5, "--K", 1, "--L2", 1).code == 1
 
 
+@pytest.mark.heavy
 def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, models: tuple[object, ...]) -> None:
     samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9")
     given = (*models, "--roots", 2, "--jobs", 1)
@@ -183,9 +185,9 @@ def test_masked_rows_of_models_are_those_given_what_the_masks_allow(tiny_pair: P
         assert root.target.row((names.index("n"), names.index("n")))[names.index("t")] == 1
 
 
+@pytest.mark.one_in(3, first=1)
 @pytest.mark.parametrize(
-    "where",
-    by_turns([(("--sampling",),), (("--sampling", MASKS, "--draft-sampling", ""),), (("--draft-sampling",),)], 3, 1),
+    "where", [("--sampling",), ("--sampling", MASKS, "--draft-sampling", ""), ("--draft-sampling",)]
 )
 def test_exact_commands_take_masks_of_models(
     draftproof: Any, models: tuple[object, ...], where: tuple[str, ...]

@@ -23,7 +23,6 @@ from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts, tables
-from tests.quick import by_turns
 
 TOKENS = 12
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]
@@ -47,7 +46,8 @@ def greedy(pair: Any, inputs: dict[str, torch.Tensor], ours: Any = None, **more:
     return pair.target.generate(**inputs, do_sample=False, **{"max_new_tokens": TOKENS, **more}, **drawn)
 
 
-@pytest.mark.parametrize("name", by_turns(CASES, 5))
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("name", CASES)
 def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     inputs, ends = padded(PROMPTS[:4]), {"eos_token_id": 2, "pad_token_id": 0}
@@ -56,7 +56,8 @@ def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str
     assert bool((expected[:, -1] == 0).any())  # one of them ended before the others
 
 
-@pytest.mark.parametrize("name", by_turns(LOSSLESS, 6))
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("name", LOSSLESS)
 def test_greedy_text_of_every_verifier_is_that_of_generate(pair: Any, name: str) -> None:
     ours = generate_with(name, "delayed:K=2,L1=1,L2=2")
     assert torch.equal(greedy(pair, padded([[1, 2]]), ours), greedy(pair, padded([[1, 2]])))
@@ -104,21 +105,19 @@ def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any
     assert not agrees(seen, law_of_texts(pair, 3, Sampling()))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "draft_sampling", [pytest.param(None, id="both", marks=pytest.mark.heavy), pytest.param("", id="target only")]
 )
 @pytest.mark.parametrize(
     "masks",
-    by_turns(
-        [
-            "eos=2,regex=(01|1)*",
-            "table=01-/1-2/--2",
-            "no_repeat_ngram_size=2,bits=5",
-            "eos=1,min_new_tokens=2",
-            "eos=2,stop_strings=10|00",
-        ],
-        5,
-    ),
+    [
+        "eos=2,regex=(01|1)*",
+        "table=01-/1-2/--2",
+        "no_repeat_ngram_size=2,bits=5",
+        "eos=1,min_new_tokens=2",
+        "eos=2,stop_strings=10|00",
+    ],
 )
 def test_sampled_texts_have_the_law_of_the_masked_target(
     random_pair: Callable[..., Any], masks: str, draft_sampling: str | None
@@ -321,6 +320,7 @@ def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any],
 WIDE, NARROW = 33, 32
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [(WIDE, NARROW), (NARROW, WIDE)], ids=["draft is narrower", "draft is wider"])
 def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(
     random_pair: Callable[..., Any], sizes: tuple[int, int]

@@ -24,6 +24,7 @@ def plain(tree: Any) -> Any:
     return tuple(sorted(tree.children.items())), tuple(sorted(tree.pieces.items(), key=str))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("depth", "runs"), [(2, 2_000), pytest.param(4, 20_000, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", ["stratified", "systematic"])
 def test_three_branches_have_their_joint_law(random_pair: Callable[..., Any], name: str, depth: int, runs: int) -> None:

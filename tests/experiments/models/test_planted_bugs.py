@@ -11,7 +11,6 @@ from draftproof.experiments.models.loop.caches import ModelCache, Preallocated
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.simulator.instances.sampling import Sampling
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
-from tests.quick import by_turns
 
 #: Far above the rounding of float64 passes, which is below 1e-10.
 NOTICED = 1e-5
@@ -124,7 +123,8 @@ BUGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bug", by_turns(BUGS, 3), ids=lambda bug: bug.__name__)
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 @pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy)])
 def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     scheme, verifier = CASES[name]

@@ -100,6 +100,7 @@ def test_a_head_is_trained_on_windows_that_the_target_reads(draftproof: Callable
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.heavy
 def test_what_is_printed_is_of_the_models_and_prompts_given(draftproof: Callable[..., Any], tmp_path: Path) -> None:
     save_models(tmp_path, steps=2, vocab=60)
     Path("p.jsonl").write_text('{"text": "a fox met"}\n{"text": "the hen"}\n{"text": "my cat"}\n', encoding="utf-8")

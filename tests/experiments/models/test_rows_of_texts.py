@@ -23,7 +23,6 @@ from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling, Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
-from tests.quick import by_turns
 
 ROOT, SCHEME = [1, 2, 0, 2], Delayed(2, 1, 1)
 PENALTY = "repetition_penalty=1.7,temperature=.8"
@@ -73,7 +72,8 @@ def test_penalised_rows_are_those_of_transformers(random_pair: Callable[..., Pai
         assert np.allclose(p, Sampling(top_p=0.9).of_logits(scores)[0].numpy(), atol=1e-12)
 
 
-@pytest.mark.parametrize(("verifier", "name"), by_turns(product(["traversal", "naive"], TEXTS), 3))
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize(("verifier", "name"), list(product(["traversal", "naive"], TEXTS)))
 def test_first_blocks_are_as_often_as_computed(random_pair: Callable[..., Pair], name: str, verifier: str) -> None:
     pair, warp, runs = random_pair(vocab=4, dtype=torch.float64), Samplings.of_options(*TEXTS[name]), 1_000
     target, draft = pair_tables(pair, warp, ROOT, 2)
@@ -144,7 +144,8 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("name", by_turns(TOLD, 3))
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("name", TOLD)
 def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
     random_pair: Callable[..., Pair], name: str
 ) -> None:

@@ -23,7 +23,6 @@ from draftproof.simulator.drafts import (
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
-from tests.quick import by_turns
 
 SIZE = 3
 #: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.
@@ -39,11 +38,11 @@ def test_every_scheme_has_a_case() -> None:
     assert set(CASES) >= set(SCHEMES) - {"adaptive_dropping"}
 
 
+@pytest.mark.heavy
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("verifier", "shape", "dtype"),
-    by_turns(
-        [("specinfer", (4, 0, 2), "float64"), ("traversal", (3, 1, 3), "float32"), ("block", (1, 0, 4), "float32")], 3
-    ),
+    [("specinfer", (4, 0, 2), "float64"), ("traversal", (3, 1, 3), "float32"), ("block", (1, 0, 4), "float32")],
     ids=str,
 )
 @torch.inference_mode()
@@ -94,7 +93,8 @@ def test_passes_of_a_sequence_do_not_depend_on_its_neighbours(pair: Any) -> None
     assert together == [loop.blocks(loop.start(prompt), greedy)[0] for prompt in PROMPTS]
 
 
-@pytest.mark.parametrize("name", by_turns(CASES, 3))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", CASES)
 def test_torch_vectors_draw_the_same_trees(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     made = []

@@ -30,7 +30,6 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Known
 from draftproof.verifiers import make
-from tests.quick import by_turns
 
 ROOT, COST = (0, 1, 0), "draft=1,branch=.1,target=6"
 SHAPES = tuple(
@@ -46,9 +45,8 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
     return found
 
 
-@pytest.mark.parametrize(
-    "verifier", by_turns(["specinfer", "nss", "traversal", "path_transport", "block", "layer_transport"], 3)
-)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "path_transport", "block", "layer_transport"])
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
     found = expected.labels(exact_pair, make(verifier), SHAPES, Sampling(), ROOT, None, np.random.default_rng(0))
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
@@ -144,6 +142,7 @@ def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.Mo
     )
 
 
+@pytest.mark.heavy
 def test_a_selector_is_made_and_its_labels_are_kept(
     trained: Callable[..., Any], folder: Path, tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Loop, "step", mixed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "bug",
     [

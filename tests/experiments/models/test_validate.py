@@ -24,7 +24,6 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
-from tests.quick import by_turns
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
 SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
@@ -142,7 +141,9 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
     assert Effort(blocks=7).runs(variance=9e-1, roots=4) == 2
 
 
-@pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), by_turns(BIASES, 3))
+@pytest.mark.heavy
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), BIASES)
 def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:

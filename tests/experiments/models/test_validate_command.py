@@ -95,6 +95,7 @@ def test_a_pair_is_validated_and_rows_are_kept(
     assert again.code == 0
 
 
+@pytest.mark.heavy
 def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path, briefly: Callable[[], None]
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_verifier_of_a_file_that_holds_exactly_is_validated_like_ours(
     assert "floats: not checked exactly: " in ran.out
 
 
+@pytest.mark.heavy
 def test_a_lossy_verifier_fails_unless_it_is_known(
     draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
 ) -> None:

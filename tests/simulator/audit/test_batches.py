@@ -23,6 +23,7 @@ def judged(planted, name, case="context", **options):
     return audit, audit.judge(CASES[case].instance, CASES[case].scheme)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", quick(CASES, ("context", "short")))
 def test_requests_with_their_own_coins_are_lossless_and_independent(planted, case):
     pytest.importorskip("torch")
@@ -31,6 +32,7 @@ def test_requests_with_their_own_coins_are_lossless_and_independent(planted, cas
     assert found.dependence == pytest.approx(0, abs=1e-12)  # a product of some dozen floats
 
 
+@pytest.mark.heavy
 def test_shared_coins_leave_every_request_exact_and_make_them_dependent(planted):
     pytest.importorskip("torch")
     audit, found = judged(planted, "wrong")
@@ -72,6 +74,7 @@ def test_requests_of_a_batch_differ_in_rows_and_lengths():
     assert mirrored(mirrored(instance)).digest() == instance.digest()
 
 
+@pytest.mark.heavy
 def test_a_batch_brings_the_tokens_of_all_its_requests(planted):
     pytest.importorskip("torch")
     case = CASES["context"]

@@ -18,7 +18,7 @@ from draftproof.simulator.audit import (
     make_audit,
 )
 from draftproof.simulator.drafts import WithoutReplacement
-from tests.quick import by_turns, quick
+from tests.quick import quick
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def judge(planted, case, name):
     return audit, [audit.judge(each.instance, each.scheme) for each in cases]
 
 
+@pytest.mark.one_in(2)
 @QUICKLY
 def test_corrected_twin_is_lossless(audited, case):
     audit, findings = audited(case, "right")
@@ -97,6 +98,7 @@ def test_corrected_twin_is_lossless(audited, case):
 DESCRIPTIONS = {"first token exact"}  # true of any function, whatever else is wrong with it
 
 
+@pytest.mark.one_in(2)
 @QUICKLY
 def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis_and_no_other(audited, case):
     audit, findings = audited(case, "wrong")
@@ -143,17 +145,15 @@ def test_a_near_miss_is_refuted_and_not_named(audited, case):
     assert set(names) <= DESCRIPTIONS | {"row off by one"}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "entry", "words"),
-    by_turns(
-        [
-            ("cold", "different processing", "q at temperature 0.7"),
-            ("sharpened", "processed target", "temperature 0.8"),
-            ("near", None, ""),
-            ("plain", None, ""),
-        ],
-        4,
-    ),
+    [
+        ("cold", "different processing", "q at temperature 0.7"),
+        ("sharpened", "processed target", "temperature 0.8"),
+        ("near", None, ""),
+        ("plain", None, ""),
+    ],
 )
 @pytest.mark.heavy
 def test_a_temperature_that_nobody_asked_for_is_found(planted, name, entry, words):
@@ -186,7 +186,8 @@ def test_a_single_instance_is_joined_by_a_second_one(audited):
     assert diagnose(evidence)[0].name == case.entry
 
 
-@pytest.mark.parametrize("file", by_turns(["coin_reuse", "seeded_again"]))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("file", ["coin_reuse", "seeded_again"])
 def test_reuse_of_a_coin_is_listed_with_its_lines(audited, file):
     case = next(each for each in PLANTED if each.file == file)
     audit, _ = audited(case, "wrong")
@@ -221,6 +222,7 @@ def test_weak_inequality_accepts_a_token_of_probability_zero_at_a_zero_coin(plan
         assert any("= 0" in event and "zero_coin.py:" in event for event in corner.events)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "needed"), [("double", 1e-12), ("single", 1e-6), ("half", 1e-2)])
 def test_low_precision_within_the_function_is_a_bias(planted, name, needed):
     pytest.importorskip("torch")

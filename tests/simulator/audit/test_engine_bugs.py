@@ -5,7 +5,7 @@ import pytest
 from draftproof.simulator.audit import CATALOGUE, Evidence, default_cases, diagnose, make_audit
 from draftproof.simulator.audit.verdict import Request, run_audit
 from draftproof.simulator.drafts.top_k import TopK
-from tests.quick import by_turns, quick
+from tests.quick import quick
 
 TREES = {"interface": "paths"}
 COOLED = {"processing": "temperature=.5"}
@@ -31,13 +31,15 @@ def record_of(function, name, cases):
     return run_audit(Request(name, audit, default_cases(audit.audited.interface, scheme, cases)))
 
 
-@pytest.mark.parametrize("name", by_turns(FUNCTIONS, 3))
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_bugs_are_refuted_and_their_twins_are_lossless(planted, name):
     record = record_of(planted("engine_bugs", name), name, ["three_tokens"])
     assert record.verdict.lossless is name.startswith("right")
     assert not record.failures
 
 
+@pytest.mark.heavy
 def test_a_coin_that_is_a_number_of_the_race_is_found_with_both_lines(planted):
     record = record_of(planted("engine_bugs", "wrong_coin_in_race"), "wrong_coin_in_race", ["three_tokens"])
     [reused] = record.request.audit.audited.log.reuse
@@ -51,6 +53,7 @@ def test_every_bug_has_a_name():
     assert set(NAMES.values()) <= {entry.name for entry in CATALOGUE}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", quick(NAMES, ("wrong_races_twice",)))
 def test_bugs_have_their_names(planted, name):
     record = record_of(planted("engine_bugs", name), name, ["context", "three_tokens", "zeros"])

@@ -40,6 +40,7 @@ def verdict(function, name, interface, case, batch=1):
     return run_audit(Request(name, audit, cases))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", quick(FUNCTIONS, lambda name: name.endswith("wrong") or name == "vllm_right"))
 def test_drafts_of_one_token(planted, name):
     audit = make_audit(planted("engines", name), FUNCTIONS[name], name=name)
@@ -56,12 +57,14 @@ def test_functions_of_engines_are_proved_and_their_twins_refuted(planted, name):
     assert not record.failures
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", quick(BATCHES, ["sglang_chain_right"]))
 def test_batches_of_engines(planted, name):
     record = verdict(planted("engines", name), name, BATCHES[name], "context", batch=2)
     assert record.verdict.lossless is name.endswith("right")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", ["no_drafts", "no_drafts_first"])
 @pytest.mark.parametrize("name", ["vllm_right", "vllm_v2_right", "sglang_right"])
 def test_a_request_of_a_batch_may_have_no_draft(planted, name, case):

@@ -51,6 +51,7 @@ def judged(planted, name, masks, called, *sampling):
     return audit, audit.judge(case.instance, case.scheme)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "program", quick(PROGRAMS, lambda program: not program[0].endswith("_blocks")), ids=lambda program: program[0]
 )
@@ -61,6 +62,7 @@ def test_masks_at_a_wrong_place_are_refuted(planted, program):
     assert finding.lossless is (off == "0")
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("sampling", "draft", "told", "off", "words"), HANDED)
 def test_another_q_is_refuted_and_named_and_its_twin_is_proved(planted, sampling, draft, told, off, words):
     audit, finding = judged(planted, "handed", "", CHAIN, sampling, draft, told)

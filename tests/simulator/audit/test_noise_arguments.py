@@ -63,6 +63,7 @@ def flat(residual):
     return function
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize(
     ("make", "interface"), [(exponential, "chain"), (gumbel, "chain"), (final, "chain"), (flat, "coins")]

@@ -30,6 +30,7 @@ def two_likeliest(row):
     return kept / kept.sum()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("process", "processing"), [(cold, "temperature=.5"), (two_likeliest, "top_k=2")])
 def test_function_that_processes_both_rows_meets_the_processed_target(process, processing):
     assert_lossless(chain(process, process), interface="chain", library="numpy", processing=processing)

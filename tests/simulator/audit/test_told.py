@@ -48,6 +48,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("options", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_a_function_that_is_told_another_q_is_refuted_and_the_mistake_named(options, words):
     audit = make_audit(verify, interface="chain", library="numpy")
@@ -62,6 +63,7 @@ def test_a_function_that_is_told_another_q_is_refuted_and_the_mistake_named(opti
     assert twin.lossless
 
 
+@pytest.mark.heavy
 def test_requests_of_a_batch_are_told_alike_and_the_mistake_is_named():
     def verify_all(tokens, q, p, lengths):
         return [verify(x[:n], b, a[: n + 1]) for x, b, a, n in zip(tokens, q, p, lengths, strict=True)]
@@ -104,6 +106,7 @@ def test_structures_are_not_asked_about_a_q_that_is_told_otherwise():
         check(make("naive"), case.target, case.draft, PATH, engine="structured")
 
 
+@pytest.mark.heavy
 def test_from_python_rows_are_sampled_and_told_otherwise():
     rows = np.array([0.5, 0.25, 0.25])
     sharp, plain = from_softmax(rows, sampling="temperature=.5"), from_softmax(rows)

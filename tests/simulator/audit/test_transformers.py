@@ -10,6 +10,7 @@ utils = pytest.importorskip("transformers.generation.utils")
 CASES = {case.name: case for case in default_cases(interface_named("transformers"))}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_default_arguments_are_lossless_up_to_rounding(name):
     audit = make_audit(utils._speculative_sampling, "transformers")
@@ -19,6 +20,7 @@ def test_default_arguments_are_lossless_up_to_rounding(name):
     assert found.check.max_deviation < 1e-12
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(
     "assistant_ensemble_weight" not in signature(utils._speculative_sampling).parameters,
     reason="this version of transformers has no ensemble weight",

@@ -15,7 +15,6 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Context, DraftNode, Draws
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
-from tests.quick import by_turns
 
 #: Whether a fact holds for the law of the trees of one draft.
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
@@ -236,7 +235,8 @@ def test_a_scheme_has_plain_data_and_smaller_schemes(name: str) -> None:
         assert all(each.depth <= scheme.depth and each.nodes <= scheme.nodes for each in smaller)
 
 
-@pytest.mark.parametrize("name", by_turns(SCHEMES))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", SCHEMES)
 def test_a_scheme_draws_what_it_counts_and_declares(name: str) -> None:
     for case in CASES[name]:
         for instance in case_instances(case, 2):

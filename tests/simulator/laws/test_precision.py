@@ -23,7 +23,6 @@ from draftproof.simulator.laws.precision import (
 )
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import REGISTRY, STANDALONE, make
-from tests.quick import by_turns
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 STEP = Delayed(1, 0, 1)
@@ -117,7 +116,8 @@ def test_the_significant_bits_are_those_of_the_precision(precision):
     assert not kind.holds(TableProcess([[[f"{2 * most - 1}/{2 * most}", f"1/{2 * most}"]]]))
 
 
-@pytest.mark.parametrize("name", by_turns(LOSSLESS, 3))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", LOSSLESS)
 def test_bias_shrinks_with_the_precision_and_the_law_is_whole(name):
     pytest.importorskip("torch")
     scheme = Delayed(2, 0, 2)
@@ -145,6 +145,7 @@ def test_without_arithmetic_exact_rows_have_no_bias(precision):
     assert law_of(make("block"), instance, precision, scheme).total_variation(instance.target) > 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("family", ["zeros", "ties", "point_masses", "equal", "disjoint"])
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
 def test_every_lossless_verifier_computes_in_low_precision_on_corner_cases(family, precision):

@@ -20,7 +20,6 @@ from draftproof.simulator.verdicts.lossless import choose_engine
 from draftproof.verifiers import make
 from tests.judged import kinds_failed
 from tests.modules import module_of
-from tests.quick import by_turns
 
 USERS = module_of(Path(__file__).parents[2] / "data" / "liars.py")
 HONEST = [USERS.InOrder, USERS.LikeliestHalf]
@@ -54,7 +53,9 @@ def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], A
             assert [masses.tolist() for masses in ours.correction] == [masses.tolist() for masses in theirs.correction]
 
 
-@pytest.mark.parametrize("kind", by_turns(reversed(HONEST)), ids=lambda kind: kind.__name__)
+@pytest.mark.heavy
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("kind", list(reversed(HONEST)), ids=lambda kind: kind.__name__)
 def test_honest_users_pass_every_check_and_the_guard(kind: Callable[[], Any]) -> None:
     assert kinds_failed(kind()) == set()
     instance = next(conformance_instances((3, 3, 0, 2), 1))
@@ -108,26 +109,26 @@ def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(na
     assert any(law != others[0] for others in laws for law in others)
 
 
-@pytest.mark.parametrize("liar", by_turns(LIARS, 10, 1), ids=lambda liar: liar.__name__)
+@pytest.mark.heavy
+@pytest.mark.one_in(10, first=1)
+@pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.__name__)
 def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar: Callable[[], Any]) -> None:
     assert kinds_failed(liar()) == LIARS[liar]
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize(
     ("liar", "size", "scheme"),
-    by_turns(
-        (
-            (liar, size, scheme)
-            for size, scheme in (
-                (2, Delayed(3, 0, 2)),
-                (50, Delayed(3, 1, 1)),
-                (3, Delayed(3, 1, 2)),
-                (8, Delayed(4, 0, 1)),
-            )
-            for liar in LIARS
-        ),
-        3,
-    ),
+    [
+        (liar, size, scheme)
+        for size, scheme in (
+            (2, Delayed(3, 0, 2)),
+            (50, Delayed(3, 1, 1)),
+            (3, Delayed(3, 1, 2)),
+            (8, Delayed(4, 0, 1)),
+        )
+        for liar in LIARS
+    ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, scheme: Delayed) -> None:

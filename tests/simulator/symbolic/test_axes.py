@@ -21,6 +21,7 @@ def tensor():
     return torch.rand((2, 3), dtype=torch.float64)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("shape", "function"),
     [

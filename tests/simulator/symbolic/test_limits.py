@@ -39,6 +39,7 @@ def test_a_maximum_over_a_wide_block_is_followed(tmp_path, bias):
     assert audit.judge(case.instance, case.scheme).lossless is (bias == "0")
 
 
+@pytest.mark.heavy
 def test_a_running_extreme_does_not_nest(law, q):
     def run():
         largest = np.maximum(random.random(), random.random())
@@ -60,6 +61,7 @@ def test_a_maximum_with_nan_and_another_constant_is_nan(law, nan_first):
     assert law(run) == {True: 1}
 
 
+@pytest.mark.heavy
 def test_alternating_extremes_that_nest_too_deeply_are_refused_even_if_the_error_is_caught(law):
     def run():
         number, other = random.random(), random.random()

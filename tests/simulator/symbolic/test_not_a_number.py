@@ -11,7 +11,6 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator.symbolic import NotFollowed
-from tests.quick import by_turns
 
 nan = math.nan
 
@@ -58,14 +57,16 @@ def parted(array):
     return array[0]
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("text", by_turns(NUMPY, 3))
+@pytest.mark.parametrize("text", NUMPY)
 def test_numpy_on_lists_of_random_numbers(agrees, text):
     for numbers in LISTS:
         agrees(f"(lambda x: {text})({numbers})", parted=parted)
 
 
-@pytest.mark.parametrize("text", by_turns(TORCH, 3))
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("text", TORCH)
 def test_torch_on_lists_of_random_numbers(agrees, text):
     torch = pytest.importorskip("torch")
     for numbers in LISTS:

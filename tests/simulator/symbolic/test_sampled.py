@@ -72,6 +72,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_sampled_frequencies_agree_with_the_exact_law(law, function):
     found = {key: float(mass) for key, mass in law(function, arithmetic=FLOAT64).items()}

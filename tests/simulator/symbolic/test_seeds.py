@@ -68,6 +68,7 @@ GENERATORS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("seed", "generators", "method"), GENERATORS)
 def test_a_generator_with_a_random_seed_gives_independent_numbers(tmp_path, seed, generators, method):
     parameters = "*, seed=7" if not seed else "*rest"

@@ -52,6 +52,7 @@ def test_a_row_where_another_is_smaller_is_followed(weights):
     assert all(step.proved for step in steps(weights))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("weights", WRONG)
 def test_a_wrong_one_is_not_proved(weights):
     assert not all(step.proved for step in steps(weights))
@@ -89,6 +90,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("weights", REFUSED)
 def test_what_else_a_comparison_could_tell_is_refused(weights):
     KEPT.clear()

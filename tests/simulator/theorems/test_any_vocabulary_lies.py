@@ -18,7 +18,6 @@ from draftproof.simulator.theorems.algebra.polynomials import rational
 from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS, Theorem
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.watch import HasState
-from tests.quick import by_turns
 
 #: A token that small vocabularies lack.
 SEVEN = 7
@@ -470,12 +469,14 @@ def believed(verifier, scheme):
         return False
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("function", [*CONDITIONS, *WHOLE], ids=lambda each: each.__name__)
 def test_a_liar_is_not_believed(function):
     assert not believed(Told(function), Delayed(1, 0, 1))
 
 
-@pytest.mark.parametrize("function", by_turns(LOOKS), ids=lambda each: each.__name__)
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("function", LOOKS, ids=lambda each: each.__name__)
 def test_code_around_a_look_is_not_believed(function):
     scheme = Delayed(1, 0, 2)
     assert not believed(Told(function), scheme)
@@ -483,6 +484,7 @@ def test_code_around_a_look_is_not_believed(function):
     assert enumerate_law(Told(function), instance.target, instance.draft, scheme).max_deviation(instance.target) != 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "verifier",
     [

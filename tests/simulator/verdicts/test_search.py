@@ -31,6 +31,7 @@ from draftproof.simulator.verdicts.grids import grid, grid_sample, grid_size
 from draftproof.simulator.verdicts.search import shrink
 
 
+@pytest.mark.heavy
 def test_witnesses_of_verifiers_that_are_told_another_q_keep_the_sampling() -> None:
     told = Samplings.of_options("", "top_k=2", "draft")
     scheme = Delayed(2, 0, 2)

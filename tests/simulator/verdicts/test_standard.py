@@ -45,7 +45,7 @@ from draftproof.simulator.verdicts.standard import (
 )
 from draftproof.verifiers import STANDALONE, make
 from tests.modules import module_of
-from tests.quick import by_turns, quick
+from tests.quick import quick
 
 TESTS = Path(__file__).resolve().parents[2]
 
@@ -73,7 +73,8 @@ def verdict(verifier: Any) -> str:
     return "lossless" if found.lossless else "refuted"
 
 
-@pytest.mark.parametrize("name", by_turns(CONTROLS))
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", CONTROLS)
 def test_every_control_is_refuted(name: str) -> None:
     found = standard_check(make(name))
     assert found.failed is not None
@@ -125,6 +126,7 @@ def test_the_face_of_the_library_refutes_without_an_instance() -> None:
         assert_lossless(make("block"), next(instances_of((2, Delayed(1, 0, 1)))).target)
 
 
+@pytest.mark.heavy
 def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> None:
     asked = iter(range(10**6))
     found = standard_check(make("specinfer"), late=lambda: next(asked) > 600)
@@ -159,6 +161,7 @@ def test_a_declared_scheme_that_is_refused_is_a_lie() -> None:
         standard_check(Refusing())
 
 
+@pytest.mark.heavy
 def test_a_declared_scheme_that_is_refused_after_the_core_is_a_lie_too() -> None:
     late = (3, Delayed(3, 0, 2))
     assert not any(job.core for job in standard_jobs() if job.case == late)
@@ -274,6 +277,7 @@ class TwoTokens:
         return [(first,), (coin.choose(left),)] if any(left) else [(first,)]
 
 
+@pytest.mark.heavy
 def test_a_scheme_of_ones_own_is_judged_on_many_instances():
     verifier = make("specinfer")
     found = standard_check(verifier, scheme=UserScheme(TwoTokens(different=False)))
