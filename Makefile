@@ -21,19 +21,23 @@ TORCH := $(if $(filter yes,$(MODELS))$(filter-out Linux,$(shell uname)),,torch==
 help:
 	@sed -n '1,4s/^# //p' Makefile
 
-# Installed packages follow pyproject.toml and the pinned versions in constraints.txt.
-$(VENV)/.core: pyproject.toml constraints.txt
+# Installed packages follow pyproject.toml and the pinned versions in constraints.txt; modules are compiled as they are imported.
+PACKAGES := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable
+
+$(VENV)/.empty:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "draftproof needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(TORCH) --editable '.[models]' 2>/dev/null \
-	  || echo "torch is left out: no build of it without CUDA is to be had here. MODELS=yes installs the other one, of some GB; tests that need it are skipped"
+$(VENV)/.core: $(VENV)/.empty pyproject.toml constraints.txt
+	@$(PACKAGES) .
 	@touch $@
+
+$(VENV)/.dev: $(VENV)/.empty pyproject.toml constraints.txt
+	@$(PACKAGES) '.[dev,models]' $(TORCH) 2>/dev/null || { $(PACKAGES) '.[dev]' \
+	  && echo "torch is left out: no build of it without CUDA is to be had here. MODELS=yes installs the other one, of some GB; tests that need it are skipped"; }
+	@touch $(VENV)/.core $@
 
 run: $(VENV)/.core
 	@mkdir -p runs
@@ -64,7 +68,7 @@ speed: $(VENV)/.dev
 	  --benchmark-columns=min,median,rounds --benchmark-sort=fullname
 
 $(VENV)/.docs: $(VENV)/.core
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@$(PACKAGES) '.[docs]'
 	@touch $@
 
 docs: $(VENV)/.docs
@@ -72,7 +76,7 @@ docs: $(VENV)/.docs
 	@echo "read it: $(BIN)/python -m http.server --directory runs/site"
 
 $(VENV)/.mutants: $(VENV)/.dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,mutants]'
+	@$(PACKAGES) '.[dev,mutants]'
 	@touch $@
 
 mutants: $(VENV)/.mutants
