@@ -108,6 +108,7 @@ def test_only_the_package_is_imported_by_its_name() -> None:
     assert [path for path in files if wrong.search(path.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [

@@ -88,6 +88,7 @@ def test_a_verifier_that_ends_its_process_has_no_verdict(tmp_path, file, command
     assert not (tmp_path / "a.json").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("line", quick(ENDS, ("os.kill(os.getpid(), signal.SIGSEGV)",)))
 def test_a_function_that_ends_its_process_is_not_lossless(tmp_path, file, line):
     file(line)

@@ -28,6 +28,7 @@ TEXT = README.read_text(encoding="utf-8")
 TRANSCRIPTS = [shown for page in PAGES for shown in TRANSCRIPT.findall(page.read_text(encoding="utf-8"))]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("readme", PAGES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_code_of_the_pages_runs(readme, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -123,6 +123,7 @@ def test_files_are_written_by_their_suffix_and_checked_before_the_work(draftproo
     assert "give it a suffix" in refused.err
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("words", "offered"), [("che", "check"), ("check --wo", "--world")])
 def test_a_shell_gets_completions(words, offered) -> None:
     env = {"_DRAFTPROOF_COMPLETE": "complete_bash", "COMP_WORDS": f"draftproof {words}"}

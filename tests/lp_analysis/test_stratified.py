@@ -44,6 +44,7 @@ def other_bound(instance, scheme, prices):
     return Fraction(as_python(price_bound([RATIONAL.vector(values) for values in prices], problem)))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seeds", quick([range(50), *(range(n, n + 500) for n in range(0, 2000, 500))], [range(50)]))
 def test_stratified_branches_are_at_least_as_good_as_iid_ones(seeds):
     outcomes = {"better": 0, "equal": 0}
@@ -63,6 +64,7 @@ def test_stratified_branches_are_at_least_as_good_as_iid_ones(seeds):
     assert min(outcomes.values()) > len(seeds) / 5, outcomes
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shape", [*SHAPES[:6], (2, 2, 0, 3), (2, 2, 2, 1), (5, 2, 0, 1)], ids=str)
 @pytest.mark.parametrize("order", ORDERS)
 def test_sets_are_met_as_often_as_the_listed_trees_do_and_at_least_as_often_as_by_iid_branches(shape, order):
@@ -110,6 +112,7 @@ def test_one_branch_is_one_path(L1, L2, order):
     assert high - low <= SAME
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("family", FAMILY_NAMES)
 @pytest.mark.parametrize(("V", "K", "L1", "L2"), SHAPES[:6])
 def test_they_are_equal_if_the_tight_sets_are_met_equally_often(V, K, L1, L2, family):

@@ -280,7 +280,7 @@ class Asking(Naive):
         return super().verify(root, coin)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("ask", [*ASKING.values(), *KEYS.values()], ids=[*ASKING, *(f"by {key}" for key in KEYS)])
 def test_a_check_finds_what_is_wrong_at_one_number(ask):
     found = draftproof.check(Asking(ask), (P, Q), DELAYED)

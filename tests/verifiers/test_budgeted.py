@@ -48,6 +48,7 @@ def spent_along(eps: Any, root: DraftNode) -> Any:
     return one * eps - here.left
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("eps", BUDGETS, ids=str)
 def test_its_bias_is_the_mean_of_what_its_drafts_spend(eps: Fraction) -> None:
     verifier, most, tight = make("budgeted", eps=eps), RATIONAL.number(eps), 0

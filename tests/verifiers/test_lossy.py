@@ -88,6 +88,7 @@ def test_the_next_token_has_the_law_that_the_rule_says(spec: str) -> None:
             assert_tokens_have_law(made(spec), made(spec), instance, PATH)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("inner", "scheme"), INSIDE, ids=str)
 @pytest.mark.parametrize("target", ["ensemble:w=19/20", "lenience", "truncation", "mentored", "cascade:token=1/2"])
 def test_any_verifier_is_lossless_towards_the_law_of_any_rule(target: str, inner: str, scheme: Any) -> None:

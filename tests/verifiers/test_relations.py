@@ -112,6 +112,7 @@ def test_ensemble_without_strictness_returns_the_draft():
         assert not any(sum(map(sum, table)) for table in found[:2])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
 def test_one_path_is_one_path_however_it_is_split(name):
     for instance in case_instances((2, Delayed(1, 0, 3)), 3):

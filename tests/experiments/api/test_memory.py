@@ -122,6 +122,7 @@ def test_every_call_answers_or_is_refused_with_a_way_out(came: dict[str, Any]) -
     assert wrong == {}
 
 
+@pytest.mark.heavy
 def test_refusals_name_the_size_and_a_way_out_that_is_no_flag(came: dict[str, Any]) -> None:
     refused = {name: said for name, said in came.items() if said != "answered"}
     ways = (

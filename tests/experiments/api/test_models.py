@@ -34,6 +34,7 @@ def test_rows_are_the_softmax_after_prompt_and_context() -> None:
         assert np.abs(row.astype(float) - logits.softmax(-1).numpy()).max() < SIZE * 2**-16
 
 
+@pytest.mark.heavy
 def test_block_verification_of_two_models_is_proved_lossless_and_a_wrong_verifier_refuted() -> None:
     target, draft = (draftproof.from_model(model(seed), PROMPT) for seed in (1, 2))
     shape = draftproof.Delayed(1, 0, 2)

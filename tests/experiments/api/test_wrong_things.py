@@ -222,6 +222,7 @@ class Plain:
 """
 
 
+@pytest.mark.heavy
 def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
     draftproof: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ def spec(file, name="wrong"):
     return f"{AUDITED / file}.py:{name}"
 
 
+@pytest.mark.heavy
 def test_lossless_function_exits_zero_with_its_efficiency_beside_the_zoo(draftproof):
     ran = draftproof("audit", spec("uncapped_ratio", "right"), "--interface", "chain", "--json", "-")
     assert ran.code == 0
@@ -85,6 +86,7 @@ def test_order_of_leaves_shrinks_to_three_paths(draftproof):
     assert ran.json["witness"]["instance"]["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
 
 
+@pytest.mark.heavy
 def test_boundary_reports_tokens_of_probability_zero(draftproof):
     given = ("--interface", "chain", "--library", "numpy", "--cases", "zeros,disjoint")
     assert draftproof("audit", spec("zero_coin"), *given).code == 0

@@ -105,6 +105,7 @@ def test_a_bias_is_lossless_up_to_the_tolerance(audit, name, needed):
     assert (ran.code, "--tolerance 0 --instance" in ran.out) == (int(needed > 1e-12), needed > 1e-12)
 
 
+@pytest.mark.heavy
 def test_a_number_that_float16_rounds_to_the_bound_of_a_decision_is_no_other_behaviour(audit, monkeypatch):
     def at_the_bounds(region, draws, part=0, parts=1):
         point = point_of(region, draws, part, parts)

@@ -204,6 +204,7 @@ def test_the_standard_check_gives_no_verdict_before_its_core_is_done(draftproof,
     assert draftproof("check", "block", "--K", 2, "--seconds", 3).code == 2
 
 
+@pytest.mark.heavy
 def test_a_structure_that_is_not_for_every_declared_scheme_needs_a_shape(draftproof):
     ran = draftproof("check", "naive", "--engine", "structured")
     assert ran.code == 2

@@ -157,6 +157,7 @@ def test_other_schemes_have_their_acceptance_by_depth_and_no_gain(draftproof):
     assert "topology(2,1,0,0), rational" in draftproof("compare", "traversal", *tree).out
 
 
+@pytest.mark.heavy
 def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draftproof):
     contexts = [c for depth in range(3) for c in product("01", repeat=depth)]
     target = {",".join(context): ["1", "0"] for context in contexts}

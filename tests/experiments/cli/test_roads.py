@@ -115,6 +115,7 @@ def ran(draftproof: Callable[..., Any], program: Mapping[str, Any]) -> tuple[int
     return report.code, report.out + report.err
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("every", quick([1, 60], [60]))
 def test_pytest(tmp_path, every):
     """Programs in one session of pytest, each in a test of its own: all, or one in every so many."""

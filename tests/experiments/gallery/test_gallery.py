@@ -123,6 +123,7 @@ def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
     assert "has no file of these entries" in ran.err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("after", [0, 1])
 def test_an_interrupted_entry_has_no_verdict(tmp_path, monkeypatch, after):
     judged: list[object] = []

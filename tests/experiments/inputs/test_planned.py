@@ -28,7 +28,7 @@ def test_each_root_gets_its_own_plan(draftproof):
     assert [root["block_efficiency"] for root in found["roots"]] == [root["lower"] for root in bound["roots"]]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

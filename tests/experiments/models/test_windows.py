@@ -100,6 +100,7 @@ def a_window_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, WINDOW))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("bug", [one_token_more, no_window, a_window_of_slots, a_window_everywhere])
 def test_a_wrong_window_is_noticed(windowed: Any, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watched(windowed("Qwen2, second"))

@@ -134,6 +134,7 @@ NEAR = [each for each in PLANTED if each.file in {
 }]  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("case", quick(NEAR, lambda case: case.file == "swapped_rows"), ids=lambda case: case.file)
 def test_a_near_miss_is_refuted_and_not_named(audited, case):
     fewer = case.cases or ("context", "three_tokens", "zeros")

@@ -206,6 +206,7 @@ def test_audits_at_once_beside_a_busy_thread(theirs):
     assert {type(number) for number in seen} == {float}
 
 
+@pytest.mark.heavy
 def test_functions_of_a_script_and_of_a_notebook_cell_travel_with_what_they_read(tmp_path):
     (tmp_path / "script.py").write_text(VERIFIER + SCRIPT)
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -217,6 +217,7 @@ def test_unknown_case_is_named():
         default_cases(interface_named("chain"), None, ["nothing"])
 
 
+@pytest.mark.heavy
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["block", "traversal", "specinfer"])
 def test_verifiers_of_the_project_behave_the_same_when_they_are_audited_as_trees(name):

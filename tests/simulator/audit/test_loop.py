@@ -17,6 +17,7 @@ def judged(function, names=None, **options):
 QUICK = ["context", "zeros", "equal", "longer"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name", quick(["right", "varying", "without_bonus", "remembering", "early"], ("right", "early"))
 )
@@ -147,6 +148,7 @@ def test_a_tree_mask_is_followed(cached):
     assert audit.judge(case.instance, SelfDrafted(1)).lossless
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "lossless"), [("assisted", True), ("heated", False)])
 def test_assisted_generation_of_transformers_as_it_is(cached, name, lossless):
     from draftproof.simulator.audit.interfaces import SelfDrafted

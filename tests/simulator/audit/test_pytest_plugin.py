@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 SUITE = """
 import random
 
@@ -123,6 +125,7 @@ def test_marked_and_decorated_verifiers_pass_fail_and_are_refused(tmp_path):
     assert "8/9 tests collected" in marked.stdout
 
 
+@pytest.mark.heavy
 def test_the_entry_point_is_named_as_its_module_which_an_old_conftest_may_name_too(tmp_path):
     settings = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
     assert settings["project"]["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}

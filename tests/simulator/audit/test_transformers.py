@@ -10,7 +10,7 @@ utils = pytest.importorskip("transformers.generation.utils")
 CASES = {case.name: case for case in default_cases(interface_named("transformers"))}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", CASES)
 def test_default_arguments_are_lossless_up_to_rounding(name):
     audit = make_audit(utils._speculative_sampling, "transformers")

@@ -159,7 +159,7 @@ LOSSY = {
 }
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     ("function", "how", "lossless"),
     [(*each, True) for each in LOSSLESS.values()] + [(*each, False) for each in LOSSY.values()],

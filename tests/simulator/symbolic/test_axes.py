@@ -126,6 +126,7 @@ RACES = {
 }
 
 
+@pytest.mark.heavy
 @settings(max_examples=30)
 @given(weights, st.sampled_from(list(RACES)))
 def test_random_races_are_won_in_proportion(law, w, way):

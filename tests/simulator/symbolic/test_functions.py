@@ -105,11 +105,13 @@ def assert_agrees(law: Any, expression: str, names: dict[str, Any], make: Any, d
     }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("expression", NUMPY)
 def test_numpy(law, expression):
     assert_agrees(law, expression, {"np": np}, np.array, lambda: np.random.random(1))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("expression", TORCH)
 def test_torch(law, expression):
     one = torch.ones(1, dtype=torch.float64)

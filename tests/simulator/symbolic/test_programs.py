@@ -118,6 +118,7 @@ needs_triton = pytest.mark.skipif(
 )
 
 
+@pytest.mark.heavy
 def test_random_programs_agree_with_sampling(follow):
     found = compared(range(60), follow)
     assert found.total() == 60

@@ -183,6 +183,7 @@ def test_shared_noise_is_reported_once_it_decides_on_two_lines(follow):
     assert all("drawn at test_races.py" in each and "and again" in each for each in reuse)
 
 
+@pytest.mark.heavy
 def test_six_tokens_with_shared_noise(law, q):
     weights = np.arange(1.0, 7.0)
 

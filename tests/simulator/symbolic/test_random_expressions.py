@@ -76,6 +76,7 @@ def test_random_sum_of_uniforms_has_the_volume_of_its_half_space(chance, a, b, o
     assert found == (below if operation[0] == "<" else 1 - below)
 
 
+@pytest.mark.heavy
 @given(st.lists(st.tuples(quarters, quarters, quarters), min_size=1, max_size=4))
 def test_random_sums_that_share_two_uniforms_have_the_areas_of_their_polygons(answers, rows):
     rows = [row for row in rows if row[0] or row[1]]

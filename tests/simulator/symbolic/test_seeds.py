@@ -68,7 +68,7 @@ GENERATORS = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("seed", "generators", "method"), GENERATORS)
 def test_a_generator_with_a_random_seed_gives_independent_numbers(tmp_path, seed, generators, method):
     parameters = "*, seed=7" if not seed else "*rest"
@@ -85,6 +85,7 @@ def test_one_seed_used_twice_is_one_stream(tmp_path, seed):
     assert audit.audited.log.reuse
 
 
+@pytest.mark.heavy
 def test_seeds_of_torch(tmp_path):
     pytest.importorskip("torch")
     right, wrong = (

@@ -469,7 +469,7 @@ def believed(verifier, scheme):
         return False
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("function", [*CONDITIONS, *WHOLE], ids=lambda each: each.__name__)
 def test_a_liar_is_not_believed(function):
     assert not believed(Told(function), Delayed(1, 0, 1))

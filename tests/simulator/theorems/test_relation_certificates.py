@@ -43,6 +43,7 @@ def verdict(certificate, kind, one=None, other=None):
     return checked_relation(certificate, kind, *pair, Shape(2, SCHEMES[kind]))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", NAMES)
 def test_it_holds_without_a_search(certificates, kind, monkeypatch):
     def no_search(*_):

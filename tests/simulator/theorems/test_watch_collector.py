@@ -4,6 +4,8 @@ import gc
 import os
 import time
 
+import pytest
+
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
@@ -40,6 +42,7 @@ class Leaving(Allocating):
         return super().verify(root, coin)
 
 
+@pytest.mark.heavy
 def test_what_ends_in_a_collection_is_nobodys_doing():
     threshold = gc.get_threshold()
     gc.set_threshold(50, 1, 1)

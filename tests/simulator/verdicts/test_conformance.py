@@ -144,6 +144,7 @@ class Watching:
         return verifiers.make("naive").verify(root, coin)
 
 
+@pytest.mark.heavy
 def test_every_check_looks_at_random_instances_of_two_families_at_least() -> None:
     verifier = Watching()
     for each in checks_for(verifier, 3):

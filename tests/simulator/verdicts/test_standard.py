@@ -176,6 +176,7 @@ def test_a_declared_scheme_that_is_refused_after_the_core_is_a_lie_too() -> None
         standard_check(make("specinfer"), judge, facts=False)
 
 
+@pytest.mark.heavy
 def test_the_set_is_the_same_every_time_and_holds_what_it_says() -> None:
     jobs = standard_jobs()
     assert [job.cost for job in jobs if job.core] == sorted(job.cost for job in jobs if job.core)
