@@ -11,6 +11,9 @@ from draftproof.simulator.errors import InvalidInput
 def train_head(kind: str, given: SharedOptions) -> int:
     """Train a head on a target's features: a draft of one or two layers, `--draft KIND:FOLDER`."""
     from draftproof.experiments.models.pair.corpus import read_corpus
+    from draftproof.experiments.models.pair.devices import libraries
+
+    libraries()
     from draftproof.experiments.models.pair.head_training import PLANS, make_head
     from draftproof.experiments.models.pair.opened import suitable_threads
     from draftproof.experiments.models.pair.pair import load_target

@@ -24,6 +24,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.nn.functional import pad
 
+from draftproof.experiments.models.pair.hidden import additive
+
 #: Results of `windows_of`.
 _WINDOWS: WeakKeyDictionary[Any, dict[str, int | None]] = WeakKeyDictionary()
 
@@ -62,12 +64,6 @@ def within(visible: torch.Tensor, window: int | None) -> torch.Tensor:
         return visible
     counted = visible.cumsum(-1)
     return visible & (counted[..., -1:] - counted < window)
-
-
-def additive(visible: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The mask that models add to their attention scores, shape `(B, 1, n, S)`: 0 at visible slots."""
-    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
-    return mask.masked_fill_(~visible, torch.finfo(dtype).min)[:, None]
 
 
 #: Keys and values of every layer, each of shape `(B, heads, S, width)`.

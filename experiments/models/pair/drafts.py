@@ -18,8 +18,13 @@ KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "ngram": {"order": 4},
     "early": {"layers": None},
 }
-#: The kinds that are trained for a target and loaded from a folder (`heads`).
-HEADS = ("eagle", "eagle3", "griffin", "specblock")
+#: The kinds that are trained for a target and loaded from a folder, with the fields of their configuration (`head`).
+HEADS: Mapping[str, Mapping[str, int]] = {
+    "eagle": {},
+    "eagle3": {"three_layers": True, "own_output": True},
+    "griffin": {"guided": True, "second_output": True},
+    "specblock": {"three_layers": True, "own_output": True, "num_hidden_layers": 2, "places": 4},
+}
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
             f"{spec} is no draft that can be made; choose {', '.join([*KINDS, *HEADS])}, such as ngram:order=4"
         )
     if found.kind in HEADS:
-        from draftproof.experiments.models.pair.heads import load_head
+        from draftproof.experiments.models.pair.head import load_head
 
         if not found.folder:
             raise InvalidInput(

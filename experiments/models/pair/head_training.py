@@ -1,30 +1,36 @@
 """Train a head for a target on text: on its features and its rows, each kind with the losses of its paper.
 
-A step reads windows with the target, then with the head. Cross-entropy is always to the target's rows.
+A step reads windows with the target, then with the head. Cross-entropy is always to the target's rows. There are two
+recipes: passes of the head over its own outputs (`OwnOutputs`), and blocks of several places (`specblock`).
 
 - `eagle`: two passes, with the target's features and with those that the head predicted in the first; cross-entropy,
   and what the features miss (smooth L1), as the paper weighs them but with rows first.
-- `eagle3`: several passes over the head's own outputs (`unrolled`), cross-entropy alone, each pass weighs less.
+- `eagle3`: four passes as in a tree, cross-entropy alone, each pass weighs less.
 - `griffin`: the same passes with the losses of `eagle`, only where the tokens that the head read since the text were
   each among the likeliest of the pass before.
 - `specblock`: blocks at some tokens, and second blocks after these; cross-entropy of a place only where the tokens
   before it in the block were the likeliest (the valid-prefix mask).
 """
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import pad
+from transformers import DynamicCache
 
 from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.devices import libraries, model_versions, within_memory
+from draftproof.experiments.models.pair.devices import model_versions, within_memory
 from draftproof.experiments.models.pair.folder import check_same, new_folder, read_record, saving
-from draftproof.experiments.models.pair.heads import new_head
-from draftproof.experiments.models.pair.hidden import shifted
+from draftproof.experiments.models.pair.head import Head, new_head
+from draftproof.experiments.models.pair.hidden import additive, shifted
 from draftproof.experiments.models.pair.pair import Pair, target_digest
 from draftproof.experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
 from draftproof.simulator.errors import InvalidInput
@@ -38,10 +44,32 @@ PLANS: Mapping[str, Plan] = {
 }
 #: The weight of the loss of features relative to the cross-entropy.
 REGRESSION = 0.1
-#: Passes over the head's own outputs, and the weight of each relative to the one before.
-PASSES, FADING = 4, 0.8
 #: GRIFFIN: a token is aligned where it is among so many likeliest ones.
 LIKELIEST = 3
+
+
+@dataclass(frozen=True)
+class OwnOutputs:
+    """Training by passes over the head's own outputs.
+
+    fading: the weight of each pass relative to the one before. as_in_trees: whether a pass sees what the passes before
+    it read (`outputs_of_passes`). features: whether the features that are missed count, and no gradient goes through
+    them. aligned: whether only tokens count that were each among the likeliest of the pass before.
+    """
+
+    passes: int
+    fading: float = 1.0
+    as_in_trees: bool = True
+    features: bool = True
+    aligned: bool = False
+
+
+#: How each kind is trained; other kinds by their blocks.
+OWN_OUTPUTS: Mapping[str, OwnOutputs] = {
+    "eagle": OwnOutputs(2, as_in_trees=False),
+    "eagle3": OwnOutputs(4, fading=0.8, features=False),
+    "griffin": OwnOutputs(4, aligned=True),
+}
 
 
 def make_head(
@@ -84,7 +112,7 @@ def make_head(
     return record, False
 
 
-def _saved(head: Any, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]) -> dict[str, Any]:
+def _saved(head: Head, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]) -> dict[str, Any]:
     losses = _trained(head, tokens, plan, seed, tick)
     with saving("the head"):
         head.save_pretrained(folder)
@@ -95,15 +123,13 @@ def _saved(head: Any, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Ca
     }
 
 
-def _trained(head: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:
+def _trained(head: Head, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:
     """The cross-entropy of the rows right after the text in every step, in bits per token."""
-    torch, _ = libraries()
     generator, target = np.random.default_rng(seed), head.target
     text = torch.as_tensor(np.asarray(tokens), device=target.device)
     offsets = torch.arange(plan.window, device=target.device)
     head.train()
     optimizer = torch.optim.AdamW(head.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
-    loss_of = _LOSSES[head.config.model_type.removeprefix("draftproof_")]
     losses: list[float] = []
     for step in range(plan.steps):
         starts = torch.as_tensor(generator.integers(0, len(tokens) - plan.window, plan.batch), device=target.device)
@@ -112,7 +138,7 @@ def _trained(head: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int]
             rows = target(windows, use_cache=False).logits.softmax(-1)
         for group in optimizer.param_groups:
             group["lr"] = plan.rate * rate_at(step, step / plan.steps)
-        loss, first = loss_of(head, windows, seen[0], rows)
+        loss, first = _loss(head, windows, seen[0], rows)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(head.parameters(), LARGEST_GRADIENT)
@@ -123,47 +149,66 @@ def _trained(head: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int]
     return losses
 
 
-# Each of these gives the loss of a step, and the cross-entropy of the rows right after the text in nats.
-# windows: shape `(B, n)`; seen: what the head watches of the target; rows: the target's, shape `(B, n, V)`.
+def _loss(head: Head, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:
+    """The loss of a step, and the cross-entropy of the rows right after the text in nats.
+
+    windows: shape `(B, n)`; seen: what the head watches of the target; rows: the target's, shape `(B, n, V)`.
+    """
+    if head.places > 1:
+        return _loss_of_blocks(head, windows, seen, rows)
+    return _loss_of_passes(head, windows, seen, rows, OWN_OUTPUTS[head.config.kind])
 
 
-def _eagle(head: Any, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:
-    losses, read = [], head.taken(seen)
-    for _ in range(2):
-        output = head(windows, features=shifted(read), use_cache=False)
-        crossed = _crossed(output.logits, rows).mean()
-        losses.append((crossed, _missed(output, seen).mean()))
-        read = output.hidden_states[0].detach()
-    return sum(crossed + REGRESSION * missed for crossed, missed in losses), losses[0][0]
-
-
-def _eagle3(head: Any, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:
-    from draftproof.experiments.models.pair.unrolled import unrolled
-
-    outputs = unrolled(head, windows, head.taken(seen), PASSES, detached=False)
-    crossed = [_crossed(output.logits, rows)[:, number:].mean() for number, output in enumerate(outputs)]
-    return sum(FADING**number * each for number, each in enumerate(crossed)), crossed[0]
-
-
-def _griffin(head: Any, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:
-    torch, _ = libraries()
-    from draftproof.experiments.models.pair.unrolled import unrolled
-
-    losses, aligned, likeliest = [], torch.ones_like(windows, dtype=rows.dtype), None
-    for output in unrolled(head, windows, head.taken(seen), PASSES, detached=True):
-        if likeliest is not None:
-            kept = (windows[:, 1:, None] == likeliest[:, :-1]).any(-1)
-            aligned = torch.nn.functional.pad(aligned[:, :-1] * kept, (1, 0))
+def _loss_of_passes(head: Head, windows: Any, seen: Any, rows: Any, recipe: OwnOutputs) -> tuple[Any, Any]:
+    crossed, losses, aligned = [], [], torch.ones_like(windows, dtype=rows.dtype)
+    likeliest = None
+    for number, output in enumerate(outputs_of_passes(head, windows, head.taken(seen), recipe)):
+        if recipe.aligned and likeliest is not None:
+            right = (windows[:, 1:, None] == likeliest[:, :-1]).any(-1)
+            aligned = pad(aligned[:, :-1] * right, (1, 0))
         share = aligned / aligned.sum().clamp(min=1)
-        losses.append(((share * _crossed(output.logits, rows)).sum(), (share * _missed(output, seen)).sum()))
+        unseen = number if recipe.as_in_trees else 0
+
+        def mean(values: Any, share: Any = share, unseen: int = unseen) -> Any:
+            return (share * values).sum() if recipe.aligned else values[:, unseen:].mean()
+
+        crossed.append(mean(_crossed(output.logits, rows)))
+        missed = mean(_missed(output, seen)) if recipe.features else 0.0
+        losses.append(recipe.fading**number * (crossed[-1] + REGRESSION * missed))
         likeliest = output.logits.detach().topk(min(LIKELIEST, rows.shape[-1]), -1).indices
-    return sum(crossed + REGRESSION * missed for crossed, missed in losses), losses[0][0]
+    return sum(losses), crossed[0]
 
 
-def _specblock(head: Any, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:
-    torch, _ = libraries()
-    from draftproof.experiments.models.pair.unrolled import blocks
+def outputs_of_passes(head: Head, windows: Any, features: Any, recipe: OwnOutputs) -> Iterator[Any]:
+    """The output of the head in each pass over its own outputs, for all places of a text at once.
 
+    In pass `j` the token at `t` reads the feature that pass `j - 1` expects at `t - 1`. As in trees it sees the tokens
+    up to `t - j` as pass 0 read them, with the target's features, and the token at `t - j + i` as pass `i` read it. So
+    its row is the one that the head gives where a tree begins after the token at `t - j` and the text goes on along the
+    tree: the training-time test of EAGLE-3 ([2503.01840](https://arxiv.org/abs/2503.01840)), whose passes GRIFFIN has,
+    too. Otherwise it sees the tokens of its own pass.
+    windows: tokens, shape `(B, n)`; features: the target's, shape `(B, n, H)`.
+    """
+    cache, places = DynamicCache(), torch.arange(windows.shape[1], device=windows.device)
+    behind, read = places[:, None] - places, shifted(features)
+    for number in range(recipe.passes):
+        inputs: dict[str, Any] = {"use_cache": False}
+        if recipe.as_in_trees:
+            sees = torch.cat([behind >= number, *(behind == number - later for later in range(1, number + 1))], 1)
+            mask = additive(sees[None], read.dtype)
+            inputs = {
+                "attention_mask": mask,
+                "position_ids": places[None],
+                "past_key_values": cache,
+                "use_cache": True,
+            }
+        output = head(windows, features=read, **inputs)
+        yield output
+        expected = output.hidden_states[0]
+        read = shifted(expected.detach() if recipe.features else expected)
+
+
+def _loss_of_blocks(head: Head, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]:
     size, length = head.places, windows.shape[1]
     starts = torch.arange(0, length - 2 * size, 2 * size, device=windows.device)
     tokens, first, second = blocks(head, windows, head.taken(seen), starts)
@@ -173,12 +218,59 @@ def _specblock(head: Any, windows: Any, seen: Any, rows: Any) -> tuple[Any, Any]
     ), crossed
 
 
+def blocks(
+    head: Head, windows: torch.Tensor, features: torch.Tensor, starts: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The logits of a SpecBlock drafter after every token, in the blocks at some, and in the blocks that follow these.
+
+    Shapes `(B, n, V)`, `(B, m, K, V)` and `(B, m, K, V)`. starts: tokens where blocks start, in order, shape `(m,)`, at
+    most `n - 1 - K`; the next block starts `K` tokens later and reads what these inherit.
+    """
+    size, (count, length), device = head.places, windows.shape, windows.device
+    cache, within = DynamicCache(), torch.arange(size, device=device)
+    entries_of = torch.ones(length, dtype=torch.long, device=device)
+    entries_of[starts] = size
+    at = torch.arange(length, device=device).repeat_interleave(entries_of)
+    begins = entries_of.cumsum(0) - entries_of
+    places = torch.arange(len(at), device=device) - begins[at]
+    own = (at[:, None] == at) & (places[:, None] >= places)
+    first = head(
+        windows[:, at],
+        attention_mask=additive((own | ((at[:, None] > at) & (places == 0)))[None], features.dtype),
+        position_ids=(at + places)[None],
+        past_key_values=cache,
+        use_cache=True,
+        features=shifted(features)[:, at],
+        places=places.expand(count, -1),
+    )
+    there = begins[starts][:, None] + within
+    states = first.hidden_states[0][:, there]
+    # A group: the K tokens after a start, then the places of the block that starts at the last of them.
+    tokens = windows[:, starts[:, None] + 1 + within]
+    entries = torch.cat([torch.zeros_like(within), within[1:]])
+    numbers = torch.arange(len(entries), device=device).repeat(len(starts))
+    group = torch.arange(len(starts), device=device).repeat_interleave(len(entries))
+    begun = starts[group]
+    before = (at <= begun[:, None]) & (places == 0)
+    same = (group[:, None] == group) & (numbers[:, None] >= numbers)
+    second = head(
+        pad(tokens, (0, size - 1)).flatten(1),
+        attention_mask=additive(torch.cat([before, same], 1)[None], features.dtype),
+        position_ids=(begun + 1 + numbers)[None],
+        past_key_values=cache,
+        use_cache=True,
+        features=torch.cat([states, states[:, :, -1:].expand(-1, -1, size - 1, -1)], 2).flatten(1, 2),
+        places=entries.repeat(len(starts)).expand(count, -1),
+    )
+    later = second.logits.view(count, len(starts), len(entries), -1)[:, :, size - 1 :]
+    return first.logits[:, begins], first.logits[:, there], later
+
+
 def _of_blocks(logits: Any, starts: Any, windows: Any, rows: Any, least: int = 0) -> Any:
     """The loss of the places of blocks at these tokens, from the place `least` on. logits: `(B, m, K, V)`."""
-    torch, _ = libraries()
     at = starts[:, None] + torch.arange(logits.shape[2], device=starts.device)
     right = (logits.argmax(-1) == windows[:, at + 1]).to(rows.dtype)
-    valid = torch.nn.functional.pad(right[..., :-1], (1, 0), value=1.0).cumprod(-1)
+    valid = pad(right[..., :-1], (1, 0), value=1.0).cumprod(-1)
     means = (valid * _crossed(logits, rows[:, at])).sum((0, 1)) / valid.sum((0, 1)).clamp(min=1)
     return means[least:].sum()
 
@@ -189,13 +281,4 @@ def _crossed(logits: Any, rows: Any) -> Any:
 
 def _missed(output: Any, wanted: Any) -> Any:
     """What the expected features miss at every token."""
-    torch, _ = libraries()
     return torch.nn.functional.smooth_l1_loss(output.hidden_states[0], wanted, reduction="none").mean(-1)
-
-
-_LOSSES: Mapping[str, Callable[[Any, Any, Any, Any], tuple[Any, Any]]] = {
-    "eagle": _eagle,
-    "eagle3": _eagle3,
-    "griffin": _griffin,
-    "specblock": _specblock,
-}

@@ -1,4 +1,4 @@
-"""Records hidden states and logits of the passes of a model.
+"""What passes of a model see and compute: masks, recorded hidden states and logits.
 
 The features of a model are the hidden states that its output layer reads, one at every token.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reads_features(model: Any) -> bool:
-    """Whether a draft reads the features of its target, as the heads of `heads` do.
+    """Whether a draft reads the features of its target, as heads do.
 
     Its rows depend on where a tree begins; `continued` computes them.
     """
@@ -72,6 +72,17 @@ def layers_of(model: Any) -> Iterator[list[torch.Tensor]]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def additive(visible: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The mask that models add to their attention scores, shape `(B, 1, n, S)`: 0 at visible slots.
+
+    visible: booleans, shape `(B, n, S)`.
+    """
+    import torch
+
+    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
+    return mask.masked_fill_(~visible, torch.finfo(dtype).min)[:, None]
 
 
 def shifted(features: torch.Tensor) -> torch.Tensor:

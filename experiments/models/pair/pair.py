@@ -275,7 +275,7 @@ def load_folder(
 
 def in_folder(folder: str | Path, draft: str | None) -> str:
     """A draft for the pair of a folder, with what the folder has where the text leaves it out."""
-    if draft in HEADS:
+    if draft is not None and draft in HEADS:
         return f"{draft}:{Path(folder) / draft}"
     return draft or str(Path(folder) / "draft")
 

@@ -37,7 +37,7 @@ from draftproof.experiments.models.measure.writers import (
     missing_assisted,
     timed_text,
 )
-from draftproof.experiments.models.pair.heads import new_head
+from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import lossless_for

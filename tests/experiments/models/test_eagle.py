@@ -22,9 +22,9 @@ from draftproof.experiments.models.loop.places_reading import PlacesReading
 from draftproof.experiments.models.loop.reading import FeatureReading
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.drafts import HEADS
-from draftproof.experiments.models.pair.heads import new_head
+from draftproof.experiments.models.pair.head import new_head
+from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
 from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.pair.unrolled import blocks, unrolled
 from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator import TableProcess, block_law
@@ -43,7 +43,7 @@ WARM = Sampling(temperature=1.3)
 
 @pytest.fixture(
     scope="module",
-    params=["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in HEADS[1:])],
+    params=["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in [*HEADS][1:])],
 )
 def pair(random_pair: Callable[..., Pair], request: pytest.FixtureRequest) -> Pair:
     """A target with a head that was never trained: its rows are far from the target's, and from uniform."""
@@ -160,7 +160,7 @@ def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_gene
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("kind", ["eagle", *(pytest.param(kind, marks=pytest.mark.heavy) for kind in HEADS[1:])])
+@pytest.mark.parametrize("kind", HEADS)
 def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     tiny_folder: Path, tmp_path: Path, tiny_recipe: Any, kind: str
 ) -> None:
@@ -224,7 +224,7 @@ def test_a_head_that_fetches_code_or_lacks_weights_is_refused(pair: Pair, tmp_pa
     folder = tmp_path / "head"
     pair.draft.save_pretrained(folder)
     weights, config = folder / "model.safetensors", folder / "config.json"
-    kind = pair.draft.config.model_type.removeprefix("draftproof_")
+    kind = pair.draft.config.kind
     assert make_draft(f"{kind}:{folder}", pair.target).config.hidden_size == 32
     written = config.read_text()
     config.write_text(json.dumps({**json.loads(written), "attn_implementation": "someone/kernel"}))
@@ -277,7 +277,7 @@ def test_the_rows_of_training_are_those_of_trees(pair: Pair) -> None:
             ]
             cases += [(tokens[:, at], at + 1, 0) for at in range(8)]
         else:
-            passes = enumerate(unrolled(head, windows, features, 3, detached=True))
+            passes = enumerate(outputs_of_passes(head, windows, features, OWN_OUTPUTS["griffin"]))
             cases = [(each.logits[:, at], at + 1 - below, below) for below, each in passes for at in range(below, 8)]
     for logits, root, length in cases:
         for text, row in zip(windows, logits, strict=True):
