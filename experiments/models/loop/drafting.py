@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
-from draftproof.experiments.models.loop.caches import ModelCache
-from draftproof.experiments.models.loop.places_reading import PlacesReading
-from draftproof.experiments.models.loop.reading import FeatureReading, Reading
+from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows
 from draftproof.simulator.drafts import Delayed, Stratified
 from draftproof.simulator.drafts.trees import DraftTree
@@ -176,83 +173,53 @@ def _told(weights: Any, token: Any) -> tuple[int, float] | None:
     return (len(weights), float(weights[token])) if type(token) is int and token < len(weights) else None
 
 
-@dataclass(frozen=True)
-class Drafted:
-    """The trees of `B` sequences. rows: for each sequence `q` by context, at least where something was drafted.
+class Drafting:
+    """Draft trees of `B` sequences on their way, and what the draft model has computed for them.
 
-    reading: what the draft model read on the way. passes: for each sequence how many passes it had a part in. told:
-    what verifiers get as `q`.
+    reading: what it reads. rows: for each sequence `q` by context, at least where something was drafted. told: what
+    verifiers get as `q`. passes: for each sequence how many passes it had a part in. trees: once they are drawn.
     """
 
-    trees: list[DraftTree]
-    rows: list[TreeRows]
-    reading: Reading
-    passes: list[int]
-    told: list[TreeRows]
+    def __init__(
+        self, reading: Reading, rows_of: RowsOf, texts: Sequence[TextSoFar], told_of: RowsOf | None = None
+    ) -> None:
+        """texts: before the trees, as in `RowsOf.rows`. told_of: how logits become what verifiers are told, None for
+        the rows that are drawn from."""
+        self.reading = reading
+        self.rows = [TreeRows(rows_of.vocab_size) for _ in texts]
+        self.told = self.rows if told_of is None else [TreeRows(rows_of.vocab_size) for _ in texts]
+        self.passes = [0] * len(texts)
+        self.trees: list[DraftTree] = []
+        self._rows_of, self._told_of, self._texts = rows_of, told_of, texts
 
+    def read(self, wanted: Sequence[Sequence[Context]]) -> None:
+        """Compute the rows after these contexts of each sequence, parents before children, none that is known."""
+        self.passes = [
+            count + self.reading.passes(sequence, contexts)
+            for sequence, (count, contexts) in enumerate(zip(self.passes, wanted, strict=True))
+        ]
+        logits = self.reading.read(wanted)
+        self._add(self._rows_of, logits, wanted, self.rows)
+        if self._told_of is not None:
+            self._add(self._told_of, logits, wanted, self.told)
 
-@dataclass(frozen=True)
-class Begun:
-    """The state of the draft model before `B` trees are drawn. known: for each sequence rows by context.
+    def _add(
+        self, rows_of: RowsOf, logits: torch.Tensor, wanted: Sequence[Sequence[Context]], to: Sequence[TreeRows]
+    ) -> None:
+        vectors = rows_of.vectors(rows_of.rows(logits, wanted, self._texts))
+        for rows, contexts, portion in zip(to, wanted, vectors, strict=True):
+            rows.known.update(zip(contexts, portion, strict=False))
 
-    passes: the number of passes already made.
-    """
+    def draw(self, scheme: DraftScheme, coins: Sequence[Coin]) -> None:
+        """Draw one tree a sequence: in each pass the model reads what the drawings have come to miss.
 
-    reading: Reading
-    known: list[dict[Context, Vector]]
-    passes: int = 0
-
-    @classmethod
-    def nothing(
-        cls,
-        model: Any,
-        before: ModelCache,
-        waiting: Sequence[Sequence[int]],
-        features: Sequence[torch.Tensor] = (),
-    ) -> Begun:
-        """waiting: for each sequence the tokens that the model has not read yet; the last is the root of the tree.
-
-        features: for each sequence those before its waiting tokens, where the model reads them.
+        coins: one for each sequence. A layer that the scheme foresees is one pass. Raises what `drawing` raises.
         """
-        known: list[dict[Context, Vector]] = [{} for _ in waiting]
-        if features:
-            reads = PlacesReading if model.places > 1 else FeatureReading
-            return cls(reads(model, before, waiting, features), known)
-        return cls(Reading(model, before, waiting), known)
-
-
-def draft_trees(
-    begun: Begun,
-    scheme: DraftScheme,
-    rows_of: RowsOf,
-    coins: Sequence[Coin],
-    texts: Sequence[TextSoFar] = (),
-    told_of: RowsOf | None = None,
-) -> Drafted:
-    """Draft one tree a sequence: in each pass the model reads what the drawings have come to miss.
-
-    coins: one for each sequence. texts: before the trees, as in `RowsOf.rows`. told_of: how logits
-    become what verifiers are told, None for the rows that are drawn from.
-    A layer that the scheme foresees is one pass. Raises what `drawing` raises.
-    """
-    known, reading = begun.known, begun.reading
-    told: list[dict[Context, Vector]] = [{} for _ in known] if told_of else known
-    drawings = [drawing(scheme, rows_of.vocab_size, coin, rows) for coin, rows in zip(coins, known, strict=True)]
-    passes = [begun.passes] * len(known)
-    trees: dict[int, DraftTree] = {}
-    while len(trees) < len(drawings):
-        wanted = advance(drawings, trees)
-        passes = [count + reading.passes(each, wanted[each]) for each, count in enumerate(passes)]
-        if any(wanted):
-            logits = reading.read(wanted)
-            for how, found in ((rows_of, known), *([(told_of, told)] if told_of else [])):
-                vectors = how.vectors(how.rows(logits, wanted, texts))
-                for rows, contexts, portion in zip(found, wanted, vectors, strict=True):
-                    rows.update(zip(contexts, portion, strict=False))
-    return Drafted(
-        trees=[trees[sequence] for sequence in range(len(drawings))],
-        rows=[TreeRows(rows_of.vocab_size, rows) for rows in known],
-        reading=reading,
-        passes=passes,
-        told=[TreeRows(rows_of.vocab_size, rows) for rows in told],
-    )
+        size = self._rows_of.vocab_size
+        drawings = [drawing(scheme, size, coin, rows.known) for coin, rows in zip(coins, self.rows, strict=True)]
+        trees: dict[int, DraftTree] = {}
+        while len(trees) < len(drawings):
+            wanted = advance(drawings, trees)
+            if any(wanted):
+                self.read(wanted)
+        self.trees = [trees[sequence] for sequence in range(len(drawings))]

@@ -10,22 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch.nn.functional import pad
 
-from draftproof.experiments.models.loop.caches import ModelCache, prompt_cache
-from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_trees, nodes_of
-from draftproof.experiments.models.loop.reading import FeatureReading, Reading
-from draftproof.experiments.models.loop.supported import check_pair, check_prompt
+from draftproof.experiments.models.loop.caches import ModelCache
+from draftproof.experiments.models.loop.drafter import Drafter, Features, check_pair, drafter_of
+from draftproof.experiments.models.loop.drafting import Drafting, nodes_of
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import RowsOf, TextSoFar, TreeRows, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.simulator.changes import Watch
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Verdict, Verifier
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Verifier
 from draftproof.simulator.verdicts.validation import check_scheme
 
 
@@ -56,15 +55,14 @@ class State:
     """`B` sequences between two blocks, with the caches of both models.
 
     waiting: for each sequence the tokens that the draft has not read yet; the target has not read the last of them.
-    texts: of each sequence. features: for each sequence the target's features before these tokens, shape `(w, H)`;
-    empty where the draft reads none.
+    texts: of each sequence. features: what the draft reads of the target before these tokens.
     """
 
     target: ModelCache
     draft: ModelCache
     waiting: tuple[Context, ...]
     texts: tuple[TextSoFar, ...]
-    features: tuple[torch.Tensor, ...] = ()
+    features: Features = ()
 
     @property
     def caches(self) -> tuple[ModelCache, ...]:
@@ -94,17 +92,18 @@ class State:
 
 @dataclass(frozen=True)
 class Made:
-    """A step before the caches are trimmed. rows: for each sequence `p` at the root and at every drafted node.
+    """The blocks of a step, before the caches are trimmed.
 
-    texts: before the block. features: those of the target's pass, shape `(B, n, H)`, where the draft reads them.
+    before: the state before them. rows: for each sequence `p` at the root and at every drafted node; reading: the
+    target's. seen: what the draft looks at in the target's pass.
     """
 
-    drafted: Drafted
+    before: State
+    drafted: Drafting
     rows: list[TreeRows]
     reading: Reading
-    verdicts: list[Verdict]
-    texts: tuple[TextSoFar, ...]
-    features: torch.Tensor | None = None
+    seen: list[torch.Tensor]
+    blocks: list[Block]
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ class Loop:
     """A pair of models, a verifier and a draft scheme.
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
-    vectors: "numpy" or "torch". watch: seconds by part. rows_of, draft_rows_of, told_rows_of, library, changes: derived
-    from the other fields.
+    vectors: "numpy" or "torch". watch: seconds by part. drafter, rows_of, draft_rows_of, told_rows_of, library,
+    changes: derived from the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
     """
 
@@ -123,6 +122,7 @@ class Loop:
     warp: Sampling
     vectors: str = "numpy"
     watch: Stopwatch = field(init=False)
+    drafter: Drafter = field(init=False)
     rows_of: RowsOf = field(init=False)
     draft_rows_of: RowsOf = field(init=False)
     told_rows_of: RowsOf | None = field(init=False)
@@ -133,6 +133,7 @@ class Loop:
         check_scheme(self.scheme)
         size = self.pair.vocab_size
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
+        object.__setattr__(self, "drafter", drafter_of(self.pair))
         object.__setattr__(self, "rows_of", RowsOf(self.warp.of("target"), size, self.vectors))
         object.__setattr__(self, "draft_rows_of", RowsOf(self.warp.of("draft"), size, self.vectors, "draft"))
         told = RowsOf(self.warp.of("told"), size, self.vectors, "told") if self.warp.told_apart else None
@@ -159,20 +160,9 @@ class Loop:
         return self.pair.positions is None or tokens + self.scheme.depth < self.pair.positions
 
     def _started(self, prompt: Sequence[int], padding: Sequence[int]) -> State:
-        waiting, device = ((int(prompt[-1]),),), self.pair.device
+        target, draft, features = self.drafter.start(prompt[:-1])
         texts = (text_so_far(self.pair, self.warp, prompt, padding),)
-        if not reads_features(self.pair.draft):
-            target, draft = (prompt_cache(self.pair.model(role), prompt[:-1], device) for role in ROLES)
-            return State(target, draft, waiting, texts)
-        with self.pair.draft.watching() as seen:
-            target = prompt_cache(self.pair.target, prompt[:-1], device)
-        width = self.pair.draft.config.hidden_size
-        features = (
-            self.pair.draft.taken(seen[0]) if seen else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
-        )
-        before = pad(features, (0, 0, 1, 0))  # zeros before the first token
-        draft = prompt_cache(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
-        return State(target, draft, waiting, texts, (before[0, -1:],))
+        return State(target, draft, ((int(prompt[-1]),),), texts, features)
 
     @torch.inference_mode()
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
@@ -182,76 +172,59 @@ class Loop:
         """
         with within_memory("making a block", self.pair.device):
             made = self.made(state, coin)
-            after = self.after(made)
-        return self.described(made), after
+            return made.blocks, self.after(made)
 
     @torch.inference_mode()
     def blocks(self, state: State, coin: Coin | Sequence[Coin]) -> list[Block]:
         """One block of every sequence, without the state after it, for runs of one block."""
         with within_memory("making a block", self.pair.device):
-            return self.described(self.made(state, coin))
+            return self.made(state, coin).blocks
 
-    def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
-        """One tree of every sequence; begun: a first pass of the draft that was already made."""
-        coins = coin_of_each(coin, len(state.waiting))
-        begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
-        return draft_trees(begun, self.scheme, self.draft_rows_of, coins, state.texts, self.told_rows_of)
+    def begin(self, state: State) -> Drafting:
+        """The draft before it reads the trees of a block."""
+        reading = self.drafter.begin(state.draft, state.waiting, state.features)
+        return Drafting(reading, self.draft_rows_of, state.texts, self.told_rows_of)
 
-    def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
+    def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Drafting | None = None) -> Drafting:
+        """One tree of every sequence; begun: by `begin`, where the draft has read something of the trees already."""
+        drafting = begun or self.begin(state)
+        drafting.draw(self.scheme, coin_of_each(coin, len(state.waiting)))
+        return drafting
+
+    def read(self, state: State, drafted: Drafting) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and the state of its reading."""
         reading = Reading(self.pair.target, state.target, [tokens[-1:] for tokens in state.waiting])
         contexts = [[(), *nodes_of(tree)] for tree in drafted.trees]
         vectors = self.rows_of.vectors(self.rows_of.rows(reading.read(contexts), contexts, state.texts))
-        size = self.pair.vocab_size
-        known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
-        return [TreeRows(size, each) for each in known], reading
+        known = [dict(zip(nodes, rows, strict=False)) for nodes, rows in zip(contexts, vectors, strict=True)]
+        return [TreeRows(self.pair.vocab_size, rows) for rows in known], reading
 
-    def _read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading, torch.Tensor | None]:
-        """As `read`, and the features of that pass where the draft reads them."""
-        if not state.features:
-            return *self.read(state, drafted), None
-        with self.pair.draft.watching() as seen:
-            return *self.read(state, drafted), self.pair.draft.taken(seen[0])
-
-    def made(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Made:
+    def made(self, state: State, coin: Coin | Sequence[Coin], begun: Drafting | None = None) -> Made:
         """Draft, read and verify, without trimming the caches; begun: as in `drafted`."""
         coins = coin_of_each(coin, len(state.waiting))
         with self.watch.part("draft"):
             drafted = self.drafted(state, coins, begun)
-        with self.watch.part("target"):
-            rows, reading, features = self._read(state, drafted)
+        with self.watch.part("target"), self.drafter.watching() as seen:
+            rows, reading = self.read(state, drafted)
         with self.watch.part("verify"):
-            verdicts = [self._verify(drafted, each, p, coins[each]) for each, p in enumerate(rows)]
-        return Made(drafted, rows, reading, verdicts, state.texts, features)
+            blocks = [self._verify(drafted, sequence, p, coins[sequence]) for sequence, p in enumerate(rows)]
+        return Made(state, drafted, rows, reading, seen, blocks)
 
     def after(self, made: Made) -> State:
         """The state after the block: both caches hold the text and the accepted path, not the correction."""
         with self.watch.part("cache"):
-            accepted = [verdict.accepted for verdict in made.verdicts]
+            accepted = [block.accepted for block in made.blocks]
             draft, unread = made.drafted.reading.kept(accepted)
-            waiting = [(*before, verdict.correction) for before, verdict in zip(unread, made.verdicts, strict=True)]
-            texts = tuple(
-                text.after((*verdict.accepted, verdict.correction))
-                for text, verdict in zip(made.texts, made.verdicts, strict=True)
-            )
-            cache, features = made.reading.kept(accepted)[0], _features_after(made, accepted)
-            return State(cache, draft, tuple(waiting), texts, features)
+            waiting = tuple((*tokens, block.correction) for tokens, block in zip(unread, made.blocks, strict=True))
+            texts = tuple(text.after(block.tokens) for text, block in zip(made.before.texts, made.blocks, strict=True))
+            features = self.drafter.features_after(made.drafted.reading, made.reading, made.seen, accepted)
+            return State(made.reading.kept(accepted)[0], draft, waiting, texts, features)
 
-    def described(self, made: Made) -> list[Block]:
-        return [
-            Block(
-                verdict.accepted,
-                verdict.correction,
-                passes,
-            )
-            for each, (verdict, passes) in enumerate(zip(made.verdicts, made.drafted.passes, strict=True))
-        ]
-
-    def _verify(self, drafted: Drafted, sequence: int, rows: TreeRows, coin: Coin) -> Verdict:
+    def _verify(self, drafted: Drafting, sequence: int, rows: TreeRows, coin: Coin) -> Block:
         root = drafted.trees[sequence].root(rows, drafted.told[sequence])
         verdict = guarded(self.verifier, root, self.library, self.changes)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
-        return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
+        return Block(tuple(map(int, verdict.accepted)), int(verdict.correction), drafted.passes[sequence])
 
 
 def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int], padding: Sequence[int] = ()) -> TextSoFar:
@@ -260,17 +233,6 @@ def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int], padding: Sequ
     seen = (*padding, *tokens)
     masked = [role for role in (*ROLES, "told") if warp.of(role).masked]
     return TextSoFar(tokens, {role: warp.of(role).masks(pair.vocab_size, seen, pair.token_names) for role in masked})
-
-
-def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tensor, ...]:
-    """The target's features before the tokens in `waiting`; empty where the draft reads none."""
-    reading = made.drafted.reading
-    if made.features is None or not isinstance(reading, FeatureReading):
-        return ()
-    found = []
-    for features, sight, context in zip(made.features, made.reading.sight, accepted, strict=True):
-        found.append(features[[sight[context[:depth]][-1] for depth in range(len(context) + 1)]])
-    return reading.features_after(found)
 
 
 #: The number of runs in one batch of passes.

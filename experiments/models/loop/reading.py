@@ -2,11 +2,6 @@
 
 `B` sequences share the passes and the cache; their trees need not be alike. A pass is as wide as the sequence with the
 most tokens needs; no other token attends to a padding place, in this pass or later.
-
-A draft may read features (of width `H`) with the tokens: the target's where the target has read the token, its own in a
-tree. After a block its cache entries of the tree are dropped, except the root: the accepted tokens are read again in
-the first pass of the next block, with the features that the target has computed by then. So the draft's cache is a
-function of the text alone.
 """
 
 from __future__ import annotations
@@ -18,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from draftproof.experiments.models.loop.caches import ModelCache, forward, forward_output
+from draftproof.experiments.models.loop.caches import ModelCache, forward
 from draftproof.simulator.protocol import Context
 
 
@@ -26,13 +21,13 @@ class Reading:
     """The passes of a model over `B` trees.
 
     waiting: for each sequence the tokens before its tree that the model has not read; the last one is the root.
-    sight: for each sequence, by context, the cache slots of the waiting tokens and of the context, counted from the
-    slots before this reading; it has only contexts that were read.
+    path_slots: for each sequence, by context, the cache slots of the waiting tokens and of the context, counted from
+    the slots before this reading; it has only contexts that were read.
     """
 
     def __init__(self, model: Any, before: ModelCache, waiting: Sequence[Sequence[int]]) -> None:
         self.cache = before
-        self.sight: list[dict[Context, list[int]]] = [{} for _ in waiting]
+        self.path_slots: list[dict[Context, list[int]]] = [{} for _ in waiting]
         self._model, self._before, self._waiting = model, before, waiting
 
     def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
@@ -50,7 +45,7 @@ class Reading:
                 rows[-1].ends[context] = len(rows[-1].tokens) - 1
         width = max(len(row.tokens) for row in rows)
         tokens, depths = (table(part, width) for part in ([row.tokens for row in rows], [row.depths for row in rows]))
-        among = _sight([row.sees for row in rows], start, width)
+        among = _attended([row.sees for row in rows], start, width)
         past = held[:, None, :].expand(-1, width, -1)
         positions = self._before.lengths[:, None] + depths.to(held.device)
         sees = torch.cat([past, among.to(held.device)], 2)
@@ -63,9 +58,9 @@ class Reading:
         Unread are waiting and accepted tokens that the model must read before it drafts or verifies again.
         """
         places, unread = [], []
-        for sight, waiting, context in zip(self.sight, self._waiting, accepted, strict=True):
-            depth = next((depth for depth in range(len(context), -1, -1) if context[:depth] in sight), None)
-            places.append(sight[context[:depth]] if depth is not None else [])
+        for path_slots, waiting, context in zip(self.path_slots, self._waiting, accepted, strict=True):
+            depth = next((depth for depth in range(len(context), -1, -1) if context[:depth] in path_slots), None)
+            places.append(path_slots[context[:depth]] if depth is not None else [])
             unread.append(context[depth:] if depth is not None else (*waiting, *context))
         return self.cache.kept(self._before.slots, places), unread
 
@@ -82,20 +77,21 @@ class Reading:
 
     def _place(self, row: Row, sequence: int, context: Context) -> None:
         """Add a context to the row of its sequence; the root adds all waiting tokens."""
-        sight, waiting = self.sight[sequence], self._waiting[sequence]
+        path_slots, waiting = self.path_slots[sequence], self._waiting[sequence]
         if context:
-            sight[context] = row.add(context[-1], len(waiting) + len(context) - 1, sight[context[:-1]])
+            path_slots[context] = row.add(context[-1], len(waiting) + len(context) - 1, path_slots[context[:-1]])
         else:
             seen: list[int] = []
             for depth, token in enumerate(waiting):
                 seen = row.add(token, depth, seen)
-            sight[()] = seen
+            path_slots[()] = seen
 
 
 class Row:
-    """The tokens of one sequence in a pass. ends: where the wanted contexts end; sees: as `Reading.sight`.
+    """The tokens of one sequence in a pass.
 
-    features: before each token, where the model reads them. places: of a block, 0 for tokens, where it has some.
+    ends: where the wanted contexts end; sees: as `Reading.path_slots`. features: before each token, and places: of a
+    block, 0 for tokens, where the model reads them.
     """
 
     def __init__(self, start: int) -> None:
@@ -129,7 +125,7 @@ def _at(logits: torch.Tensor, ends: Sequence[Sequence[int]]) -> torch.Tensor:
     return logits.gather(1, places[..., None].expand(-1, -1, logits.shape[-1]))
 
 
-def _sight(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -> torch.Tensor:
+def _attended(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -> torch.Tensor:
     """Which of the new slots each token attends to, booleans of shape `(B, width, start + width)`."""
     mask = np.zeros((len(sees), width, start + width), dtype=bool)
     counts = [[len(seen) for seen in row] for row in sees]
@@ -140,80 +136,3 @@ def _sight(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -> t
         empty = np.arange(len(row), width)
         mask[sequence, empty, start + empty] = True
     return torch.from_numpy(mask)
-
-
-class FeatureReading(Reading):
-    """`Reading` for a draft that reads features. features: before each waiting token of a sequence, shape `(w, H)`."""
-
-    def __init__(
-        self,
-        model: Any,
-        before: ModelCache,
-        waiting: Sequence[Sequence[int]],
-        features: Sequence[torch.Tensor],
-    ) -> None:
-        super().__init__(model, before, waiting)
-        self._features = features
-        self._expected: list[dict[Context, torch.Tensor]] = [{} for _ in waiting]
-
-    def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
-        """See `Reading.read`; one pass for every depth, as a token needs the feature that comes before it."""
-        depths = sorted({len(context) for contexts in wanted for context in contexts})
-        if len(depths) == 1:
-            return super().read(wanted)
-        most = max(map(len, wanted))
-        logits: torch.Tensor | None = None
-        for depth in depths:
-            places = [[at for at, each in enumerate(contexts) if len(each) == depth] for contexts in wanted]
-            found = super().read([[contexts[at] for at in some] for contexts, some in zip(wanted, places, strict=True)])
-            if logits is None:
-                logits = found.new_zeros(len(wanted), most, found.shape[2])
-            for sequence, some in enumerate(places):
-                logits[sequence, some] = found[sequence, : len(some)]
-        assert logits is not None
-        return logits
-
-    def kept(self, accepted: Sequence[Context]) -> tuple[ModelCache, list[Context]]:
-        """See `Reading.kept`; no token of the tree stays in the cache."""
-        cache, _ = super().kept([()] * len(accepted))
-        unread = [
-            context if () in sight else (*waiting, *context)
-            for sight, waiting, context in zip(self.sight, self._waiting, accepted, strict=True)
-        ]
-        return cache, unread
-
-    def features_after(self, accepted: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The features before the tokens that wait for the next block. accepted: the target's, from the root down."""
-        return tuple(
-            new if () in sight else torch.cat([before, new])
-            for sight, before, new in zip(self.sight, self._features, accepted, strict=True)
-        )
-
-    def _place(self, row: Row, sequence: int, context: Context) -> None:
-        super()._place(row, sequence, context)
-        row.features += [self._expected[sequence][context[:-1]]] if context else list(self._features[sequence])
-
-    def _passed(
-        self, rows: Sequence[Row], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
-    ) -> torch.Tensor:
-        features = torch.zeros(*tokens.shape, self._features[0].shape[-1], device=tokens.device)
-        features = features.to(self._features[0])
-        for sequence, row in enumerate(rows):
-            if row.features:
-                features[sequence, : len(row.features)] = torch.stack(row.features)
-        output, self.cache = forward_output(
-            self._model, self.cache, tokens, positions, sees, features=features, **self._inputs(rows, tokens)
-        )
-        for sequence, row in enumerate(rows):
-            for context, place in row.ends.items():
-                self._remember(sequence, context, place, output)
-        logits: torch.Tensor = output.logits
-        return logits
-
-    def _inputs(self, rows: Sequence[Row], tokens: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Further arguments of the model for a pass over these tokens."""
-        return {}
-
-    def _remember(self, sequence: int, context: Context, place: int, output: Any) -> None:
-        """Keep what later passes need of a context that ends at this place."""
-        self._expected[sequence][context] = output.hidden_states[0][sequence, place]

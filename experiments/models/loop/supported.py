@@ -9,7 +9,6 @@ import torch
 
 from draftproof.experiments.models.loop.caches import forward, prompt_cache, windows_of
 from draftproof.experiments.models.pair.devices import check_fits, within_memory
-from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.experiments.models.pair.roots import Roots
 from draftproof.simulator.errors import InvalidInput
@@ -22,13 +21,6 @@ _SHORT = 64
 
 #: Models that were tested, with the settings then: the test takes some passes, and `generate` is called often.
 _TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device, bool]] = WeakKeyDictionary()
-
-
-def check_pair(pair: Pair) -> None:
-    """Raise `InvalidInput` for a pair with a model that tree attention would not work with."""
-    check_supported(pair.target, "the target")
-    if not reads_features(pair.draft):  # of a head, which this test cannot run
-        check_supported(pair.draft, "the draft")
 
 
 def check_supported(model: Any, name: str) -> None:

@@ -23,9 +23,10 @@ from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, planned_scheme, predict, summed
 from draftproof.experiments.models.expect.sums import RootRows, summable
 from draftproof.experiments.models.expect.tables import root_case
+from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
-from draftproof.experiments.models.loop.supported import check_pair, check_roots
+from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.passes import measure_passes

@@ -8,7 +8,7 @@ more pass of the draft.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +17,6 @@ import torch
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import UserPolicy
 from draftproof.experiments.inputs.verifiers import NamedVerifier
-from draftproof.experiments.models.loop.drafting import Begun
 from draftproof.experiments.models.loop.loop import Block, Loop, State
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.loop.timing import Stopwatch
@@ -143,17 +142,17 @@ class PolicyLoop:
         """One block, and the sequence after it."""
         self._draft.forget()
         self._target.forget()
-        state, pair, rows_of = standing.state, self._loops[0].pair, self._loops[0].draft_rows_of
-        with within_memory("making a block", pair.device):
+        state, device = standing.state, self._loops[0].pair.device
+        with within_memory("making a block", device):
             with self._own.part("draft"):
-                begun = Begun.nothing(pair.draft, state.draft, state.waiting)
-                rows = rows_of.vectors(rows_of.rows(begun.reading.read([[()]]), [[()]], state.texts))
-                begun.known[0][()] = rows[0][0]
+                begun = self._loops[0].begin(state)
+                begun.read([[()]])
             with self._own.part("choose"):
-                action = self._chooser(self._input(standing, begun.reading.sight[0][()], rows[0][0]))
+                slots, row = begun.reading.path_slots[0][()], begun.rows[0].row(())
+                action = self._chooser(self._input(standing, slots, row))
             loop = self._loops[action]
-            made = loop.made(state, coin, replace(begun, passes=1))
-            after, (block,) = loop.after(made), loop.described(made)
+            made = loop.made(state, coin, begun)
+            after, (block,) = loop.after(made), made.blocks
             standing = BetweenBlocks(
                 after,
                 (*standing.context, *block.tokens),
@@ -175,7 +174,7 @@ class PolicyLoop:
 
     def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> TokenOutput | None:
         """What the model computed at the accepted node in this block; None where it has not read that node."""
-        read = reading.sight[0].get(accepted)
+        read = reading.path_slots[0].get(accepted)
         return None if read is None else TokenOutput(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
 
 

@@ -15,7 +15,7 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
-from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, suitable_threads

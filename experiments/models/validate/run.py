@@ -20,9 +20,10 @@ from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
+from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, device_name, setting, under_test
-from draftproof.experiments.models.loop.supported import check_pair, check_roots
+from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.validate import checks, views

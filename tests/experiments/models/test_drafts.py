@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 
-from draftproof.experiments.models.loop.drafting import Drafted
+from draftproof.experiments.models.loop.drafting import Drafting
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.corpus import ngram_bits
@@ -131,7 +131,7 @@ def test_rows_that_are_not_those_drafted_from_are_noticed(
     pair = drafted_by(random_pair(vocab=3), spec)
     honest = Loop.drafted
 
-    def told(loop: Loop, *given: Any) -> Drafted:
+    def told(loop: Loop, *given: Any) -> Drafting:
         drafted = honest(loop, *given)
         for rows in drafted.rows:
             before = dict(rows.known)

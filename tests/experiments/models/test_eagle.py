@@ -16,10 +16,8 @@ from draftproof import generate_with, make_draft
 from draftproof.experiments.cli import program
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.expect.tables import continued_rows
-from draftproof.experiments.models.loop.drafting import Begun
+from draftproof.experiments.models.loop.head_reading import HeadReading
 from draftproof.experiments.models.loop.loop import Loop, State, many_blocks
-from draftproof.experiments.models.loop.places_reading import PlacesReading
-from draftproof.experiments.models.loop.reading import FeatureReading
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.models.pair.head import new_head
@@ -125,8 +123,7 @@ def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
     states = [loop.start(ROOT), loop.start(ROOT[:1])]
     together = State.joined(states)
     wanted: list[list[Context]] = [[(), (1,), (1, 0), (2,)], [(), (0,)]]
-    begun = Begun.nothing(pair.draft, together.draft, together.waiting, together.features)
-    found = begun.reading.read(wanted)
+    found = loop.begin(together).reading.read(wanted)
     for sequence, (root, contexts) in enumerate(zip((ROOT, ROOT[:1]), wanted, strict=True)):
         for place, context in enumerate(contexts):
             alone = pair.draft.continued(torch.tensor([root]), torch.tensor([context], dtype=torch.long))
@@ -136,9 +133,9 @@ def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
 
 def test_features_of_the_wrong_place_are_noticed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug: the features of the accepted tokens come one too early."""
-    honest = FeatureReading.features_after
+    honest = HeadReading.features_after
     monkeypatch.setattr(
-        FeatureReading, "features_after", lambda self, found: honest(self, [each.roll(1, 0) for each in found])
+        HeadReading, "features_after", lambda self, found: honest(self, [each.roll(1, 0) for each in found])
     )
     with pytest.raises(AssertionError):
         test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, Delayed(3, 1, 2))
@@ -310,7 +307,7 @@ def test_a_place_of_a_block_that_reads_another_token_is_noticed(
     pair = dataclasses.replace(made, draft=new_head(made.target, 0, "specblock", places=2).eval().requires_grad_(False))
     test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, Delayed(3, 1, 2))
     test_the_rows_of_training_are_those_of_trees(pair)
-    honest = PlacesReading._of
-    monkeypatch.setattr(PlacesReading, "_of", lambda self, at, c: (honest(self, at, c)[0], honest(self, at, c)[1] + 1))
+    honest = HeadReading._of
+    monkeypatch.setattr(HeadReading, "_of", lambda self, at, c: (honest(self, at, c)[0], honest(self, at, c)[1] + 1))
     with pytest.raises(AssertionError):
         test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, Delayed(3, 1, 2))

@@ -67,12 +67,12 @@ def seeing_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
     def causal(sees: Any, start: int, width: int) -> torch.Tensor:
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
-    monkeypatch.setattr(reading, "_sight", causal)
+    monkeypatch.setattr(reading, "_attended", causal)
 
 
 def seeing_what_the_neighbour_sees(monkeypatch: pytest.MonkeyPatch) -> None:
-    sight = reading._sight
-    monkeypatch.setattr(reading, "_sight", lambda sees, start, width: sight([*sees[1:], sees[0]], start, width))
+    attended = reading._attended
+    monkeypatch.setattr(reading, "_attended", lambda sees, start, width: attended([*sees[1:], sees[0]], start, width))
 
 
 def seeing_empty_slots(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def seen_in_loop(pair: Pair, warp: Samplings, blocks: int = 12) -> list[tuple[li
     state, text, found = loop.start(ROOT, 100), list(ROOT), []
     for _ in range(blocks):
         made = loop.made(state, coin)
-        [block], state = loop.described(made), loop.after(made)
+        [block], state = made.blocks, loop.after(made)
         for depth, token in enumerate(block.tokens):
             before = block.accepted[:depth]
             found.append((list(text), made.rows[0].row(before), made.drafted.rows[0].known.get(before)))

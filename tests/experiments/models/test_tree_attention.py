@@ -65,7 +65,7 @@ def test_logits_of_a_tree_pass_are_those_of_separate_passes(
             assert float((logits[sequence, place] - alone).abs().max()) <= TOLERANCE[dtype]
 
 
-def test_places_and_sight_by_hand() -> None:
+def test_places_and_masks_by_hand() -> None:
     class Silent:
         """A model that keeps what it was asked."""
 

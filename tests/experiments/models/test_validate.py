@@ -209,7 +209,7 @@ def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.Monke
     def causal(sees: Any, start: int, width: int) -> torch.Tensor:
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
-    monkeypatch.setattr(reading, "_sight", causal)
+    monkeypatch.setattr(reading, "_attended", causal)
     loop = Loop(validation.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Sampling())
     assert not checks.tree_attention(loop, validation.setting.roots[0], 4, 0).passed
 
