@@ -1,14 +1,13 @@
 """`generate` of transformers with any verifier and any draft tree: `custom_generate=generate_with("traversal", ..)`.
 
-transformers prepares what it always does, then calls what `generate_with` made instead of its own loop. What the loop
-cannot do is refused, with the way out. `B` is the number of texts and `n` the length of the longest prompt; shorter
-ones have padding on the left.
+transformers prepares what it always does, then calls what `generate_with` made instead of its own loop, with those
+arguments of `generate` that only this one has: `draft` and `text_streamer`. (`assistant_model` and `streamer` are not
+handed on by transformers 5.23.) What the loop cannot do is refused, with the way out. `B` is the number of texts and
+`n` the length of the longest prompt; shorter ones have padding on the left.
 """
 
 from __future__ import annotations
 
-import inspect
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -131,11 +130,11 @@ def pair_of(target: Any, draft: Any, tokenizer: TextTokenizer | None = None) -> 
     text masks name tokens.
     """
     if draft is None:
-        raise InvalidInput("no draft model came along; give it to generate: assistant_model=..")
-    if not hasattr(draft, "config"):
         raise InvalidInput(
-            f"assistant_model={draft!r} is no model; make_draft(.., target) makes those that --draft can name"
+            "no draft model came along; give it to generate as draft=.. (transformers does not hand on assistant_model)"
         )
+    if not hasattr(draft, "config"):
+        raise InvalidInput(f"draft={draft!r} is no model; make_draft(.., target) makes those that --draft can name")
     for name, model in (("the target", target), ("the draft", draft)):
         if model.config.is_encoder_decoder:
             raise InvalidInput(f"{name} ({type(model).__name__}) has an encoder; the loop takes decoders alone")
@@ -222,26 +221,25 @@ class Generating:
         logits_processor: Any,
         stopping_criteria: Any,
         generation_config: Any,
-        assistant_model: Any = None,
-        streamer: Any = None,
+        draft: Any = None,
+        text_streamer: Any = None,
         **extra: Any,
     ) -> Any:
         """The texts with what was written after them, shape `(B, length)`, or a dictionary of results that holds them.
 
-        Called by `generate`. Raises `InvalidInput` for what it cannot do.
+        Called by `generate`. draft: the draft model. text_streamer: a streamer of transformers, which gets the prompt
+        and then every block; one text at a time. Raises `InvalidInput` for what it cannot do.
         """
         from draftproof.experiments.models.loop.generation import pieces
         from draftproof.experiments.models.loop.loop import Loop
         from draftproof.experiments.models.loop.vectors import coins_for
 
-        draft = _handed("assistant_model") if assistant_model is None else assistant_model
-        stream = _handed("streamer") if streamer is None else streamer
         check_ways(generation_config, extra)
         sampling = bool(generation_config.do_sample)
         pair = pair_of(model, draft, self.tokenizer)
         prompts, paddings = prompts_of(input_ids, extra)
         warp = warp_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
-        pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
+        pad = _padding(generation_config, stopping_criteria, text_streamer, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
         target = warp if sampling else replace(warp, temperature=0.0)
         check_length(pair, prompts, most, self.scheme.depth)
@@ -252,14 +250,16 @@ class Generating:
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
         ends = ends_of(stopping_criteria, input_ids, most)
+        if text_streamer is not None:
+            text_streamer.put(input_ids.cpu())
         for piece in pieces(loop, prompts, coins, most, ends, paddings):
             texts[piece.text] += piece.tokens
             if self.each_block is not None:
                 self.each_block(piece)
-            if stream is not None:
-                stream.put(input_ids.new_tensor(piece.tokens).cpu())
-        if stream is not None:
-            stream.end()
+            if text_streamer is not None:
+                text_streamer.put(input_ids.new_tensor(piece.tokens).cpu())
+        if text_streamer is not None:
+            text_streamer.end()
         return _result(input_ids, texts, pad, bool(generation_config.return_dict_in_generate))
 
     def _seeds(self, texts: int, sampling: bool) -> Sequence[int]:
@@ -287,7 +287,7 @@ def generate_with(
     told: str | None = None,
     tokenizer: Any = None,
 ) -> Generating:
-    """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
+    """What `model.generate(**inputs, draft=draft, custom_generate=..)` calls to write with this verifier.
 
     verifier, scheme: objects, or text as on the command line.
     seed: text `i` of a batch has the seed `seed + i`, or the `i`-th of several, and does not hang on its neighbours,
@@ -336,19 +336,6 @@ def _check_seed(seed: Any) -> None:
     for each in seed if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,):
         if not (isinstance(each, Integral) and int(each) >= 0):
             raise InvalidInput(f"seed {each!r} is no whole number of at least 0; give one, one for each text, or None")
-
-
-def _handed(name: str) -> Any:
-    """An argument of `generate` that it does not hand on to what it calls: its draft model and its streamer.
-
-    transformers 5.23 drops both, in `_extract_generation_mode_kwargs`, so they are read where they still are.
-    """
-    _, transformers = libraries()
-    code = inspect.unwrap(transformers.GenerationMixin.generate).__code__
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back  # type: ignore[assignment]
-    return None if frame is None else frame.f_locals.get(name)
 
 
 def _padding(config: Any, criteria: Any, streamer: Any, texts: int) -> int:

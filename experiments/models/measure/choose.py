@@ -556,7 +556,7 @@ def generate_call(search: Search, confirmed: Sequence[Text]) -> str:
     way, warp = search.ways[search.best], search.setting.warp
     given = [", ".join(f"{name}={value}" for name, value in sampling_of(warp).items())]
     if speed_up(confirmed).high >= 1:
-        given.insert(0, "assistant_model=draft")
+        given.insert(0, "assistant_model=draft" if isinstance(way, str) else "draft=draft")
         if not isinstance(way, str):
             own = warp.of("draft")
             draft_option = "" if own == warp.of("target") else f', draft_sampling="{own.text}"'

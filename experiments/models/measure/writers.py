@@ -76,9 +76,7 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
         pieces: list[Piece] = []
         drawn = setting.warp.of("draft").text
         ours = Generating(named.verifier, scheme, seed, setting.vectors, pieces.append, draft_sampling=drawn)
-        seconds = _timed_generate(
-            setting, root, tokens, seed, assistant_model=_assistant(setting), custom_generate=ours
-        )
+        seconds = _timed_generate(setting, root, tokens, seed, draft=_assistant(setting), custom_generate=ours)
         block_tokens = sum(piece.block.depth + 1 for piece in pieces)
         return Turn(block_tokens, len(pieces), seconds, written=tokens)
 

@@ -111,7 +111,7 @@ def _share_buffers(draft: Any, target: Any) -> None:
 
 
 def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None = None) -> Any:
-    """A draft model for a target of transformers: `assistant_model=make_draft("lookup", target)`.
+    """A draft model for a target of transformers: `draft=make_draft("lookup", target)`.
 
     spec: as for `--draft`. tokens: of the text that n-grams are counted on. The draft is on the target's device.
     Raises `InvalidInput` for an unknown kind, and where a text is needed and none is given.

@@ -171,7 +171,7 @@ def test_the_same_text_alone_and_in_a_batch(random_pair: Callable[..., Pair]) ->
     mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
     for spec in SPECS:
         draft = make_draft(spec, pair.target, [token % 8 for token in range(99)])
-        asked = {"assistant_model": draft, "do_sample": True, "max_new_tokens": 12, "pad_token_id": 0}
+        asked = {"draft": draft, "do_sample": True, "max_new_tokens": 12, "pad_token_id": 0}
         ours = generate_with("traversal", Delayed(2, 1, 2), seed=5)
         both = pair.target.generate(prompts, attention_mask=mask, custom_generate=ours, **asked)
         alone = pair.target.generate(prompts[:1, 2:], custom_generate=ours, **asked)
@@ -190,7 +190,7 @@ def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
     alone = target.generate(ids, **asked)
     assert torch.equal(target.generate(ids, assistant_model=draft, **asked), alone)
     ours = generate_with("block", Delayed(2, 1, 2))
-    assert torch.equal(target.generate(ids, assistant_model=draft, custom_generate=ours, **asked), alone)
+    assert torch.equal(target.generate(ids, draft=draft, custom_generate=ours, **asked), alone)
 
 
 @pytest.mark.parametrize(

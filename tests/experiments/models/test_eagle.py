@@ -143,7 +143,7 @@ def test_features_of_the_wrong_place_are_noticed(pair: Pair, monkeypatch: pytest
 
 def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_generate(pair: Pair) -> None:
     prompts, mask = torch.tensor([[0, 0, 2, 1], [1, 1, 0, 1]]), torch.tensor([[0, 1, 1, 1], [1] * 4])
-    asked = {"assistant_model": pair.draft, "max_new_tokens": 16, "pad_token_id": 0}
+    asked = {"draft": pair.draft, "max_new_tokens": 16, "pad_token_id": 0}
     ours = generate_with("traversal", Delayed(2, 1, 2), seed=5)
     both = pair.target.generate(prompts, attention_mask=mask, custom_generate=ours, do_sample=True, **asked)
     alone = pair.target.generate(

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from transformers import GenerationConfig
 from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, StoppingCriteria
 
 from draftproof import Delayed, InvalidInput, generate_with
@@ -42,7 +41,7 @@ def padded(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
 
 
 def greedy(pair: Any, inputs: dict[str, torch.Tensor], ours: Any = None, **more: Any) -> Any:
-    drawn = {"custom_generate": ours, "assistant_model": pair.draft} if ours else {}
+    drawn = {"custom_generate": ours, "draft": pair.draft} if ours else {}
     return pair.target.generate(**inputs, do_sample=False, **{"max_new_tokens": TOKENS, **more}, **drawn)
 
 
@@ -67,7 +66,7 @@ def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tupl
     torch.manual_seed(3)
     inputs = {"input_ids": torch.tensor([ROOT] * runs), "attention_mask": torch.ones(runs, len(ROOT), dtype=int)}
     texts = pair.target.generate(
-        **inputs, do_sample=True, max_new_tokens=3, assistant_model=pair.draft, custom_generate=ours, **more
+        **inputs, do_sample=True, max_new_tokens=3, draft=pair.draft, custom_generate=ours, **more
     )
     return Counter(tuple(text) for text in texts[:, len(ROOT) :].tolist())
 
@@ -177,7 +176,7 @@ def test_settings_come_from_one_of_the_two(pair: Any) -> None:
 def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
     def written(prompts: list[list[int]], seed: Any) -> list[list[int]]:
         ours = generate_with("traversal", Delayed(2, 1, 2), seed=seed)
-        drawn = {"assistant_model": pair.draft, "custom_generate": ours}
+        drawn = {"draft": pair.draft, "custom_generate": ours}
         texts = pair.target.generate(**padded(prompts), do_sample=True, max_new_tokens=TOKENS, **drawn)
         return [text[-TOKENS:] for text in texts.tolist()]
 
@@ -254,12 +253,12 @@ class Streamer(transformers.generation.BaseStreamer):
 def test_blocks_are_streamed(pair: Any) -> None:
     streamer, told = Streamer(), list[Piece]()
     ours = generate_with("traversal", Delayed(2, 0, 3), each_block=told.append)
-    text = greedy(pair, padded([[1, 2]]), ours, streamer=streamer)[0].tolist()
+    text = greedy(pair, padded([[1, 2]]), ours, text_streamer=streamer)[0].tolist()
     assert [token for given in streamer.given for token in given] == text
     assert streamer.given == [[1, 2], *(list(piece.tokens) for piece in told)]
     assert streamer.ended
     with pytest.raises(InvalidInput, match="a streamer takes one text, not 2"):
-        greedy(pair, padded([[1], [2]]), ours, streamer=Streamer())
+        greedy(pair, padded([[1], [2]]), ours, text_streamer=Streamer())
 
 
 def test_a_dictionary_where_one_is_asked_for(pair: Any) -> None:
@@ -294,8 +293,8 @@ class Nothing(LogitsProcessor):
         ({"attention_mask": torch.tensor([[1, 1, 0], [1, 1, 1]])}, "attention_mask hides tokens behind others"),
         ({"position_ids": torch.tensor([[0, 2, 3], [0, 1, 2]])}, "position_ids are not those of the text"),
         ({"cache_implementation": "offloaded"}, "cache_implementation='offloaded': the loop keeps plain caches"),
-        ({"assistant_model": None}, "no draft model came along"),
-        ({"assistant_model": "lookup"}, "assistant_model='lookup' is no model; make_draft"),
+        ({"draft": None}, "no draft model came along"),
+        ({"draft": "lookup"}, "draft='lookup' is no model; make_draft"),
         ({"eos_token_id": 2}, None),  # its pad token is the first end
         ({"stopping_criteria": [Counting()]}, "say what stands behind the shorter ones, pad_token_id"),
     ],
@@ -303,7 +302,7 @@ class Nothing(LogitsProcessor):
 )
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any], said: str | None) -> None:
-    given = {"do_sample": False, "assistant_model": pair.draft, "max_new_tokens": 4}
+    given = {"do_sample": False, "draft": pair.draft, "max_new_tokens": 4}
 
     def write() -> Any:
         ids = torch.tensor([[1, 2, 1], [1, 2, 2]])
@@ -332,7 +331,7 @@ def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(
         target.lm_head.weight[most] = 1.01 * target.lm_head.weight[1]  # often drawn, and no tie
     inputs, ends = padded([[1, most, 3], [most]]), {"pad_token_id": 0, "eos_token_id": None}
     ours = generate_with("traversal", Delayed(2, 1, 2))
-    drawn = {"custom_generate": ours, "assistant_model": draft}
+    drawn = {"custom_generate": ours, "draft": draft}
     expected = target.generate(**inputs, do_sample=False, max_new_tokens=TOKENS, **ends)
     assert torch.equal(target.generate(**inputs, do_sample=False, max_new_tokens=TOKENS, **ends, **drawn), expected)
     torch.manual_seed(5)
@@ -366,16 +365,6 @@ def test_lossy_verifiers_write_only_when_they_are_asked_for(name: str) -> None:
     with pytest.raises(InvalidInput, match=r"is declared lossless on no drafts: .* give lossy=True"):
         generate_with(name)
     assert generate_with(name, lossy=True).verifier.card.name == name.partition(":")[0]
-
-
-def test_a_draft_model_that_is_handed_on_is_taken(pair: Any) -> None:
-    """A transformers that hands the draft model to what it calls, instead of dropping it."""
-    config = GenerationConfig(max_length=8, do_sample=False)
-    config._pad_token_tensor = None
-    ours = generate_with("nss", Delayed(2, 0, 1))
-    ids = torch.tensor([[1, 2]])
-    text = ours(pair.target, ids, [], lambda *_: torch.zeros(1), config, assistant_model=pair.draft)
-    assert torch.equal(text, greedy(pair, {"input_ids": ids}, max_new_tokens=6))
 
 
 def test_the_example_of_the_page_on_choosing_runs(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

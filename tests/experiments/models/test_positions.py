@@ -58,7 +58,7 @@ def test_generate_with_says_how_many_tokens_fit(random_pair: Callable[..., Any])
     pair = random_pair(8, None, "GPT2", fields={"n_positions": 20})
 
     def written(most: int, length: int = 4) -> Any:
-        asked: dict[str, Any] = {"max_new_tokens": most, "do_sample": False, "assistant_model": pair.draft}
+        asked: dict[str, Any] = {"max_new_tokens": most, "do_sample": False, "draft": pair.draft}
         return pair.target.generate(torch.ones(1, length, dtype=torch.long), custom_generate=ours, **asked)
 
     ours = generate_with("traversal", TREE)

@@ -118,7 +118,7 @@ def test_generate_writes_as_without_drafts(random_pair: Callable[..., Any], aske
         given = {"do_sample": False, "max_new_tokens": 12, "pad_token_id": 0, **asked}
         ids = torch.tensor([prompt])
         expected = pair.target.generate(ids, **given)
-        drafted = {"assistant_model": pair.draft, "custom_generate": generate_with("traversal", Delayed(2, 1, 2))}
+        drafted = {"draft": pair.draft, "custom_generate": generate_with("traversal", Delayed(2, 1, 2))}
         assert torch.equal(pair.target.generate(ids, **given, **drafted), expected)
 
 

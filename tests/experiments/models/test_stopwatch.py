@@ -76,7 +76,7 @@ def test_a_stopwatch_around_the_call_that_choose_prints_is_within_its_interval(
     ours = generate_with(first["verifier"], spec)
     assert (spec in found["paste"]) == (found["recommendation"].startswith(first["verifier"]))
     torch.manual_seed(1)
-    own = {**plain, "assistant_model": pair.draft, "custom_generate": ours}
+    own = {**plain, "draft": pair.draft, "custom_generate": ours}
     same, other = (
         times_faster(pair.target, each, TOKENS, plain, own, 8)
         for each in ([list(root) for root in opened.roots(12, 12).contexts], prompts)
