@@ -33,9 +33,7 @@ Lossy = Annotated[
 ]
 Policy = Annotated[
     str | None,
-    typer.Option(
-        "--policy", help="Choose the tree of every block: selector (of --pair), its JSON file, or FILE.py:NAME."
-    ),
+    typer.Option("--policy", help="Choose the tree of every block: selector (of --pair), its file, or FILE.py:NAME."),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Less training, fewer runs and roots.", **_HOW)]
 

@@ -97,15 +97,13 @@ def _check(spec: str, request: PolicyRequest) -> None:
         return
     if spec in AT_ROOTS:
         return
-    if spec != SELECTOR and not spec.endswith(".json"):
+    if spec != SELECTOR and not spec.endswith(".safetensors"):
         known = ", ".join((*AT_ROOTS, SELECTOR))
         raise InvalidInput(f"unknown policy {spec!r}; known: {known}, or FILE.py:NAME for your own")
     if isinstance(request.problem, TextWorld):
         raise InvalidInput(f"--policy {spec} belongs to a pair of models; add --pair FOLDER")
     if spec == SELECTOR and request.folder is None:
-        raise InvalidInput(
-            "--policy selector is read from the folder of a pair; name it with --pair, or give its JSON file"
-        )
+        raise InvalidInput("--policy selector is read from the folder of a pair; name it with --pair, or give its file")
 
 
 def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -144,13 +142,16 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
         return AT_ROOTS[spec](table)
     if from_file(spec) and isinstance(request.problem, TextWorld):
         return _own_choices(user_policy(spec), request, named)
-    from draftproof.experiments.models.selector import deciding
-    from draftproof.experiments.models.selector.saved import selector_path
+    from draftproof.experiments.models.pair.pair import pair_digest
+    from draftproof.experiments.models.selector.chooser import by_function, by_network
+    from draftproof.experiments.models.selector.features import block_starts, hidden_widths
+    from draftproof.experiments.models.selector.file import Use, load_selector, selector_path
 
     problem: Any = request.problem
-    setting = (problem.pair, problem.warp, problem.contexts, request.schemes)
+    pair, warp, schemes = problem.pair, problem.warp, request.schemes
     if from_file(spec):
-        return deciding.own_choices(user_policy(spec), named, *setting, request.costs)
+        chooser = by_function(user_policy(spec), named, schemes)
+        return [chooser(start) for start in block_starts(pair, problem.contexts, warp, request.costs or UNIT_TIME)]
     path = selector_path(str(request.folder), named.label) if spec == SELECTOR else Path(spec)
     if spec == SELECTOR and not path.exists():
         remark(
@@ -159,8 +160,11 @@ def _chosen(spec: str, request: PolicyRequest, named: NamedVerifier, table: Root
         )
         return None
     remark(f"{path} was trained on the first 80 % of its text; model train prints its gain on the rest")
-    choices: Sequence[int] = deciding.selector_choices(path, named.label, *setting)
-    return choices
+    use = Use(named.label, pair_digest(pair), pair.vocab_size, hidden_widths(pair), warp)
+    selector = load_selector(path, use, schemes)
+    chooser = by_network(selector.network, warp)
+    starts = block_starts(pair, problem.contexts, warp, selector.times)
+    return [schemes.index(selector.actions[chooser(start)]) for start in starts]
 
 
 def _own_choices(policy: UserPolicy, request: PolicyRequest, named: NamedVerifier) -> Choice:

@@ -153,7 +153,7 @@ def train_selector(verifier: str, shared: SharedOptions, options: SelectorOption
 
     libraries()
     from draftproof.experiments.models.pair.opened import PairRequest
-    from draftproof.experiments.models.selector.making import train
+    from draftproof.experiments.models.selector.training import Plan, train
     from draftproof.simulator.instances.sampling import Sampling
 
     wanted = PairRequest(
@@ -176,8 +176,11 @@ def train_selector(verifier: str, shared: SharedOptions, options: SelectorOption
         times.check(actions)
     console = console_for(shared.json_target)
     try:
-        amount = options.roots, options.trees, shared.seed
-        report = train(wanted, folder_out, named, actions, warps, times, amount, options.exact, store)
+        plan = Plan(
+            *(named, tuple(actions), tuple(warps), times),
+            *(options.roots, options.trees, shared.seed, options.exact),
+        )
+        report = train(wanted, folder_out, plan, store)
     except KeyboardInterrupt:
         where = (
             f"; the labels computed so far are in {resume}" if resume else "; with --resume FILE the labels are saved"

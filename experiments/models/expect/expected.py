@@ -347,21 +347,19 @@ def labels(
     root: Context,
     trees: int | None,
     generator: np.random.Generator,
-) -> list[tuple[float, float]]:
-    """`E[tau + 1]` of every action after a root with a variance: of `tau` where the mean is exact, else of the mean.
+) -> list[float]:
+    """`E[tau + 1]` of every action after a root.
 
     trees: None for the exact laws of a verifier that goes from the top down; else the number of sampled trees. Each is
     a tree with branches at every depth of its trunk, and all shapes are evaluated on parts of it.
     """
     if trees is None:
         case = case_without_leaf_rows(pair, warp, root, deepest(actions))
-        laws = [predict(verifier, [case], scheme) for scheme in actions]
-        return [(law.mean, law.variance) for law in laws]
+        return [predict(verifier, [case], scheme).mean for scheme in actions]
     grown, mean = RootTrees(pair, warp, root), TreeMean(verifier, generator)
     drawn = (grown.one_of_each(actions, SamplingCoin(generator)) for _ in range(trees))
     means = np.array([[mean.of(*each) for each in zip(nodes, actions, strict=True)] for nodes in drawn])
-    spread = means.var(0, ddof=1) / trees if trees > 1 else np.zeros(len(actions))
-    return [(float(each), float(noise)) for each, noise in zip(means.mean(0), spread, strict=True)]
+    return [float(each) for each in means.mean(0)]
 
 
 def deepest(actions: Sequence[Delayed]) -> int:

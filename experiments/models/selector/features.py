@@ -1,7 +1,7 @@
 """The inputs of the selector: three hidden states and a few numbers, as in appendix E of 2602.16994.
 
-`n` roots, `S` numbers, `H_p` and `H_q` the widths of the models. The target's hidden state at the root is not an input:
-it is not known before the target's pass. A text of one token has no previous token; its inputs there are zeros.
+`S` numbers, `H_p` and `H_q` the widths of the models. The target's hidden state at the root is not an input: it is not
+known before the target's pass. A text of one token has no previous token; its inputs there are zeros.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.models.pair.hidden import TokenState, watched
-from draftproof.experiments.models.pair.pair import ROLES, Pair
+from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.policies.policy import Known
 from draftproof.simulator.protocol import Context, Vector
@@ -28,55 +28,63 @@ SCALARS = (
 
 
 @dataclass(frozen=True)
-class SelectorInput:
-    """What is known before one block. target_before, draft_before: None where the text has one token."""
+class TokenOutput:
+    """What a model computed at one token. hidden: last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
 
-    known: Known
-    target_before: torch.Tensor | None
-    draft_before: torch.Tensor | None
-    draft_root: torch.Tensor
+    hidden: torch.Tensor
+    row: Any
+
+    @classmethod
+    def of(cls, state: TokenState, warp: Sampling, vocab_size: int) -> TokenOutput:
+        """From hidden state and logits; warp: the sampling of this model."""
+        return cls(state.hidden, warp.of_logits(state.logits[:vocab_size]).cpu().numpy())
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """Inputs as arrays: hidden states of shapes `(n, H_p)`, `(n, H_q)`, `(n, H_q)`, numbers of shape `(n, S)`."""
+class BlockStart:
+    """What is known before one block. context: all tokens so far; the last one is the root.
 
-    target_before: torch.Tensor
-    draft_before: torch.Tensor
-    draft_root: torch.Tensor
-    scalars: torch.Tensor
+    target_before, draft_before: of the token before the root; None in a text of one token. times: of a draft pass over
+    one token and of a target pass without drafts.
+    """
 
-    def __len__(self) -> int:
-        return len(self.scalars)
+    context: Context
+    draft_root: TokenOutput
+    target_before: TokenOutput | None
+    draft_before: TokenOutput | None
+    times: tuple[float, float]
 
-    def __getitem__(self, places: torch.Tensor | slice) -> Inputs:
-        return Inputs(
-            self.target_before[places], self.draft_before[places], self.draft_root[places], self.scalars[places]
-        )
+    @property
+    def known(self) -> Known:
+        """What a policy of one's own is told."""
+        p, q = (None if output is None else output.row for output in (self.target_before, self.draft_before))
+        return Known(self.context, self.draft_root.row, p, q, *self.times)
 
-    @classmethod
-    def of(cls, inputs: Sequence[SelectorInput], warps: Sequence[Sampling], widths: tuple[int, int]) -> Inputs:
-        """In float32 on the host; warps: one an input; widths: `H_p` and `H_q`."""
+    def network_input(self, warp: Sampling, widths: tuple[int, int]) -> Any:
+        """The hidden states before the root, that at the root, and the numbers, in float32.
 
-        def stacked(hidden: Sequence[torch.Tensor | None], width: int) -> torch.Tensor:
-            rows = [torch.zeros(width) if each is None else each.float().cpu() for each in hidden]
-            return torch.stack(rows)
+        widths: `H_p` and `H_q`. The result has shape `(H_p + 2 H_q + S,)`.
+        """
+        outputs = (self.target_before, self.draft_before, self.draft_root)
+        hidden = [
+            np.zeros(width, np.float32) if output is None else output.hidden.float().cpu().numpy()
+            for output, width in zip(outputs, (*widths, widths[1]), strict=True)
+        ]
+        return np.concatenate([*hidden, np.array(numbers(self.known, warp), np.float32)])
 
-        return cls(
-            stacked([one.target_before for one in inputs], widths[0]),
-            stacked([one.draft_before for one in inputs], widths[1]),
-            stacked([one.draft_root for one in inputs], widths[1]),
-            torch.tensor(np.array([numbers(v.known, warp) for v, warp in zip(inputs, warps, strict=True)])).float(),
-        )
+
+def network_inputs(starts: Sequence[BlockStart], warp: Sampling, widths: tuple[int, int]) -> torch.Tensor:
+    """The inputs before `n` blocks, shape `(n, H_p + 2 H_q + S)`."""
+    return torch.tensor(np.stack([start.network_input(warp, widths) for start in starts]))
 
 
 def numbers(known: Known, warp: Sampling) -> list[float]:
     """The numbers of `SCALARS`."""
     settings = [float(len(known.context)), warp.temperature, 1.0 if warp.top_p is None else warp.top_p]
-    return [*of_rows(known), *settings, float(known.draft_time), float(known.target_time)]
+    return [*_of_rows(known), *settings, float(known.draft_time), float(known.target_time)]
 
 
-def of_rows(known: Known) -> list[float]:
+def _of_rows(known: Known) -> list[float]:
     """Entropies and divergences of the rows, 0 where these are not known."""
     root = _floats(known.draft_root)
     if known.target_before is None or known.draft_before is None:
@@ -88,7 +96,7 @@ def of_rows(known: Known) -> list[float]:
     own = [float(row.dot(log)) for row, log in zip(rows, logs, strict=True)]
     p, q = rows[1], rows[2]
     divergences = [_divergence(own[1], p, q, logs[2], no_zeros), _divergence(own[2], q, p, logs[1], no_zeros)]
-    return [*(0.0 - each for each in own), *divergences, float(abs(p - q).sum())]
+    return [*(0.0 - minus_entropy for minus_entropy in own), *divergences, float(abs(p - q).sum())]
 
 
 def _floats(row: Vector) -> Any:
@@ -117,46 +125,25 @@ def hidden_widths(pair: Pair) -> tuple[int, int]:
     return target, draft
 
 
-@dataclass(frozen=True)
-class TokenOutput:
-    """What a model computed at one token. hidden: last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
-
-    hidden: torch.Tensor
-    row: Any
-
-
-def output_of(token_state: TokenState, warp: Sampling, vocab_size: int) -> TokenOutput:
-    """`TokenOutput` from hidden state and logits."""
-    return TokenOutput(token_state.hidden, warp.of_logits(token_state.logits[:vocab_size]).cpu().numpy())
-
-
 @torch.inference_mode()
-def selector_inputs(pair: Pair, contexts: Sequence[Context], warp: Sampling, times: TimeModel) -> list[SelectorInput]:
+def block_starts(pair: Pair, contexts: Sequence[Context], warp: Sampling, times: TimeModel) -> list[BlockStart]:
     """What is known after each context, from one plain pass of each model over it."""
-    return [_one_input(pair, context, warp, times) for context in contexts]
+    return [_block_start(pair, context, warp, times) for context in contexts]
 
 
-def _one_input(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> SelectorInput:
-    tokens = torch.tensor([list(context)], device=pair.device)
+def _block_start(pair: Pair, context: Context, warp: Sampling, times: TimeModel) -> BlockStart:
+    def output(role: str, state: TokenState) -> TokenOutput:
+        return TokenOutput.of(state, warp.of(role), pair.vocab_size)
+
+    tokens, several = torch.tensor([list(context)], device=pair.device), len(context) > 1
     with watched(pair.target) as target, watched(pair.draft) as draft:
-        if len(context) > 1:
+        if several:
             pair.target(tokens[:, :-1], use_cache=False)
         pair.draft(tokens, use_cache=False)
-        found = [target.at(-1), draft.at(-2)] if len(context) > 1 else []
-        roles = [warp.of(role) for role in ROLES]
-        p, q = [output_of(each, own, pair.vocab_size) for each, own in zip(found, roles, strict=False)] or (None, None)
-        return selector_input(context, p, q, output_of(draft.at(-1), roles[1], pair.vocab_size), pass_times(times))
-
-
-def selector_input(
-    context: Context,
-    target_before: TokenOutput | None,
-    draft_before: TokenOutput | None,
-    draft_root: TokenOutput,
-    times: tuple[float, float],
-) -> SelectorInput:
-    """The input from what was computed at the previous token (by both models or neither) and at the root."""
-    if target_before is None or draft_before is None:
-        return SelectorInput(Known(context, draft_root.row, None, None, *times), None, None, draft_root.hidden)
-    known = Known(context, draft_root.row, target_before.row, draft_before.row, *times)
-    return SelectorInput(known, target_before.hidden, draft_before.hidden, draft_root.hidden)
+        return BlockStart(
+            context,
+            output("draft", draft.at(-1)),
+            output("target", target.at(-1)) if several else None,
+            output("draft", draft.at(-2)) if several else None,
+            pass_times(times),
+        )

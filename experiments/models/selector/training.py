@@ -1,290 +1,207 @@
-"""Training of the selector on a small grid of the hyperparameters that the paper does not publish, and evaluation.
-
-`n` roots, `A` actions. The seed decides all results. Tokens per time of a policy on held-out roots is the sum of `E`
-divided by the sum of `T`, with equal weights; it is compared with the best static action, the entropy rule
-and the oracle.
-"""
+"""`draftproof model train --kind selector`: labels of roots in a store, a grid of networks, the best one."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import product
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from draftproof.experiments.grid.groups import FEWEST, mean_by_group
-from draftproof.experiments.models.selector.features import Inputs
-from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from draftproof.simulator.protocol import Progress
+from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.grid.run import computed_rows
+from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.latency import TimeModel
+from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
+from draftproof.experiments.models.loop.drafter import check_pair
+from draftproof.experiments.models.measure.passes import measured_times
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted, suitable_threads
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS, Roots
+from draftproof.experiments.models.selector.features import block_starts, hidden_widths, network_inputs
+from draftproof.experiments.models.selector.file import save_selector, times_fields
+from draftproof.experiments.models.selector.fitting import BATCH, DECAY, EPOCHS, GRID, search
+from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
+from draftproof.experiments.models.selector.rivals import Labelled, best_static, gain_over, judged
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.sampling import Sampling
+from draftproof.simulator.protocol import Context, Verifier
 
-#: Epochs, roots of a batch, and the number of epochs between two evaluations.
-EPOCHS, BATCH, JUDGED = 80, 64, 5
-#: Weight decay of AdamW.
-DECAY = 0.01
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Roots with labels. tokens: `E`, shape `(n, A)`. setting: shape `(n,)`, the number of the sampling.
-
-    times: `T`, shape `(A,)`. prompt: shape `(n,)`, the number of the prompt of a root, or of the root in a text.
-    """
-
-    inputs: Inputs
-    tokens: Any
-    times: Any
-    setting: Any
-    prompt: Any
-
-    def of(self, places: Any) -> Labelled:
-        chosen = torch.as_tensor(np.flatnonzero(places))
-        return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places], self.prompt[places])
-
-    def sums(self, choice: Any) -> tuple[Any, Any]:
-        """Tokens and times of a choice, summed over the roots of each prompt, in the order of prompts."""
-        _, prompt = np.unique(self.prompt, return_inverse=True)
-        roots = np.arange(len(choice))
-        return np.bincount(prompt, self.tokens[roots, choice]), np.bincount(prompt, self.times[choice])
-
-    @property
-    def widths(self) -> tuple[int, int]:
-        return self.inputs.target_before.shape[1], self.inputs.draft_root.shape[1]
-
-    @property
-    def settings(self) -> list[int]:
-        return sorted(set(self.setting.tolist()))
+#: Shares of the text from its beginning: for training roots, and for validation roots; the rest is held out.
+TRAINING, VALIDATING = 0.6, 0.2
+#: The fewest roots that can be split into three parts; the labels timed to estimate how long the rest takes.
+FEWEST, TRIAL = 5, 3
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
-    """One point of the grid: lambda and alpha of the penalty, dropout, and the learning rate of AdamW.
+class Plan:
+    """What a selector is trained for. times: None to measure them. trees: for each label that is not exact.
 
-    spread: weight of an entropy bonus of `pi`, in nats, which falls to 0 from the first epoch to the last. Without it
-    `pi` can become deterministic within a few steps, and then has no gradient.
+    exact: whether labels are exact; None: exact where that takes milliseconds. Raises `InvalidInput` for too few roots,
+    and for a verifier that is not declared lossless.
     """
 
-    penalty: float
-    share: float
-    dropout: float
-    rate: float
-    spread: float
+    verifier: NamedVerifier
+    actions: tuple[Delayed, ...]
+    warps: tuple[Sampling, ...]
+    times: TimeModel | None
+    roots: int
+    trees: int
+    seed: int
+    exact: bool | None = None
 
-
-#: A point without penalty has the share 1, which has no effect.
-GRID = tuple(
-    Hyperparameters(penalty, share, dropout, 3e-4, spread)
-    for (penalty, share), dropout, spread in product(((0.0, 1.0), (1.0, 0.1), (1.0, 0.3)), (0.0, 0.2), (0.02, 0.1))
-)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A trained network. gain: of tokens per time over the base action on validation roots, averaged over settings."""
-
-    network: SelectorNetwork
-    choice: Hyperparameters
-    epochs: int
-    gain: float
-
-    def fields(self) -> dict[str, Any]:
-        return {**asdict(self.choice), "epochs": self.epochs, "gain": self.gain}
-
-
-def rate(tokens: Any, times: Any, choice: Any) -> float:
-    """Tokens per time, the sum of `E` over the sum of `T`; choice: the action at each root, shape `(n,)`."""
-    return float(tokens[np.arange(len(choice)), choice].sum() / times[choice].sum())
-
-
-def best_static(labelled: Labelled) -> dict[int, int]:
-    """The best static action of each sampling setting."""
-    return {
-        number: int((labelled.tokens[labelled.setting == number].mean(0) / labelled.times).argmax())
-        for number in labelled.settings
-    }
-
-
-@torch.inference_mode()
-def chosen_by(network: SelectorNetwork, inputs: Inputs) -> Any:
-    """The most probable action of each root, shape `(n,)`."""
-    network.eval()
-    return network(inputs).argmax(1).numpy()
-
-
-def gain_over(base: dict[int, int], labelled: Labelled, choice: Any) -> float:
-    """The relative gain in tokens per time over the base action, averaged over settings."""
-    found = []
-    for number in labelled.settings:
-        here = labelled.setting == number
-        tokens, static = labelled.tokens[here], np.full(here.sum(), base[number])
-        found.append(rate(tokens, labelled.times, choice[here]) / rate(tokens, labelled.times, static) - 1)
-    return float(np.mean(found))
-
-
-def search(
-    training: Labelled,
-    validating: Labelled,
-    widths: tuple[int, int],
-    seed: int,
-    progress: Progress,
-    grid: Sequence[Hyperparameters] = GRID,
-) -> list[Fitted]:
-    """Train every point of the grid; the best on the validation roots first. progress: called with 1 after each."""
-    base = best_static(training)
-    found = []
-    for choice in grid:
-        found.append(fit(choice, training, validating, base, widths, seed))
-        progress(1)
-    return sorted(found, key=lambda each: -each.gain)
-
-
-def fit(
-    choice: Hyperparameters,
-    training: Labelled,
-    validating: Labelled,
-    base: dict[int, int],
-    widths: tuple[int, int],
-    seed: int,
-) -> Fitted:
-    """Train one network; its weights are those of the epoch with the best gain on the validation roots."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = SelectorNetwork(widths, training.tokens.shape[1], choice.dropout)
-        network.standardise(training.inputs.scalars)
-        best = Fitted(
-            copy.deepcopy(network), choice, 0, gain_over(base, validating, chosen_by(network, validating.inputs))
-        )
-        for epoch in _epochs(network, choice, training, base):
-            if epoch % JUDGED == 0:
-                gain = gain_over(base, validating, chosen_by(network, validating.inputs))
-                if gain > best.gain:
-                    best = Fitted(copy.deepcopy(network), choice, epoch, gain)
-    best.network.eval()
-    return best
-
-
-def _epochs(
-    network: SelectorNetwork, choice: Hyperparameters, training: Labelled, base: dict[int, int]
-) -> Iterator[int]:
-    tokens, times = (
-        torch.as_tensor(np.asarray(each), dtype=torch.float32) for each in (training.tokens, training.times)
-    )
-    static = torch.tensor([base[number] for number in training.setting.tolist()])
-    optimizer = torch.optim.AdamW(network.parameters(), lr=choice.rate, weight_decay=DECAY)
-    penalty = Penalty(choice.penalty, choice.share)
-    for epoch in range(1, EPOCHS + 1):
-        network.train()
-        for places in torch.split(torch.randperm(len(tokens)), BATCH):
-            optimizer.zero_grad()
-            logits = network(training.inputs[places])
-            found = loss(logits, tokens[places], times, static[places], penalty)
-            spread = -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
-            torch.autograd.backward(found - choice.spread * (1 - epoch / EPOCHS) * spread)
-            optimizer.step()
-        yield epoch
-
-
-#: Ranges of the entropy rule; bootstrap samples for an interval.
-STEPS, DRAWINGS = 4, 1000
-
-
-def entropy_rule(entropies: Any, worth: Any, new: Any) -> Any:
-    """The actions at new entropies of the draft's root row: for each of `STEPS` equally likely ranges the best one.
-
-    entropies, worth: those of known roots, shape `(n,)`, and what each action is worth there, `(n, A)`.
-    """
-    bounds = quantiles(entropies, STEPS)
-    labels = np.searchsorted(bounds, entropies, side="right")
-    means = np.array([worth[labels == label].sum(0) for label in range(STEPS)])
-    return means[np.searchsorted(bounds, new, side="right")].argmax(1)
-
-
-def quantiles(numbers: Any, bins: int) -> Any:
-    """`bins - 1` bounds that split the numbers into parts that are as equal as they allow."""
-    order = np.argsort(numbers, kind="stable")
-    places = np.searchsorted(np.arange(1, len(numbers) + 1) / len(numbers), np.arange(1, bins) / bins)
-    return numbers[order][np.minimum(places + 1, len(numbers) - 1)]
-
-
-def oracle(tokens: Any, times: Any) -> Any:
-    """The actions, shape `(n,)`, that maximise the sum of `E` over the sum of `T`, by Dinkelbach's method."""
-    going = 0.0
-    while True:
-        choice = (tokens - going * times).argmax(1)
-        found = rate(tokens, times, choice)
-        if found <= going * (1 + 1e-12):
-            return choice
-        going = found
-
-
-def judged(
-    network: SelectorNetwork,
-    seen: Labelled,
-    held_out: Labelled,
-    base: Mapping[int, int],
-    seed: int,
-    groups: Sequence[str] = (),
-) -> list[dict[str, Any]]:
-    """Rows of every setting and policy on the held-out roots. seen: the roots that the entropy rule learns from.
-
-    groups: the group of each prompt; empty where roots come from a text.
-    """
-    rows = []
-    own = [groups[number] for number in np.unique(held_out.prompt)] if groups else []
-    for number in held_out.settings:
-        known, new = seen.of(seen.setting == number), held_out.of(held_out.setting == number)
-        choices = choices_of(network, known, new, base[number])
-        best = rate(new.tokens, new.times, choices["oracle"])
-        static = choices["static"]
-        for name, choice in choices.items():
-            found = rate(new.tokens, new.times, choice)
-            low, high = _interval(new, choice, static, seed)
-            rows.append(
-                {
-                    "setting": number,
-                    "policy": name,
-                    "tokens_per_time": found,
-                    "tokens_per_block": float(new.tokens[np.arange(len(choice)), choice].mean()),
-                    "over_static": found / rate(new.tokens, new.times, static) - 1,
-                    "over_static_low": low,
-                    "over_static_high": high,
-                    "regret": 1 - found / best,
-                    "used": len(set(choice.tolist())),
-                    **({"groups": mean_by_group(own, *new.sums(choice))} if own else {}),
-                }
+    def __post_init__(self) -> None:
+        if self.verifier.from_file or "delayed" not in lossless_for(self.verifier.verifier.card):
+            raise InvalidInput(
+                f"{self.verifier.label} is no verifier of the list that is declared lossless on delayed trees, so its "
+                "tokens per time do not count; choose another"
             )
-    return rows
+        if self.roots < FEWEST:
+            raise InvalidInput(f"{self.roots} roots cannot be shared out; --roots takes at least {FEWEST}")
 
 
-def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: int) -> dict[str, Any]:
-    """For each policy its actions at the held-out roots, in one sampling setting. known: the roots to learn from."""
-    static = np.full(len(new.tokens), base)
-    going = rate(known.tokens, known.times, np.full(len(known.tokens), base))
-    seen, asked = (each.inputs.scalars.numpy().astype(np.float64)[:, 0] for each in (known, new))
+def train(wanted: PairRequest, folder: str, plan: Plan, kept: Store) -> dict[str, Any]:
+    """Train the selector and write it to `folder`; the report as plain data. kept: the store of labels.
+
+    Raises `InvalidInput`.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder with --out") from None
+    opened = load_wanted(wanted)
+    pair = opened.pair
+    with suitable_threads(pair):
+        check_pair(pair)
+        times, exact = plan.times, plan.exact
+        if times is None:
+            remark("times of passes")
+            times = measured_times(pair, 2 * CONTEXT_TOKENS, plan.actions)
+        if exact is None:
+            exact = LABELS.exact(plan.verifier.verifier, pair.vocab_size, deepest(plan.actions))
+        return _trained(opened, folder, replace(plan, exact=exact), times, kept)
+
+
+def _trained(opened: Opened, folder: str, plan: Plan, times: TimeModel, kept: Store) -> dict[str, Any]:
+    """Label, fit, judge and save."""
+    started = time.perf_counter()
+    roots = opened.many_roots(plan.roots, plan.seed, plan.warps[0])
+    groups = list(dict(zip(roots.names, roots.groups, strict=True)).values())
+    if groups and len(groups) < FEWEST:
+        raise InvalidInput(f"{len(groups)} prompts cannot be shared out; give at least {FEWEST}")
+    digest = pair_digest(opened.pair)
+    labelled = labelled_roots(opened.pair, digest, plan, times, roots, kept)
+    parts = split_roots(labelled)
+    training, validating, held_out = (labelled.where(part) for part in parts)
+    with bar("networks", len(GRID)) as tick:
+        fitted = search(training, validating, hidden_widths(opened.pair), plan.seed, tick, GRID)
+    best, base = fitted[0], best_static(training)
+    fields = {
+        **_about(opened, plan, times, digest),
+        "roots_of": roots.origin,
+        "roots": {
+            name: int(part.sum()) for name, part in zip(("training", "validating", "held_out"), parts, strict=True)
+        },
+        "base": [_shape(plan.actions[base[number]]) for number in labelled.settings],
+        "hyperparameters": {
+            **best.fields(),
+            "optimiser": "AdamW",
+            "weight_decay": DECAY,
+            "batch": BATCH,
+            "most_epochs": EPOCHS,
+            "projected": PROJECTED,
+            "hidden": list(HIDDEN),
+            "chosen_by": "tokens per time of the arg-max action on the validating roots, over the best static action",
+        },
+        "grid": [one.fields() for one in fitted],
+        "held_out_gain": gain_over(base, held_out, best.network.choices(held_out.inputs)),
+        "rows": judged(best.network, labelled.where(parts[0] | parts[1]), held_out, base, plan.seed, groups),
+    }
+    path = save_selector(folder, best.network, fields)
+    return {**fields, "file": str(path), "seconds": round(time.perf_counter() - started, 1)}
+
+
+def _about(opened: Opened, plan: Plan, times: TimeModel, digest: str) -> dict[str, Any]:
     return {
-        "static": static,
-        "entropy": entropy_rule(seen, known.tokens - going * known.times, asked),
-        "selector": chosen_by(network, new.inputs),
-        "oracle": oracle(new.tokens, new.times),
+        "verifier": plan.verifier.label,
+        "pair": digest,
+        "vocab_size": opened.pair.vocab_size,
+        "text": opened.corpus.name,
+        "text_hash": opened.corpus.digest,
+        **opened.root_source,
+        "actions": [_shape(scheme) for scheme in plan.actions],
+        "settings": [warp.as_dict() for warp in plan.warps],
+        "times": times_fields(times),
+        "labels": "exact" if plan.exact else f"mean over {plan.trees} trees",
+        "seed": plan.seed,
+        "versions": model_versions(),
     }
 
 
-def _interval(labelled: Labelled, choice: Any, static: Any, seed: int) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the gain over the static action; all roots of a prompt are drawn together.
+def split_roots(labelled: Labelled) -> tuple[Any, Any, Any]:
+    """Which are the training, validation and held-out roots, in their order, each of shape `(n,)`.
 
-    For few prompts roots are drawn one by one; the interval is then valid for these prompts only.
+    All roots of a prompt are in the same part.
     """
-    if len(np.unique(labelled.prompt)) < FEWEST:
-        labelled = replace(labelled, prompt=np.arange(len(choice)))
-    count = len(np.unique(labelled.prompt))
-    places = np.random.default_rng(seed).integers(count, size=(DRAWINGS, count))
+    place = labelled.prompt / (labelled.prompt.max() + 1)
+    learning, judging = place < TRAINING, place >= TRAINING + VALIDATING
+    return learning, ~learning & ~judging, judging
 
-    def rates(taken: Any) -> Any:
-        tokens, times = labelled.sums(taken)
-        return tokens[places].sum(1) / times[places].sum(1)
 
-    low, high = np.quantile(rates(choice) / rates(static) - 1, (0.025, 0.975))
-    return float(low), float(high)
+def labelled_roots(pair: Pair, digest: str, plan: Plan, times: TimeModel, roots: Roots, kept: Store) -> Labelled:
+    """All roots under every sampling setting, with labels and the inputs of the network."""
+    trees = None if plan.exact else plan.trees
+    common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
+    common |= {"kind": "label", "actions": [_shape(scheme) for scheme in plan.actions], "versions": model_versions()}
+    common |= {"labels": trees, "seed": 0 if trees is None else plan.seed}
+    at = [(warp, root) for warp in plan.warps for root in roots.contexts]
+    keys = [strong_id({**common, "warp": warp.as_dict(), "root": list(root)}) for warp, root in at]
+    work = {
+        key: partial(label_row, key, pair, plan.verifier.verifier, plan.actions, warp, root, trees)
+        for key, (warp, root) in zip(keys, at, strict=True)
+    }
+    what = "exact" if trees is None else f"the mean over {trees} sampled trees"
+    with named_errors(plan.verifier.label):
+        computed_rows(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
+    widths = hidden_widths(pair)
+    inputs = [network_inputs(block_starts(pair, roots.contexts, warp, times), warp, widths) for warp in plan.warps]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(roots.names))}
+    prompts = [numbers[name] for name in roots.names] if roots.names else range(len(roots.contexts))
+    return Labelled(
+        torch.cat(inputs),
+        np.array([kept[key]["tokens"] for key in keys]),
+        np.array([times.time(action.as_dict()) for action in plan.actions]),
+        np.repeat(np.arange(len(plan.warps)), len(roots.contexts)),
+        np.tile(np.array(prompts), len(plan.warps)),
+    )
+
+
+def label_row(
+    key: str,
+    pair: Pair,
+    verifier: Verifier,
+    actions: Sequence[Delayed],
+    warp: Sampling,
+    root: Context,
+    trees: int | None,
+) -> dict[str, Any]:
+    """The labels of one root as a row of the store. trees: None for exact labels. The key decides the seed."""
+    started = time.perf_counter()
+    means = labels(pair, verifier, actions, warp, root, trees, np.random.default_rng(int(key[:15], 16)))
+    return {
+        "strong_id": key,
+        "tokens": means,
+        "seconds": round(time.perf_counter() - started, 4),
+    }
+
+
+def _shape(scheme: Delayed) -> list[int]:
+    return [scheme.K, scheme.L1, scheme.L2]

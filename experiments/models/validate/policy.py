@@ -33,24 +33,22 @@ from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
-from draftproof.experiments.models.selector.deciding import (
-    ByFunction,
-    BySelector,
+from draftproof.experiments.models.selector.chooser import (
     Chooser,
     PolicyBlock,
     PolicyLoop,
-    check_sampling,
+    by_function,
+    by_network,
     deciding,
 )
 from draftproof.experiments.models.selector.features import hidden_widths
-from draftproof.experiments.models.selector.saved import load_selector, selector_path
+from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
 from draftproof.experiments.models.validate.cells import MOST_ERRORS
 from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.protocol import Coin, Context, Verifier
 
 if TYPE_CHECKING:
@@ -229,15 +227,13 @@ def validate_policy(
     seed: int,
     vectors: str,
 ) -> dict[str, Any]:
-    """The report of a policy: `selector` (of `--pair`), the JSON file of one, or `FILE.py:NAME`."""
+    """The report of a policy: `selector` (of `--pair`), the file of one, or `FILE.py:NAME`."""
     if "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(f"{named.label} is not declared lossless on delayed trees; choose another verifier")
-    if spec != "selector" and not from_file(spec) and not spec.endswith(".json"):
-        raise InvalidInput(
-            f"unknown policy {spec!r}; give selector, the JSON file of one, or FILE.py:NAME for your own"
-        )
+    if spec != "selector" and not from_file(spec) and not spec.endswith(SUFFIX):
+        raise InvalidInput(f"unknown policy {spec!r}; give selector, the file of one, or FILE.py:NAME for your own")
     if spec == "selector" and pair.folder is None:
-        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
+        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its file")
     wanted = _actions(shape)
     with open_pair(pair.wanted(seed)) as opened:
         where = setting(opened.pair, warp, opened.roots(amount.roots, ROOTS), seed, vectors)
@@ -271,18 +267,16 @@ def _actions(shape: ShapeOptions) -> list[Delayed] | None:
 def _of_selector(
     path: Path, where: Setting, named: NamedVerifier, wanted: list[Delayed] | None, amount: Amount
 ) -> PolicyRun:
-    widths = hidden_widths(where.pair)
-    found = load_selector(path, named.label, where.digest, where.pair.vocab_size, widths, wanted)
-    number = check_sampling(path, found, where.warp)
-    base = found.base[number]
-    chooser = BySelector(found.network, where.warp)
-    return _contest(where, named, found.actions, chooser, found.times, base, amount)
+    use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), where.warp)
+    selector = load_selector(path, use, wanted)
+    chooser = by_network(selector.network, where.warp)
+    return _contest(where, named, selector.actions, chooser, selector.times, selector.base, amount)
 
 
 def _of_function(
     spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
 ) -> PolicyRun:
-    chooser = ByFunction(user_policy(spec), tuple(Action(scheme, named.verifier) for scheme in actions))
+    chooser = by_function(user_policy(spec), named, actions)
     times = measured_times(where.pair, CONTEXT_TOKENS, actions)
     return _contest(where, named, actions, chooser, times, None, amount)
 

@@ -130,26 +130,38 @@ def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:
 
 
 def selector_formats(folder: Path) -> dict[str, Format]:
-    """The two files of a selector, each read beside the other as it was written."""
+    """The file of a selector, and the JSON in it."""
+    from draftproof.experiments.models.selector.file import (
+        Use,
+        load_selector,
+        save_selector,
+        selector_fields,
+        times_fields,
+    )
     from draftproof.experiments.models.selector.network import SelectorNetwork
-    from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
+    from draftproof.simulator.instances.sampling import Sampling
 
     actions, widths = [(1, 0, 0), (1, 0, 1), (2, 0, 1)], (4, 4)
     times = times_fields(time_model("draft=1,target=4"))
-    fields = {"verifier": "naive", "pair": "0123456789abcdef", "vocab_size": 4, "widths": widths, "outputs": 3}
+    fields = {"verifier": "naive", "pair": "0123456789abcdef", "vocab_size": 4}
     fields |= {"settings": [{"temperature": 1.0, "top_k": None, "top_p": None}], "base": actions[1:2]}
     path = save_selector(folder, SelectorNetwork(widths, 3), {**fields, "actions": actions, "times": times})
-    [weights] = folder.glob("*.safetensors")
-    whole = {each: each.read_bytes() for each in (path, weights)}
+    whole, use = path.read_bytes(), Use("naive", "0123456789abcdef", 4, widths, Sampling())
 
-    def reading(place: Path, given: str) -> None:
-        place.write_bytes(Path(given).read_bytes())
-        try:
-            load_selector(path, "naive", "0123456789abcdef", 4, widths)
-        finally:
-            place.write_bytes(whole[place])
+    def with_these_fields(given: str) -> None:
+        path.write_bytes(with_fields(whole, Path(given).read_bytes().decode("utf-8", "replace")))
+        load_selector(path, use)
 
     return {
-        "selector": Format(whole[path], partial(reading, path)),
-        "weights": Format(whole[weights], partial(reading, weights)),
+        "selector": Format(whole, lambda given: load_selector(Path(given), use)),
+        "fields": Format(json.dumps(selector_fields(whole)[0]).encode(), with_these_fields),
     }
+
+
+def with_fields(content: bytes, fields: str) -> bytes:
+    """The content of the file of a selector with these fields."""
+    from safetensors.torch import load, save
+
+    from draftproof.experiments.models.selector.file import FORMAT
+
+    return bytes(save(load(content), {FORMAT: fields}))

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from tests.experiments.fuzz.formats import with_fields
 from tests.experiments.fuzz.lines import Watcher
 from tests.experiments.fuzz.mutations import _changed
 
@@ -28,7 +29,7 @@ TRAIN = [
 ]  # fmt: skip
 FILES = [*(f"{role}/{name}.json" for role in ("target", "draft") for name in ("config", "tokenizer")),
          "target/generation_config.json", "target/tokenizer_config.json", "pair.json",
-         "selector-naive.json"]  # fmt: skip
+         "selector-naive.safetensors"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +58,19 @@ def watcher(tmp_path_factory: pytest.TempPathFactory) -> Watcher:
 
 
 def test_a_folder_of_models_with_one_field_changed_is_used_or_refused(watcher, monkeypatch):
+    from draftproof.experiments.models.selector.file import selector_fields
+
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     random, codes = Random(int(os.environ.get("FUZZ_SEED", "0"))), set()
     for _ in range(25):
         file = Path("pair") / random.choice(FILES)
         kept = file.read_bytes()
-        changed = json.dumps(_changed(json.loads(kept), random))
-        file.write_text(changed)
+        if file.suffix == ".safetensors":
+            changed = json.dumps(_changed(selector_fields(kept)[0], random))
+            file.write_bytes(with_fields(kept, changed))
+        else:
+            changed = json.dumps(_changed(json.loads(kept), random))
+            file.write_text(changed)
         for line in [SELECTED] if "selector" in file.name else [CHECK, VALIDATE]:
             ended = watcher.run(line, patience=20)
             assert ended.wrong is None, f"{file}: {changed[:2000]}"

@@ -23,7 +23,7 @@ from draftproof.experiments.models.pair.drafts import HEADS
 from draftproof.experiments.models.pair.head import new_head
 from draftproof.experiments.models.pair.head_training import OWN_OUTPUTS, blocks, outputs_of_passes
 from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.selector.deciding import deciding
+from draftproof.experiments.models.selector.chooser import deciding
 from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec, SpecBlock

@@ -1,6 +1,5 @@
 """A pair, a head, and a selector, that are trained where the disk becomes full while they are written."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +12,14 @@ from draftproof.experiments.models.pair.folder import make_pair
 from draftproof.experiments.models.pair.head_training import make_head
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.training import Plan, Recipe
+from draftproof.experiments.models.selector.file import (
+    Use,
+    load_selector,
+    save_selector,
+    selector_fields,
+    times_fields,
+)
 from draftproof.experiments.models.selector.network import SelectorNetwork
-from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 from tests.quick import quick
@@ -53,7 +58,7 @@ def test_a_full_disk_leaves_no_part_of_a_head(tiny_pair: Pair, tiny_recipe: Reci
 
 @pytest.mark.parametrize("most", [0, 1_000, 500_000])
 def test_a_full_disk_leaves_the_older_selector(tmp_path: Path, most: int) -> None:
-    fields = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
+    fields = {"verifier": "naive", "pair": "one", "vocab_size": 8}
     fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": times_fields(time_model("draft=1,target=4"))}
     fields |= {"settings": [Sampling().as_dict()], "base": [[2, 0, 1]]}
     path = save_selector(tmp_path, SelectorNetwork((32, 16), 2), {**fields, "seed": 1})
@@ -65,5 +70,5 @@ def test_a_full_disk_leaves_the_older_selector(tmp_path: Path, most: int) -> Non
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert sorted(tmp_path.iterdir()) == older
-    assert json.loads(path.read_text())["seed"] == 1
-    assert load_selector(path, "naive", "one", 8, (32, 16)).base == (1,)
+    assert selector_fields(path.read_bytes())[0]["seed"] == 1
+    assert load_selector(path, Use("naive", "one", 8, (32, 16), Sampling())).base == 1

@@ -14,8 +14,8 @@ from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.pair import load_folder, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
-from draftproof.experiments.models.selector import saved
-from draftproof.experiments.models.selector.features import Inputs, selector_inputs
+from draftproof.experiments.models.selector import file
+from draftproof.experiments.models.selector.features import block_starts, network_inputs
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.simulator.instances.sampling import Sampling
 
@@ -49,15 +49,15 @@ def test_a_policy_is_the_rows_of_its_shapes(
     contexts = roots_of(pair.encode(held_out), 5)
     torch.manual_seed(3)
     network, times = SelectorNetwork((32, 16), 4), time_model("draft=1,target=9")
-    fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8, "widths": [32, 16], "outputs": 4}
+    fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8}
     fields |= {
         "actions": list(reversed(SHAPES)),
-        "times": saved.times_fields(times),
+        "times": file.times_fields(times),
         "settings": [Sampling().as_dict()],
     }
     fields["base"] = [SHAPES[0]]
-    saved.save_selector(tmp_path / "pair", network.eval(), fields)
-    inputs = Inputs.of(selector_inputs(pair, contexts, Sampling(), times), [Sampling()] * 5, (32, 16))
+    file.save_selector(tmp_path / "pair", network.eval(), fields)
+    inputs = network_inputs(block_starts(pair, contexts, Sampling(), times), Sampling(), (32, 16))
     choices = {
         "selector": [3 - int(place) for place in network(inputs).argmax(1)],
         f"{tmp_path}/own.py:mine": [context[-1] % 4 for context in contexts],
@@ -86,16 +86,16 @@ def test_what_cannot_choose_at_roots_is_one_line(
     for other, said in (
         ({}, "chooses among 2 actions, not the 4 asked for"),
         (
-            {"actions": SHAPES, "outputs": 4, "settings": [Sampling(0.0).as_dict()]},
+            {"actions": SHAPES, "settings": [Sampling(0.0).as_dict()]},
             "was trained for temperature=0.0, not",
         ),
-        ({"actions": SHAPES, "outputs": 4, "pair": "0" * 16}, "is a selector for the pair 0000"),
-        ({"actions": SHAPES, "outputs": 4, "vocab_size": 27}, "is a selector for V = 27, not 8"),
+        ({"actions": SHAPES, "pair": "0" * 16}, "is a selector for the pair 0000"),
+        ({"actions": SHAPES, "vocab_size": 27}, "is a selector for V = 27, not 8"),
     ):
-        fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8, "widths": [32, 16]}
-        fields |= {"outputs": 2, "actions": SHAPES[:2], "settings": [Sampling().as_dict()]}
-        fields |= {"times": saved.times_fields(time_model(COST)), "base": SHAPES[:1], **other}
-        path = saved.save_selector(tmp_path / "pair", SelectorNetwork((32, 16), fields["outputs"]), fields)
+        fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8}
+        fields |= {"actions": SHAPES[:2], "settings": [Sampling().as_dict()]}
+        fields |= {"times": file.times_fields(time_model(COST)), "base": SHAPES[:1], **other}
+        path = file.save_selector(tmp_path / "pair", SelectorNetwork((32, 16), len(fields["actions"])), fields)
         ran = draftproof(*given, "--policy", "selector")
         assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
     path.unlink()

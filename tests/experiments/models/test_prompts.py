@@ -25,9 +25,8 @@ from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import PROMPTS, read_prompts, with_bos
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
-from draftproof.experiments.models.selector import making, training
-from draftproof.experiments.models.selector.features import Inputs
-from draftproof.experiments.models.selector.training import Labelled
+from draftproof.experiments.models.selector import fitting, training
+from draftproof.experiments.models.selector.rivals import Labelled, gain_interval
 from draftproof.experiments.models.validate import policy
 from draftproof.experiments.models.validate.cells import Effort, measure
 from draftproof.experiments.models.validate.views import groups_table
@@ -299,8 +298,8 @@ def test_the_interval_of_a_ratio_is_that_of_a_mean_where_all_weigh_alike() -> No
 def test_selectors_learn_on_contexts_behind_prompts_and_are_judged_by_prompt(
     draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "GRID", (training.Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
-    monkeypatch.setattr(training, "EPOCHS", 3)
+    monkeypatch.setattr(training, "GRID", (fitting.Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(fitting, "EPOCHS", 3)
     lines = [{"text": "the state" + "e" * number, "group": "code" if number % 2 else "chat"} for number in range(10)]
     given = (
         "model",
@@ -356,18 +355,17 @@ def test_an_interval_draws_all_contexts_of_a_prompt_together() -> None:
     count, behind = 8, 25
     gains = np.repeat([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], behind)
     tokens = np.stack([np.ones(count * behind), 1 + gains], 1)
-    empty = torch.zeros(count * behind, 1)
-    inputs, prompt = Inputs(empty, empty, empty, empty), np.repeat(np.arange(count), behind)
+    inputs, prompt = torch.zeros(count * behind, 1), np.repeat(np.arange(count), behind)
     zeros = np.zeros(count * behind, dtype=int)
     together = Labelled(inputs, tokens, np.ones(2), zeros, prompt)
     apart = replace(together, prompt=np.arange(count * behind))
     choice = zeros + 1
-    low, high = training._interval(together, choice, zeros, 0)
+    low, high = gain_interval(together, choice, zeros, 0)
     assert (low, high) == pytest.approx((0.125, 0.875))  # quantiles of a binomial of 8 at 1/2
-    low, high = training._interval(apart, choice, zeros, 0)
+    low, high = gain_interval(apart, choice, zeros, 0)
     assert high - low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(count * behind), rel=0.1)
     few = replace(together, prompt=np.minimum(prompt, 2))
-    assert training._interval(few, choice, zeros, 0) == (low, high)
+    assert gain_interval(few, choice, zeros, 0) == (low, high)
 
 
 def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:

@@ -19,10 +19,11 @@ from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
-from draftproof.experiments.models.selector import making, saved, training
-from draftproof.experiments.models.selector.features import SCALARS, Inputs, numbers, selector_inputs
-from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from draftproof.experiments.models.selector.training import Hyperparameters, Labelled, entropy_rule, oracle, quantiles
+from draftproof.experiments.models.selector import file, fitting, rivals, training
+from draftproof.experiments.models.selector.features import SCALARS, block_starts, network_inputs, numbers
+from draftproof.experiments.models.selector.fitting import Hyperparameters, loss
+from draftproof.experiments.models.selector.network import SelectorNetwork
+from draftproof.experiments.models.selector.rivals import Labelled, entropy_rule, oracle, quantiles
 from draftproof.simulator import Delayed
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
@@ -37,11 +38,11 @@ SHAPES = tuple(
 )
 
 
-def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[int, ...]) -> list[tuple[float, float]]:
+def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[int, ...]) -> list[float]:
     found = []
     for scheme in actions:
         law = predict(make(verifier), [Case("", *pair_tables(pair, Sampling(), root, max(scheme.depth, 1)))], scheme)
-        found.append((law.mean, law.variance))
+        found.append(law.mean)
     return found
 
 
@@ -60,7 +61,7 @@ def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., P
     trees, mean = RootTrees(pair, Sampling(), ROOT), expected.TreeMean(make(verifier), np.random.default_rng(0))
     drawn = outcomes(lambda coin: tuple(map(mean.of, trees.one_of_each(actions, coin), actions)), FLOAT64)
     means = sum(np.array(each) * float(mass) for each, mass in drawn)
-    assert means == pytest.approx(np.array([mean for mean, _ in laws(pair, verifier, actions, ROOT)]), abs=1e-12)
+    assert means == pytest.approx(np.array(laws(pair, verifier, actions, ROOT)), abs=1e-12)
 
 
 def test_the_loss_is_that_of_the_paper() -> None:
@@ -72,16 +73,16 @@ def test_the_loss_is_that_of_the_paper() -> None:
     worst = np.sort(np.maximum(1 - ratio, 0) ** 2)[::-1][: ceil(0.3 * 7)]
     assert (ratio < 1).any()
     given = [torch.tensor(each) for each in (logits, tokens, times, base)]
-    assert float(loss(*given, Penalty(0.7, 0.3))) == pytest.approx(-np.log(ratio).mean() + 0.7 * worst.mean())
-    assert float(loss(*given, Penalty(0.0, 0.3))) == pytest.approx(-np.log(ratio).mean())
+    assert float(loss(*given, 0.7, 0.3)) == pytest.approx(-np.log(ratio).mean() + 0.7 * worst.mean())
+    assert float(loss(*given, 0.0, 0.3)) == pytest.approx(-np.log(ratio).mean())
 
 
 def test_the_oracle_is_the_best_of_all_choices() -> None:
     generator = np.random.default_rng(1)
     for _ in range(20):
         tokens, times = generator.uniform(1, 4, size=(4, 3)), generator.uniform(2, 6, size=3)
-        rates = [training.rate(tokens, times, np.array(each)) for each in product(range(3), repeat=4)]
-        assert training.rate(tokens, times, oracle(tokens, times)) == pytest.approx(max(rates), rel=1e-14)
+        rates = [rivals.rate(tokens, times, np.array(each)) for each in product(range(3), repeat=4)]
+        assert rivals.rate(tokens, times, oracle(tokens, times)) == pytest.approx(max(rates), rel=1e-14)
 
 
 def test_numbers_are_entropies_and_divergences_of_the_rows() -> None:
@@ -107,23 +108,21 @@ def test_ranges_of_entropy_are_equally_likely() -> None:
 def made_up(count: int, seed: int) -> Labelled:
     """The better of two actions hangs on the sign of one number."""
     generator = np.random.default_rng(seed)
-    hidden = torch.zeros(count, 4)
     numbers = torch.tensor(generator.normal(size=(count, len(SCALARS)))).float()
     numbers[:, -1] = 3.0  # one that never changes
     good = (numbers[:, 0] > 0).numpy()
     tokens = np.where(good[:, None], [1.0, 2.0], [2.0, 1.5])
-    return Labelled(
-        Inputs(hidden, hidden, hidden, numbers), tokens, np.ones(2), np.zeros(count, dtype=int), np.arange(count)
-    )
+    inputs = torch.cat([torch.zeros(count, 12), numbers], 1)
+    return Labelled(inputs, tokens, np.ones(2), np.zeros(count, dtype=int), np.arange(count))
 
 
 def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "EPOCHS", 40)
+    monkeypatch.setattr(fitting, "EPOCHS", 40)
     seen, other, new = made_up(192, 0), made_up(64, 1), made_up(200, 2)
-    base = training.best_static(seen)
-    found = training.fit(Hyperparameters(1.0, 0.3, 0.0, 1e-3, 0.5), seen, other, base, (4, 4), 3)
-    best = training.gain_over(base, new, oracle(new.tokens, new.times))
-    assert training.gain_over(base, new, training.chosen_by(found.network, new.inputs)) > 0.7 * best > 0.1
+    base = rivals.best_static(seen)
+    found = fitting.fit(Hyperparameters(1.0, 0.3, 0.0, 1e-3, 0.5), seen, other, base, (4, 4), 3)
+    best = rivals.gain_over(base, new, oracle(new.tokens, new.times))
+    assert rivals.gain_over(base, new, found.network.choices(new.inputs)) > 0.7 * best > 0.1
 
 
 @pytest.fixture
@@ -134,8 +133,8 @@ def folder(tiny_folder: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    monkeypatch.setattr(making, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
-    monkeypatch.setattr(training, "EPOCHS", 10)
+    monkeypatch.setattr(training, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(fitting, "EPOCHS", 10)
     where = ("--pair", folder, "--text", folder.parent / "text.txt", "--device", "cpu", "--cost", COST)
     return lambda *more: draftproof(
         "model", "train", "--kind", "selector", *where, "--roots", 20, "--K", "1..2", "--L1", 0, *more
@@ -147,40 +146,40 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     trained: Callable[..., Any], folder: Path, tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(making, "search", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(training, "search", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         assert trained("--resume", "rows").code == 130
-    assert not saved.selector_path(folder, "specinfer").exists()
+    assert not file.selector_path(folder, "specinfer").exists()
     with monkeypatch.context() as patched:  # every label is there: none is computed again
-        patched.setattr(making, "label_row", lambda *_: pytest.fail("a label was computed again"))
+        patched.setattr(training, "label_row", lambda *_: pytest.fail("a label was computed again"))
         ran = trained("--resume", "rows", "--json", "a.json")
     assert ran.code == 0, ran.err
     found = json.loads(Path("a.json").read_text())
     rates = {row["policy"]: row["tokens_per_time"] for row in found["rows"]}
     assert list(rates) == ["static", "entropy", "selector", "oracle"]
     assert all(rates["oracle"] >= rate * (1 - 1e-12) for rate in rates.values())
-    given = "specinfer", pair_digest(tiny_pair), 8, (32, 16)
-    held = saved.load_selector(
-        saved.selector_path(folder, "specinfer"), *given, [Delayed(*each) for each in found["actions"]]
+    use = file.Use("specinfer", pair_digest(tiny_pair), 8, (32, 16), Sampling())
+    held = file.load_selector(
+        file.selector_path(folder, "specinfer"), use, [Delayed(*each) for each in found["actions"]]
     )
-    views = selector_inputs(tiny_pair, [ROOT, (3,)], Sampling(), time_model(COST))
-    inputs = Inputs.of(views, [Sampling()] * 2, (32, 16))
-    assert inputs.target_before[1].eq(0).all()  # nothing comes before a text of one token
-    before = training.chosen_by(held.network, inputs)
+    starts = block_starts(tiny_pair, [ROOT, (3,)], Sampling(), time_model(COST))
+    inputs = network_inputs(starts, Sampling(), (32, 16))
+    assert inputs[1, : 32 + 16].eq(0).all()  # nothing comes before a text of one token
+    before = held.network.choices(inputs)
     assert trained("--resume", "rows").code == 0
-    again = saved.load_selector(saved.selector_path(folder, "specinfer"), *given)
+    again = file.load_selector(file.selector_path(folder, "specinfer"), use)
     assert all(
         torch.equal(a, b)
         for a, b in zip(held.network.state_dict().values(), again.network.state_dict().values(), strict=True)
     )
-    assert (training.chosen_by(again.network, inputs) == before).all()
-    assert len(list(folder.glob("selector-*.safetensors"))) == 1
+    assert (again.network.choices(inputs) == before).all()
+    assert [path.name for path in folder.glob("selector-*")] == ["selector-specinfer.safetensors"]
 
 
 def test_models_that_were_not_trained_here_get_a_selector(
     folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
-    monkeypatch.setattr(training, "EPOCHS", 5)
+    monkeypatch.setattr(training, "GRID", (Hyperparameters(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(fitting, "EPOCHS", 5)
     pair = ("--target", folder / "target", "--draft", folder / "draft", "--text", folder.parent / "text.txt")
     shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", COST)
     ask = ("model", "train", "--kind", "selector", *pair, *shapes, "--device", "cpu", "--roots", 20)
@@ -188,11 +187,13 @@ def test_models_that_were_not_trained_here_get_a_selector(
     assert "no pair is named" in draftproof("model", "train", "--kind", "selector").err
     ran = draftproof(*ask, "--out", "kept")
     assert ran.code == 0, ran.err
-    ran = draftproof("compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/selector-specinfer.json")
+    ran = draftproof(
+        "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/selector-specinfer.safetensors"
+    )
     assert ran.code == 0, ran.err
     assert "selector-specinfer" in ran.out
     assert "model train --kind selector specinfer --target .. --draft .. --out kept" in draftproof(
-        "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/none.json"
+        "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/none.safetensors"
     ).err.replace("\n", " ")
 
 
@@ -210,49 +211,42 @@ def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..
 
 def test_bad_selectors_are_one_line(folder: Path) -> None:
     network, actions = SelectorNetwork((32, 16), 2), [Delayed(1, 0, 1), Delayed(2, 0, 1)]
-    fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
-    fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": saved.times_fields(time_model(COST))}
+    fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8}
+    fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": file.times_fields(time_model(COST))}
     fields |= {"settings": [Sampling().as_dict()], "base": [[2, 0, 1]]}
-    path = saved.save_selector(folder, network, fields)
-    assert saved.load_selector(path, "naive", "one", 8, (32, 16), actions).actions == tuple(actions)
+    path = file.save_selector(folder, network, fields)
+    use = file.Use("naive", "one", 8, (32, 16), Sampling())
+    assert file.load_selector(path, use, actions).actions == tuple(actions)
 
-    def refused(*given: Any) -> str:
-        with pytest.raises(saved.InvalidInput) as error:
-            saved.load_selector(*given)
+    def refused(path: Path = path, given: list[Delayed] | None = None, **other: Any) -> str:
+        with pytest.raises(file.InvalidInput) as error:
+            file.load_selector(path, use._replace(**other), given)
         said = str(error.value)
         assert "\n" not in said
         assert str(path)[:10] in said
         return said
 
-    assert "for the pair one, not two" in refused(path, "naive", "two", 8, (32, 16))
-    assert "for V = 8, not 27" in refused(path, "naive", "two", 27, (32, 16))
-    assert "for the verifier naive, not block" in refused(path, "block", "one", 8, (32, 16))
-    assert "delayed(K=1, L1=0, L2=5) is in one list only" in refused(
-        path, "naive", "one", 8, (32, 16), [*actions, Delayed(1, 0, 5)]
-    )
-    assert "no selector" in refused(path.with_name("selector-block.json"), "block", "one", 8, (32, 16))
-    weights = next(folder.glob("selector-*.safetensors"))
-    whole = weights.read_bytes()
-    for hurt in (whole[:-3], b"\0" + whole[1:], b""):
-        weights.write_bytes(hurt)
-        assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
-    weights.unlink()
-    assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
-    saved.save_selector(folder, network, {**fields, "actions": [[2, 0, 1]]})
-    assert "lists 1 actions" in refused(path, "naive", "one", 8, (32, 16))
-    saved.save_selector(folder, network, fields)
-    assert saved.load_selector(path, "naive", "one", 8, (32, 16)).base == (1,)
-    whole = json.loads(path.read_text())
-    wrong = [{key: value for key, value in whole.items() if key != name} for name in ("settings", "base", "times")]
-    wrong += [{**whole, "base": other} for other in ([], [[9, 9, 9]], 5)] + [{**whole, "settings": 5}]
+    assert "for the pair one, not two" in refused(pair="two")
+    assert "for V = 8, not 27" in refused(vocab_size=27)
+    assert "for the verifier naive, not block" in refused(verifier="block")
+    assert "was trained for temperature=1.0, not for temperature 0.5" in refused(warp=Sampling(0.5))
+    assert "delayed(K=1, L1=0, L2=5) is in one list only" in refused(given=[*actions, Delayed(1, 0, 5)])
+    assert "no selector" in refused(path.with_name("selector-block.safetensors"), verifier="block")
+    assert "damaged" in refused(widths=(16, 16))
+    whole = path.read_bytes()
+    assert file.load_selector(path, use).base == 1
+    flipped = whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
+    for hurt in (whole[:-3], b"\0" + whole[1:], b"", b"[]", flipped):
+        path.write_bytes(hurt)
+        assert "damaged" in refused()
+    wrong = [{key: value for key, value in fields.items() if key != name} for name in ("settings", "base", "times")]
+    wrong += [{**fields, "base": other} for other in ([], [[9, 9, 9]], 5)] + [{**fields, "settings": 5}]
+    wrong.append({**fields, "actions": [[2, 0, 1]]})  # for a network of two outputs
     for points in ({"draft": {"1": 1}, "target": {"0": 1}}, {"draft": {"2": 1}, "target": {"0": 1, "2": 1}}):
-        wrong.append({**whole, "times": {**points, "open_ended": True}})
-    for each in wrong:
-        path.write_text(json.dumps(each))
-        assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
-    for text in ("", "[]", "{", json.dumps({**fields, "format": "other"})):
-        path.write_text(text)
-        assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
+        wrong.append({**fields, "times": {**points, "open_ended": True}})
+    for given in wrong:
+        file.save_selector(folder, network, given)
+        assert "damaged" in refused()
 
 
 def test_what_cannot_be_trained_is_one_line(trained: Callable[..., Any], draftproof: Callable[..., Any]) -> None:

@@ -15,9 +15,9 @@ from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
-from draftproof.experiments.models.selector import saved
-from draftproof.experiments.models.selector.deciding import deciding
-from draftproof.experiments.models.selector.features import Inputs, SelectorInput, selector_inputs
+from draftproof.experiments.models.selector import file
+from draftproof.experiments.models.selector.chooser import deciding
+from draftproof.experiments.models.selector.features import BlockStart, block_starts, network_inputs
 from draftproof.experiments.models.selector.network import NumpyNetwork, SelectorNetwork
 from draftproof.experiments.models.validate import policy
 from draftproof.simulator import Delayed
@@ -41,11 +41,11 @@ OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(act
 
 @pytest.mark.parametrize("prompt", [(1, 2, 3, 4), (5,)])
 def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt: tuple[int, ...]) -> None:
-    told: list[SelectorInput] = []
+    told: list[BlockStart] = []
 
-    def chooser(known_input: SelectorInput) -> int:
-        told.append(known_input)
-        return (sum(known_input.known.context) + len(told)) % len(ACTIONS)
+    def chooser(start: BlockStart) -> int:
+        told.append(start)
+        return (sum(start.context) + len(told)) % len(ACTIONS)
 
     warp, coin, made = Sampling(0.8, None, 0.95), coin_for("numpy", 0), []
     with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, warp, TIMES) as loop:
@@ -55,19 +55,19 @@ def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt
             made.append(decided)
         assert loop.seconds["choose"] > 0
     assert {each.action for each in made} == set(range(len(ACTIONS)))
-    for known_input, expected in zip(
-        told, selector_inputs(exact_pair, [each.context for each in made], warp, TIMES), strict=True
+    for start, expected in zip(
+        told, block_starts(exact_pair, [each.context for each in made], warp, TIMES), strict=True
     ):
         for name, value in asdict(expected.known).items():
-            found = getattr(known_input.known, name)
+            found = getattr(start.known, name)
             assert (found is None) == (value is None)
             if value is not None:
                 assert np.asarray(found) == pytest.approx(np.asarray(value), abs=1e-9)  # passes of other shapes
         for name in ("target_before", "draft_before", "draft_root"):
-            one, other = getattr(known_input, name), getattr(expected, name)
+            one, other = getattr(start, name), getattr(expected, name)
             assert (one is None) == (other is None)
             if one is not None:
-                assert torch.allclose(one, other, rtol=0, atol=1e-8)
+                assert torch.allclose(one.hidden, other.hidden, rtol=0, atol=1e-8)
 
 
 @pytest.fixture
@@ -83,9 +83,9 @@ def small(folder: Path, **other: Any) -> Path:
     """An untrained selector of this pair."""
     torch.manual_seed(0)
     fields = {"verifier": "specinfer", "pair": pair_digest(load_folder(folder, "cpu")), "vocab_size": 8}
-    fields |= {"widths": [32, 16], "outputs": 2, "actions": [[1, 0, 1], [2, 0, 1]], "base": [[1, 0, 1]]}
-    fields |= {"times": saved.times_fields(TIMES), "settings": [Sampling().as_dict()], **other}
-    return saved.save_selector(folder, SelectorNetwork((32, 16), 2), fields)
+    fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "base": [[1, 0, 1]]}
+    fields |= {"times": file.times_fields(TIMES), "settings": [Sampling().as_dict()], **other}
+    return file.save_selector(folder, SelectorNetwork((32, 16), 2), fields)
 
 
 @pytest.mark.heavy
@@ -133,7 +133,7 @@ def test_what_cannot_choose_is_one_line(
         ((*policy, "--plot", "a.png"), "--policy goes without --plot"),
         ((*policy, "block"), "--policy takes one verifier"),
         (("--policy", "other"), "unknown policy 'other'"),
-        (("--policy", tmp_path / "none.json"), "make one: draftproof model train --kind selector"),
+        (("--policy", tmp_path / "none.safetensors"), "make one: draftproof model train --kind selector"),
         (("--policy", f"{tmp_path}/bad.py:none"), "it must be one of the actions"),
         (("--policy", f"{tmp_path}/bad.py:wrong"), "is no policy"),
         (("--policy", f"{tmp_path}/bad.py:writes"), "read-only"),
@@ -161,10 +161,10 @@ def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> N
             values.add_(torch.randn_like(values) * 0.1)
     warp = Sampling(0.8, None, 0.7)
     contexts = [(1, 2, 3), (5,), (0, 4, 4, 6, 2, 2), (7, 7)]
-    inputs = Inputs.of(selector_inputs(exact_pair, contexts, warp, TIMES), [warp] * 4, (32, 16))
-    network.standardise(inputs.scalars)
+    inputs = network_inputs(block_starts(exact_pair, contexts, warp, TIMES), warp, (32, 16))
+    network.standardise(inputs)
     expected = network.eval()(inputs).detach().numpy()
     ready = NumpyNetwork(network)
-    for known_input, logits in zip(selector_inputs(exact_pair, contexts, warp, TIMES), expected, strict=True):
-        assert ready.logits(known_input, warp) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
+    for network_input, logits in zip(inputs.numpy(), expected, strict=True):
+        assert ready.logits(network_input) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
     assert abs(expected[0] - expected[2]).max() > 1e-2
