@@ -91,7 +91,7 @@ def test_times_as_they_are_written():
         (("--instance", "x.json", "--policy", "greedy"), "x.json"),
         ((*TEXT, "--policy", "best"), "unknown policy 'best'; known: static, ratio, greedy, selector, or FILE.py:NAME"),
         ((*TEXT, "--policy", "selector"), "selector belongs to a pair of models; add --pair FOLDER"),
-        ((*TEXT, "--policy", "selector-naive.safetensors"), "naive.safetensors belongs to a pair of models; add --pair FOLDER"),
+        ((*TEXT, "--policy", "s.safetensors"), "s.safetensors belongs to a pair of models; add --pair FOLDER"),
         ((*TEXT, "--policy", "static", "--steady-state"), "not in the long run of --steady-state; leave one of them"),
         ((*TEXT, "--policy", "greedy", "--scheme", "top_k", "--K", "2"), "chooses among delayed trees, not"),
         ((*TEXT, "--policy", "none.py:mine"), "no file none.py; give your policy as FILE.py:NAME"),
