@@ -93,7 +93,7 @@ class TreeEfficiency:
     def of(self, root: DraftNode) -> Any:
         """The mean on the tree under `root`, in the arithmetic of its rows."""
         branch, structure = branch_of(self.verifier), offered(self.verifier)
-        if _has_own_laws(root):
+        if has_own_laws(root):
             return tree_efficiency_by_coins(self.verifier, root)
         if branch is not None:
             return self._by_products(branch, root)
@@ -144,7 +144,7 @@ class TreeEfficiency:
         return laws
 
 
-def _has_own_laws(node: DraftNode) -> bool:
+def has_own_laws(node: DraftNode) -> bool:
     """Whether a branch has another law than `q` at a node."""
     own = any(law is not node.draft for law in node.laws)
-    return own or any(_has_own_laws(node.child(token)) for token in dict.fromkeys(node.children))
+    return own or any(has_own_laws(node.child(token)) for token in dict.fromkeys(node.children))

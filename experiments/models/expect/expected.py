@@ -2,10 +2,8 @@
 
 The law of a block is computed exactly from tables of p and q where a `Budget` allows it. Where the tables would be too
 large, `P(tau >= d)` is computed exactly by sums over the contexts of fewer than `L` tokens, for the verifiers that need
-no other rows (`sums`). In all other cases the answer is a mean over sampled draft trees. The mean on one tree is exact
-for verifiers with a closed form, and for those that use only flips of the coin before the correction. The choices of
-other verifiers are sampled: the mean on a tree is then unbiased, and intervals are valid but wider. `behind_cut` adds
-the exact answer for the verifier on tables of the most probable tokens.
+no other rows (`sums`). In all other cases the answer is a mean over sampled draft trees of what each says (`on_tree`).
+`behind_cut` adds the exact answer for the verifier on tables of the most probable tokens.
 
 Trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context, without
 cache and without tree attention. So prediction and measurement share only the models, the scheme, the verifier, and the
@@ -18,7 +16,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import zip_longest
 from math import sqrt
 from typing import Any
 
@@ -26,28 +23,23 @@ import numpy as np
 
 from draftproof.experiments.inputs.schemes import planned_on
 from draftproof.experiments.inputs.verifiers import Planned
-from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.mean_interval import mean_interval
-from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
-from draftproof.experiments.models.expect.tables import case_without_leaf_rows, root_case
+from draftproof.experiments.models.expect.on_tree import reaches_on_tree
+from draftproof.experiments.models.expect.sums import reaches, summable
 from draftproof.experiments.models.expect.trees import RootTrees
-from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
-from draftproof.experiments.models.loop.setting import Setting
-from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.runtime import limited
-from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
-from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Delayed, Sequoia
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import table_entries
-from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import enumerate_law, estimate_size
-from draftproof.simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme, Progress, Verifier
-from draftproof.simulator.structures import Branch, branch_of
+from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.structures import branch_of
 from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 
 #: Runs of the verifier, over all draft trees of one root, up to which a law is enumerated.
@@ -56,8 +48,6 @@ MOST_RUNS = 300_000
 BATCH = 64
 #: What reports say of a mean that is computed by exact sums.
 SUMS = "exact sums"
-#: Most seconds for the sums of one context: some verifiers solve a program for every row.
-SUM_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -66,14 +56,16 @@ class Budget:
 
     entries: the law is exact where the tables of one context have at most this many numbers. sums: the mean is an exact
     sum where the rows of one model at one depth have at most this many numbers. trees: sampled trees for each context
-    where neither is possible. top_down: whether only verifiers that go from the top down get exact laws, which takes
-    milliseconds.
+    where neither is possible; 0 to sample none. top_down: whether only verifiers that go from the top down get exact
+    laws, which takes milliseconds; these have the right accepted depths, but not the tokens after the deepest nodes.
+    seconds: the most for the sums of one context, as some verifiers solve a program for every row; None: no limit.
     """
 
     entries: int
     trees: int
     top_down: bool = False
     sums: int = 300_000
+    seconds: float | None = 20.0
 
     def tables(self, vocab_size: int, depth: int) -> bool:
         """Whether tables for trees of this depth are small enough."""
@@ -87,7 +79,7 @@ class Budget:
 #: The budget of a cell of `model validate`; `trees` counts those of all roots together.
 VALIDATE_BUDGET = Budget(1_000_000, 2048, sums=5_000_000)
 #: What `model choose` computes exactly; it samples nothing.
-CHOOSE_BUDGET = Budget(10_000, 0)
+CHOOSE_BUDGET = Budget(10_000, 0, seconds=None)
 #: The budgets of a label of a selector, and of a block of a policy.
 LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
 
@@ -115,8 +107,10 @@ class Expected:
         return cls(means, variances, laws[0].depth, depths, tuple(laws))
 
     @classmethod
-    def of_depths(cls, depths: Sequence[Sequence[float]]) -> Expected:
-        masses = np.array(depths)
+    def of_reaches(cls, reaches: Sequence[Sequence[float]]) -> Expected:
+        """reaches: `P(tau >= d)` for `d = 0..L` after each context."""
+        reached = np.array(reaches)
+        masses = reached - np.pad(reached[:, 1:], ((0, 0), (0, 1)))
         tau = np.arange(masses.shape[1])
         means = masses @ tau
         variances = (masses * (tau - means[:, None]) ** 2).sum(axis=1)
@@ -156,7 +150,7 @@ class Expected:
 
     @property
     def saved(self) -> float:
-        """The share of that variance which comes from the coin; averaging over the coin exactly removes it."""
+        """The share of that variance which means on trees do not have, see `on_tree`."""
         return 1 - float(self.means.var(axis=1, ddof=1).mean()) / self.variance if self.variance > 0 else 0.0
 
     @property
@@ -170,37 +164,27 @@ class Expected:
 
 
 def expected(
-    pair: Pair,
-    verifier: Verifier,
-    scheme: DraftScheme,
-    contexts: Sequence[Context],
-    budget: Budget,
-    warp: Sampling,
-    generator: np.random.Generator,
-    cases: Sequence[Case] | None = None,
+    verifier: Verifier, scheme: DraftScheme, contexts: Contexts, budget: Budget, generator: np.random.Generator
 ) -> Expected:
     """Expected tokens a block after these contexts, exact where the budget allows it.
 
-    cases: tables after the contexts if the caller has them, at least as deep as the scheme. Without them the laws of
-    verifiers that go from the top down have the right accepted depths, but not the tokens after the deepest nodes.
-    Raises what the verifier raises, and `InvalidInput` where the device has no space.
+    Raises what the verifier raises, `InvalidInput` where the device has no space, and `TooLarge` where the answer is
+    not exact and the budget has no trees.
     """
+    told_apart = contexts.warp.told_apart
     if not scheme.depth:
         return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
-    if budget.exact(verifier, pair.vocab_size, scheme.depth):
-        case = root_case if branch_of(verifier) is None or warp.told_apart else case_without_leaf_rows
+    if budget.exact(verifier, contexts.pair.vocab_size, scheme.depth):
         with suppress(TooLarge):  # an enumeration that is too large: the mean comes from sampled trees below
-            return predict(verifier, cases or [case(pair, warp, root, scheme.depth) for root in contexts], scheme)
-    if summable(verifier, scheme) and not warp.told_apart:  # sums are for verifiers that are told what is drawn from
-        with suppress(TooLarge), limited(SUM_SECONDS * len(contexts), "too long"):
-            return summed(verifier, scheme, [RootRows.of(pair, warp, root, budget.sums) for root in contexts])
-    return sampled(pair, verifier, scheme, warp, contexts, budget.trees, generator)
-
-
-def summed(verifier: Verifier, scheme: DraftScheme, rows: Sequence[RootRows]) -> Expected:
-    """Expected tokens by exact sums, for a verifier that is `summable` on the scheme; raises `TooLarge`."""
-    assert isinstance(scheme, Delayed)
-    return Expected.of_depths([depth_masses(reaches(verifier, scheme, each)) for each in rows])
+            return predict(verifier, contexts.cases(scheme.depth, told_apart or not budget.top_down), scheme)
+    if summable(verifier, scheme) and not told_apart:  # sums are for verifiers that are told what is drawn from
+        assert isinstance(scheme, Delayed)
+        seconds = None if budget.seconds is None else budget.seconds * len(contexts)
+        with suppress(TooLarge), limited(seconds, "too long"):
+            return Expected.of_reaches([reaches(verifier, scheme, rows) for rows in contexts.rows(budget.sums)])
+    if not budget.trees:
+        raise TooLarge(f"{verifier.card.name} on {scheme} has no exact mean that is small enough; sample trees")
+    return sampled(verifier, scheme, contexts, budget.trees, generator)
 
 
 def predict(verifier: Verifier, cases: Sequence[Case], scheme: DraftScheme) -> Expected:
@@ -229,10 +213,11 @@ def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
     return enumerate_law(verifier, target, draft, scheme)
 
 
-def behind_cut(verifier: Verifier, scheme: DraftScheme, cuts: Sequence[Truncated]) -> Expected | None:
+def behind_cut(verifier: Verifier, scheme: DraftScheme, contexts: Contexts) -> Expected | None:
     """The exact law of the verifier on tables of the most probable tokens; None without tables, or where too large."""
+    cases = [Case("root", tables.target, tables.draft) for tables in contexts.truncated(scheme.depth)]
     try:
-        return predict(verifier, [Case("root", cut.target, cut.draft) for cut in cuts], scheme) if cuts else None
+        return predict(verifier, cases, scheme) if cases else None
     except TooLarge:
         return None
 
@@ -244,122 +229,51 @@ def max_deviation(found: Expected, cases: Sequence[Case]) -> list[float]:
 
 
 def sampled(
-    pair: Pair,
-    verifier: Verifier,
-    scheme: DraftScheme,
-    warp: Sampling,
-    contexts: Sequence[Context],
-    trees: int,
-    generator: np.random.Generator,
-    progress: Progress | None = None,
+    verifier: Verifier, scheme: DraftScheme, contexts: Contexts, trees: int, generator: np.random.Generator
 ) -> Expected:
-    """The mean over `trees` trees for each context (at least 2); progress: called with numbers of finished trees."""
-    moments = []
-    for context in contexts:
-        rows: list[tuple[float, float]] = []
+    """The mean over `trees` sampled trees for each context, at least 2."""
+    means, squares = [], []
+    for context in contexts.contexts:
+        reached = []
         for first in range(0, trees, BATCH):
-            nodes = draw_trees(pair, scheme, warp, context, min(BATCH, trees - first), SamplingCoin(generator))
-            rows += [tree_moments(verifier, node, generator) for node in nodes]
-            if progress:
-                progress(len(nodes))
-        moments.append(rows)
-    array = np.array(moments)
-    means, squares = array[..., 0], array[..., 1]
-    return Expected(means, squares.mean(axis=1) - means.mean(axis=1) ** 2, scheme.depth)
-
-
-def draw_trees(
-    pair: Pair, scheme: DraftScheme, warp: Sampling, root: Context, count: int, coin: Coin
-) -> list[DraftNode]:
-    """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes, each computed once."""
-    trees = RootTrees(pair, warp, root)
-    return trees.roots(trees.drawn(scheme, count, coin))
-
-
-class FlipsCoin(EnumeratingCoin):
-    """Enumerates both outcomes of every flip and samples one outcome of every choice.
-
-    The mean over its outcomes is unbiased over its generator. With thousands of tokens, enumerating the correction
-    token would take a run for each although its value does not change `tau`.
-    """
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        super().__init__(arithmetic_of(np.zeros(1)))
-        self._sampler = SamplingCoin(generator)
-
-    def choose(self, weights: Any) -> int:
-        asked = weights.tolist() if hasattr(weights, "tolist") else list(weights)
-        if self._next < len(self._script):
-            return int(self._replay(asked))
-        return int(self._branch(asked, [(self._sampler.choose(asked), self.weight)]))
-
-
-def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Generator) -> tuple[float, float]:
-    """The means of `tau + 1` and of `(tau + 1)**2` on one tree.
-
-    Exact for verifiers with `branch`; for others flips of the coin are explored and choices sampled.
-    """
-    branch = branch_of(verifier)
-    if branch is not None:  # the square is the sum over depths of `(2 d + 1) P(tau >= d)`
-        square = sum((2 * depth + 1) * mass for depth, mass in enumerate(_reach(branch, root)))
-        return float(tree_efficiency(verifier, root)), square
-    mean = square = 0.0
-    for verdict, mass in outcomes(
-        lambda coin: verifier.verify(root, coin), arithmetic_of(root.target), FlipsCoin(generator)
-    ):
-        length = len(verdict.accepted) + 1
-        mean, square = mean + length * float(mass), square + length**2 * float(mass)
-    return mean, square
-
-
-def _reach(branch: Branch, node: DraftNode) -> list[float]:
-    """`P(tau >= d)` from this node on, as deep as its subtree."""
-    if not node.children:
-        return [1.0]
-    law = branch(node.target, node.draft, node.children)
-    below = [
-        [float(law[token]) * mass for mass in _reach(branch, node.child(token))]
-        for token in dict.fromkeys(node.children)
-    ]
-    return [1.0, *map(sum, zip_longest(*below, fillvalue=0.0))]
-
-
-class TreeMean:
-    """`E[tau + 1]` on many trees of one pair; exact by depth or by a closed form where possible, else sampled."""
-
-    def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
-        self._verifier, self._generator = verifier, generator
-        self._by_depth, self._whole = DepthByDepth(verifier), TreeEfficiency(verifier)
-
-    def of(self, root: DraftNode, scheme: DraftScheme) -> float:
-        if evaluates_by_depth(self._verifier, scheme):
-            return float(self._by_depth.of(root))
-        if closed_form(self._verifier):
-            return float(self._whole.of(root))
-        return tree_moments(self._verifier, root, self._generator)[0]
+            drawn = RootTrees(contexts.pair, contexts.warp, context)
+            count = min(BATCH, trees - first)
+            roots = drawn.roots(drawn.drawn(scheme, count, SamplingCoin(generator)))
+            reached += [np.array(reaches_on_tree(verifier, scheme, root, generator), dtype=float) for root in roots]
+        means.append([each.sum() for each in reached])
+        # (tau + 1)**2 is the sum of 2 d + 1 over all depths d that are reached
+        squares.append([(each * (2 * np.arange(len(each)) + 1)).sum() for each in reached])
+    mean = np.array(means)
+    return Expected(mean, np.mean(squares, axis=1) - mean.mean(axis=1) ** 2, scheme.depth)
 
 
 def labels(
-    pair: Pair,
     verifier: Verifier,
     actions: Sequence[Delayed],
-    warp: Sampling,
-    root: Context,
+    contexts: Contexts,
     trees: int | None,
     generator: np.random.Generator,
 ) -> list[float]:
-    """`E[tau + 1]` of every action after a root.
+    """`E[tau + 1]` of every action after one context.
 
-    trees: None for the exact laws of a verifier that goes from the top down; else the number of sampled trees. Each is
-    a tree with branches at every depth of its trunk, and all shapes are evaluated on parts of it.
+    trees: None for exact laws; else the number of sampled trees. Each is a tree with branches at every depth of its
+    trunk, and all shapes are evaluated on parts of it.
     """
     if trees is None:
-        case = case_without_leaf_rows(pair, warp, root, deepest(actions))
-        return [predict(verifier, [case], scheme).mean for scheme in actions]
-    grown, mean = RootTrees(pair, warp, root), TreeMean(verifier, generator)
-    drawn = (grown.one_of_each(actions, SamplingCoin(generator)) for _ in range(trees))
-    means = np.array([[mean.of(*each) for each in zip(nodes, actions, strict=True)] for nodes in drawn])
-    return [float(each) for each in means.mean(0)]
+        cases = contexts.cases(deepest(actions), leaf_rows=False)
+        return [predict(verifier, cases, scheme).mean for scheme in actions]
+    (context,) = contexts.contexts
+    grown, coin = RootTrees(contexts.pair, contexts.warp, context), SamplingCoin(generator)
+    means = []
+    for _ in range(trees):
+        roots = grown.one_of_each(actions, coin)
+        means.append(
+            [
+                float(sum(reaches_on_tree(verifier, scheme, root, generator)))
+                for scheme, root in zip(actions, roots, strict=True)
+            ]
+        )
+    return [float(mean) for mean in np.mean(means, axis=0)]
 
 
 def deepest(actions: Sequence[Delayed]) -> int:
@@ -370,27 +284,25 @@ def deepest(actions: Sequence[Delayed]) -> int:
     return depth
 
 
-def planned_scheme(
-    scheme: DraftScheme, setting: Setting, cases: Sequence[Case] | None = None
-) -> tuple[DraftScheme, str]:
+def planned_scheme(scheme: DraftScheme, contexts: Contexts) -> tuple[DraftScheme, str]:
     """A Sequoia scheme with its planned tree and a note on how it was planned; other schemes unchanged, with no note.
 
-    Sequoia's tree is planned from acceptance rates, computed exactly on the tables after the roots, or on tables of the
-    most probable tokens where full ones would be too large. A tree that the user gives is kept. cases: tables after the
-    roots if the caller has them. Raises `InvalidInput` where even cut tables are too large.
+    Sequoia's tree is planned from acceptance rates, computed exactly on the tables after the contexts, or on tables of
+    the most probable tokens where full ones would be too large. A tree that the user gives is kept. Raises
+    `InvalidInput` where even truncated tables are too large.
     """
     if not isinstance(scheme, Sequoia) or scheme.tree or not (scheme.nodes and scheme.depth):
         return scheme, ""
     try:
-        where = "the tables"
-        if not VALIDATE_BUDGET.tables(setting.pair.vocab_size, scheme.depth):
-            cuts = truncated_of(setting, scheme.depth)
-            if not cuts:
+        if VALIDATE_BUDGET.tables(contexts.pair.vocab_size, scheme.depth):
+            where, cases = "the tables", contexts.cases(scheme.depth)
+        else:
+            truncated = contexts.truncated(scheme.depth)
+            if not truncated:
                 raise InvalidInput("not even tables of some tokens are small enough")
-            where = f"tables of the {cuts[0].tokens[0].shape[1]} most probable tokens"
-            cases = [Case("root", each.target, each.draft) for each in cuts]
-        found = cases or [root_case(setting.pair, setting.warp, root, scheme.depth) for root in setting.roots]
-        made = planned_on(scheme, [replace(case, weight=Fraction(1, len(found))) for case in found])
+            where = f"tables of the {truncated[0].tokens[0].shape[1]} most probable tokens"
+            cases = [Case("root", tables.target, tables.draft) for tables in truncated]
+        made = planned_on(scheme, [replace(case, weight=Fraction(1, len(cases))) for case in cases])
     except DraftproofError as error:
         raise InvalidInput(f"no tree can be planned for {scheme}: {error}; or give one, as in tree=2-1-0-0") from error
-    return made, f"{made}: planned from acceptances on {where} of {len(found)} roots"
+    return made, f"{made}: planned from acceptances on {where} of {len(cases)} roots"

@@ -104,50 +104,45 @@ def reaches(verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
 def _top_down_reaches(structure: TopDown, verifier: Verifier, scheme: Delayed, rows: RootRows) -> list[float]:
     law, last_step = child_law_of(structure, verifier.card), last_step_of(structure, verifier.card)
     masses: dict[int, Any] = {1: np.ones(1)}
-    found = [1.0]
+    reached = [1.0]
     for depth in range(scheme.depth):
         if depth == scheme.L1:
             masses = {1 if verifier.card.single_path else scheme.K: sum(masses.values())}
         p, q = map(token_by_token, rows.level(depth))
         if depth == scheme.depth - 1:
-            found.append(float(last_step(p, q, {k: mass[:, None] for k, mass in masses.items()})[1].sum()))
+            reached.append(float(last_step(p, q, {k: mass[:, None] for k, mass in masses.items()})[1].sum()))
         else:
             steps = advance(law, p, q, masses)[1:]
-            found.append(float(steps.sum()))
+            reached.append(float(steps.sum()))
             masses = {k: rows.below(depth, part) for k, part in enumerate(steps, 1)}
-    return found
+    return reached
 
 
 def _weighted_reaches(structure: Any, scheme: Delayed, rows: RootRows) -> list[float]:
     mass = weight = np.ones((1, 1))
     selection = structure.selection if isinstance(structure, OnePath) else None
     state: Sequence[Any] = selection.root(mass) if selection else ()
-    found = [1.0]
+    reached = [1.0]
     for depth in range(scheme.depth):
         p, q = rows.level(depth)
         paths = scheme.K if depth >= scheme.L1 else 1
         if isinstance(structure, Layered) and paths > 1:  # the last depth, see `summable`
             some = (weight > 0)[:, 0]
             scores, target, draft = (part[some][:, None] for part in (weight, p, q))
-            found.append(float((mass[some] * structure.step(scores, target, draft, (paths,))[0].sum(-1)).sum()))
+            reached.append(float((mass[some] * structure.step(scores, target, draft, (paths,))[0].sum(-1)).sum()))
             break
         law, state = selection.step(state, p, q, paths) if selection else (q, ())
         weights = (
             _one_branch(weight, p, q) if isinstance(structure, Layered) else structure.child_weights(weight, p, law)
         )
-        found.append(float((mass * law * weights)[law > 0].sum()))
+        reached.append(float((mass * law * weights)[law > 0].sum()))
         if depth < scheme.depth - 1:
             mass, weight, *state = (
                 rows.below(depth, part)[:, None] for part in np.broadcast_arrays(mass * law, weights, *state)
             )
-    return found
+    return reached
 
 
 def _one_branch(score: Any, p: Any, q: Any) -> Any:
     """The score of a child without siblings, see `Layered`."""
     return minimum(score * p, q) / (q + (q <= 0))
-
-
-def depth_masses(reached: Sequence[float]) -> list[float]:
-    """`P(tau = d)` from `P(tau >= d)`."""
-    return [here - below for here, below in zip(reached, [*reached[1:], 0.0], strict=True)]

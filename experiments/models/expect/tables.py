@@ -138,16 +138,13 @@ def pair_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> 
     return target, telling(draft, table("told", max(depth - 1, 0)) if warp.told_apart else None)
 
 
-def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
-    """The tables of `pair_tables` with the root as their name; raises likewise."""
-    return Case(str(root), *pair_tables(pair, warp, root, depth))
+def root_case(pair: Pair, warp: Sampling, root: Sequence[int], depth: int, leaf_rows: bool = True) -> Case:
+    """The tables of `pair_tables` with the root as their name; raises likewise.
 
-
-def case_without_leaf_rows(pair: Pair, warp: Sampling, root: Sequence[int], depth: int) -> Case:
-    """As `root_case`, but with uniform rows of the target at the leaves, which only decide the correction there.
-
-    depth: at least 1. Verifiers that go from the top down accept the same depths on it as on the full tables.
+    leaf_rows: without them the target's rows at the leaves are uniform; they only decide the correction there.
     """
+    if leaf_rows or not depth:
+        return Case(str(root), *pair_tables(pair, warp, root, depth))
     size, (target, draft) = pair.vocab_size, pair_tables(pair, warp, root, depth - 1)
     deepest = np.full((size**depth, size), 1 / size)
     if depth > 1:

@@ -3,8 +3,7 @@
 No cache and no tree attention is used, so these trees are an independent reference for the loop. A row is computed
 once, and one pass gives the rows of all nodes of a path that are asked for together. All delayed trees are parts of one
 larger tree with branches at every depth of its trunk, so that one drawing serves all shapes. Each part has the law of
-its own shape; parts of one drawing are not independent. The trees of other schemes are drawn separately and share the
-rows.
+its own shape; parts of one drawing are not independent.
 """
 
 from __future__ import annotations
@@ -46,13 +45,10 @@ class RootTrees:
             self._add("draft", [context for each in advance(drawings, drawn) for context in each])
         return [drawn[number] for number in range(count)]
 
-    def one_of_each(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
-        """The root of one tree of every scheme; all delayed trees are parts of one larger tree."""
-        shapes = [scheme for scheme in schemes if type(scheme) is Delayed]
-        grown = self._grown(shapes, coin) if shapes else {}
-        return self.roots(
-            [_part(grown, each) if type(each) is Delayed else self.drawn(each, 1, coin)[0] for each in schemes]
-        )
+    def one_of_each(self, shapes: Sequence[Delayed], coin: Coin) -> list[DraftNode]:
+        """The root of one tree of every shape; all are parts of one larger tree."""
+        grown = self._grown(shapes, coin)
+        return self.roots([_part(grown, shape) for shape in shapes])
 
     def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:
         """The root of each tree, after the target's rows of all nodes are computed."""

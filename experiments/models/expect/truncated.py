@@ -46,7 +46,6 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.models.expect.tables import check_size, continued_rows
-from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import TableProcess
@@ -54,8 +53,6 @@ from draftproof.simulator.instances.sampling import Sampling
 
 #: The number of tokens of `below` that stand for the tokens that are not kept.
 REST = 4
-#: The most numbers in truncated tables; it decides how many tokens are kept.
-TRUNCATED_ENTRIES = 60_000
 
 
 @dataclass(frozen=True)
@@ -88,14 +85,6 @@ def truncated_tables(pair: Pair, warp: Sampling, root: Sequence[int], depth: int
     check_size(kept + REST, depth)
     batch = max(1, BATCH_ENTRIES // pair.vocab_size)
     return cut_tables(lambda which, some: continued_rows(pair, which, warp, root, some), depth, kept, batch)
-
-
-def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
-    """Tables of the most probable tokens after each root; empty where all tokens fit, or not even one does."""
-    kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - REST
-    if not depth or not 1 <= kept < setting.pair.vocab_size:
-        return []
-    return [truncated_tables(setting.pair, setting.warp, root, depth, kept) for root in setting.roots]
 
 
 def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, batch: int = 1024) -> Truncated:

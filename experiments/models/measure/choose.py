@@ -20,9 +20,8 @@ import numpy as np
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import scheme_spec, shape_name
 from draftproof.experiments.inputs.verifiers import Combination, NamedVerifier
-from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, planned_scheme, predict, summed
-from draftproof.experiments.models.expect.sums import RootRows, summable
-from draftproof.experiments.models.expect.tables import root_case
+from draftproof.experiments.models.expect.contexts import Contexts
+from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
 from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
@@ -148,7 +147,8 @@ def by_speed(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[
 
 def planned(schemes: Sequence[DraftScheme], setting: Setting) -> tuple[list[DraftScheme], list[str]]:
     """The distinct schemes, those of Sequoia with a planned tree, and notes on how trees were planned."""
-    made = [planned_scheme(scheme, setting) for scheme in schemes]
+    contexts = Contexts(setting.pair, setting.warp, setting.roots)
+    made = [planned_scheme(scheme, contexts) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
         path = isinstance(scheme, Delayed) and scheme.K == 1  # for one path L1 does not matter
@@ -393,9 +393,9 @@ def choose(
         search = Search(shared, [*ways, *([] if missing else [ASSISTED])], amount, forecast, Store(resume), clock)
         confirmed = search.run()
         passes = target_passes(shared, found)
-        expected = exact_tokens(search)
+        exact = exact_tokens(search)
     search.notes[:0] = [*said, *notes, *([missing] if missing else [])]
-    return report(opened, search, confirmed, passes, expected)
+    return report(opened, search, confirmed, passes, exact)
 
 
 def fitting(setting: Setting, schemes: Sequence[DraftScheme], amount: Amount) -> tuple[Amount, list[str]]:
@@ -426,23 +426,19 @@ def exact_tokens(search: Search) -> dict[int, float]:
     setting, forecast = search.setting, search.forecast
     until = forecast.passed + forecast.exact()
     until = until if forecast.limit is None else min(until, forecast.limit)
-    size, contexts, found = setting.pair.vocab_size, list[Context](), dict[int, float]()
+    texts, found = list[Context](), dict[int, float]()
     for number, root in enumerate(setting.roots):
         coin = setting.coin(text_seed(part_seed(setting.seed, 0), number))
         half = max(search.amount.tokens // 2, 1)
-        contexts.append((*root, *autoregressive(setting.pair, root, setting.warp, coin, half).tokens))
-    rows = [RootRows.of(setting.pair, setting.warp, context, CHOOSE_BUDGET.sums) for context in contexts]
+        texts.append((*root, *autoregressive(setting.pair, root, setting.warp, coin, half).tokens))
+    contexts, generator = Contexts(setting.pair, setting.warp, texts), np.random.default_rng(setting.seed)
     for number in search.left:
         named, scheme = search.combination(number)
         left = until - forecast.passed
         if left < MIN_SECONDS / 2:
             break
         with suppress(TooLarge, UnsupportedTree), limited(left / 2, "too long"):
-            if CHOOSE_BUDGET.exact(named.verifier, size, scheme.depth):
-                cases = [root_case(setting.pair, setting.warp, context, scheme.depth) for context in contexts]
-                found[number] = predict(named.verifier, cases, scheme).mean
-            elif summable(named.verifier, scheme):
-                found[number] = summed(named.verifier, scheme, rows).mean
+            found[number] = expected(named.verifier, scheme, contexts, CHOOSE_BUDGET, generator).mean
     return found
 
 
@@ -451,11 +447,11 @@ def report(
     search: Search,
     confirmed: Sequence[Text],
     passes: Mapping[str, float],
-    expected: Mapping[int, float],
+    exact: Mapping[int, float],
 ) -> dict[str, Any]:
     """What was found, as plain data."""
     pair, setting, amount, forecast = opened.pair, search.setting, search.amount, search.forecast
-    rows = [_row(search, number, expected.get(number)) for number in ranked(search)]
+    rows = [_row(search, number, exact.get(number)) for number in ranked(search)]
     plain = [text.plain for texts in search.texts.values() for text in texts]
     assisted = [number for number in search.texts if search.ways[number] == ASSISTED]
     return {
@@ -495,7 +491,7 @@ def ranked(search: Search) -> list[int]:
     return [*search.left, *sorted(others, key=lambda number: -speed_up(search.texts[number]).mean)]
 
 
-def _row(search: Search, number: int, expected: float | None) -> dict[str, Any]:
+def _row(search: Search, number: int, exact: float | None) -> dict[str, Any]:
     named, scheme = search.combination(number)
     texts = search.texts[number]
     tokens, blocks = sum(text.own.tokens for text in texts), sum(text.own.blocks for text in texts)
@@ -506,7 +502,7 @@ def _row(search: Search, number: int, expected: float | None) -> dict[str, Any]:
         "scheme": scheme.as_dict(),
         "texts": len(texts),
         "last_stage": number in search.left,
-        "expected_block_efficiency": expected,
+        "expected_block_efficiency": exact,
         "measured_block_efficiency": tokens / blocks,
         "block_milliseconds": 1e3 * block,
         "break_even": block / float(np.median([text.plain.block for text in texts])),

@@ -17,6 +17,7 @@ from draftproof.experiments.grid.run import computed_rows
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
 from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
@@ -195,7 +196,8 @@ def label_row(
 ) -> dict[str, Any]:
     """The labels of one root as a row of the store. trees: None for exact labels. The key decides the seed."""
     started = time.perf_counter()
-    means = labels(pair, verifier, actions, warp, root, trees, np.random.default_rng(int(key[:15], 16)))
+    generator = np.random.default_rng(int(key[:15], 16))
+    means = labels(verifier, actions, Contexts(pair, warp, [root]), trees, generator)
     return {
         "strong_id": key,
         "tokens": means,

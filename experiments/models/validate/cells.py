@@ -21,6 +21,7 @@ from scipy.special import chdtrc
 
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import (
     VALIDATE_BUDGET,
     Expected,
@@ -29,13 +30,12 @@ from draftproof.experiments.models.expect.expected import (
     max_deviation,
     predict,
 )
-from draftproof.experiments.models.expect.truncated import Truncated
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.arithmetic import FLOAT64
-from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
@@ -189,29 +189,22 @@ def measure(
     setting: Setting,
     tested: UnderTest,
     scheme: DraftScheme,
-    tables: Sequence[Case],
+    contexts: Contexts,
     effort: Effort,
-    cuts: Sequence[Truncated] = (),
 ) -> dict[str, Any]:
-    """The row of one cell: exact where tables are given and the law can be had, else from sampled trees.
-
-    cuts: tables of the most probable tokens, for the exact block efficiency shown next to a sampled prediction. In the
-    row, `saved` is the share of the variance that comes from the coin.
-    """
+    """The row of one cell; contexts: of the setting. In the row, `saved` is that of `Expected`."""
     started = time.perf_counter()
     key = cell_key(setting, tested, scheme, effort)
     seed = seed_of(key)
     first, second = np.random.SeedSequence(seed).spawn(2)
     trees = max(2, ceil((VALIDATE_BUDGET.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
-    allowed = replace(VALIDATE_BUDGET, trees=trees, entries=VALIDATE_BUDGET.entries if tables else 0)
+    budget = replace(VALIDATE_BUDGET, trees=trees)
     with named_errors(tested.predicted.label):
-        found = expected(
-            *(setting.pair, tested.predicted.verifier, scheme, setting.roots, allowed, setting.warp),
-            *(np.random.default_rng(first), tables),
-        )
+        found = expected(tested.predicted.verifier, scheme, contexts, budget, np.random.default_rng(first))
     runs = effort.runs(found.variance, len(setting.roots))
     blocks = _blocks(setting, tested, scheme, runs, seed if found.exact else int(second.generate_state(1)[0]))
     agreement = compare(found, blocks)
+    tables = contexts.cases(scheme.depth) if found.laws else []
     own = _own_law(tested, tables, scheme) if found.laws else None
     ran = found if tested.executed is tested.predicted else own
     return {
@@ -222,7 +215,7 @@ def measure(
         "predicted_error": found.error,
         "predicted_interval": list(found.interval()),
         "saved": None if found.exact else found.saved,
-        "truncated": None if found.exact else _on_probable_tokens(tested, scheme, cuts),
+        "truncated": None if found.exact else _on_probable_tokens(tested, scheme, contexts),
         "depths_predicted": found.depth_distribution if found.exact else None,
         "depths_measured": _depths(blocks, scheme.depth),
         "outcomes": agreement.outcomes.fields() if found.exact else None,
@@ -306,14 +299,19 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
     return found
 
 
-def _on_probable_tokens(tested: UnderTest, scheme: DraftScheme, cuts: Sequence[Truncated]) -> dict[str, Any] | None:
+def _on_probable_tokens(tested: UnderTest, scheme: DraftScheme, contexts: Contexts) -> dict[str, Any] | None:
     """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
 
     It is exact for the verifier on these tables; with the full rows it may do better or worse. A block with a path that
     leaves them can differ by up to `L` tokens, any other one only where the verifier sums over tokens that were not
     drafted. None where there are no such tables or no engine for them.
     """
-    found = behind_cut(tested.predicted.verifier, scheme, cuts)
+    # trees of other schemes are too many to be listed with truncated rows, and a verifier that is told another q is
+    # another one behind a cut of the vocabulary
+    small = VALIDATE_BUDGET.tables(contexts.pair.vocab_size, scheme.depth)
+    if small or not isinstance(scheme, Delayed) or contexts.warp.told_apart:
+        return None
+    found, cuts = behind_cut(tested.predicted.verifier, scheme, contexts), contexts.truncated(scheme.depth)
     if found is None:
         return None
     return {

@@ -27,6 +27,7 @@ from draftproof.experiments.grid import groups as by_group
 from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
@@ -123,7 +124,7 @@ def _law(run: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, floa
     """Mean and variance of `tau + 1`, and the variance of the mean where it comes from sampled trees."""
     setting = run.setting
     generator = np.random.default_rng([setting.seed, *context[-64:]])
-    found = expected(setting.pair, run.verifier, scheme, [context], POLICY, setting.warp, generator)
+    found = expected(run.verifier, scheme, Contexts(setting.pair, setting.warp, [context]), POLICY, generator)
     return found.mean, found.variance, found.error**2
 
 

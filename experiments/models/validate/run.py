@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from shlex import quote
 from typing import Any
 
@@ -17,9 +17,8 @@ from draftproof.experiments.grid.run import computed_rows
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
-from draftproof.experiments.models.expect.tables import root_case
-from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
 from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, device_name, setting, under_test
@@ -42,7 +41,6 @@ from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.protocol import DraftScheme
 
@@ -89,19 +87,19 @@ class Validation:
         return VALIDATE_BUDGET.tables(self.setting.pair.vocab_size, scheme.depth)
 
 
-def tables_of(validation: Validation) -> list[Case]:
-    """The exact tables after each root; for large vocabularies only the rows at the roots."""
-    setting, made = validation.setting, []
-    with bar("tables", len(setting.roots)) as tick:
-        for root in setting.roots:
-            made.append(root_case(setting.pair, setting.warp, root, validation.depth))
-            tick(1)
-    return made
+def contexts_of(validation: Validation) -> Contexts:
+    """Both models after the roots, with all tables that are small enough."""
+    setting = validation.setting
+    contexts = Contexts(setting.pair, setting.warp, setting.roots)
+    if validation.depth:
+        with bar("tables", len(setting.roots)) as tick:
+            contexts.cases(validation.depth, progress=tick)
+    return contexts
 
 
-def with_plans(validation: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
+def with_plans(validation: Validation, contexts: Contexts) -> tuple[Validation, list[str]]:
     """The validation with Sequoia's trees planned, and notes on how they were planned."""
-    made = [planned_scheme(scheme, validation.setting, tables) for scheme in validation.schemes]
+    made = [planned_scheme(scheme, contexts) for scheme in validation.schemes]
     return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [note for _, note in made if note]
 
 
@@ -154,32 +152,14 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
     return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
 
 
-def cell_rows(validation: Validation, tables: Sequence[Case], store: Store) -> list[dict[str, Any]]:
+def cell_rows(validation: Validation, contexts: Contexts, store: Store) -> list[dict[str, Any]]:
     """Every cell, scheme by scheme; rows in the store are not run again."""
-    truncated = cache(partial(truncated_of, validation.setting))
+    setting, effort = validation.setting, validation.effort
     work = {
-        cell_key(validation.setting, verifier, scheme, validation.effort): partial(
-            _cell, validation, verifier, scheme, tables, truncated
-        )
+        cell_key(setting, verifier, scheme, effort): partial(measure, setting, verifier, scheme, contexts, effort)
         for verifier, scheme in validation.cells
     }
     return computed_rows(work, store, "cell")
-
-
-def _cell(
-    validation: Validation,
-    verifier: UnderTest,
-    scheme: DraftScheme,
-    tables: Sequence[Case],
-    truncated: Callable[[int], list[Truncated]],
-) -> dict[str, Any]:
-    if validation.exact(scheme):
-        return measure(validation.setting, verifier, scheme, tables, validation.effort)
-    # trees of other schemes are too many to be listed with truncated rows, and a verifier that is told another q is
-    # another one behind a cut of the vocabulary
-    cut = isinstance(scheme, Delayed) and not validation.setting.warp.told_apart
-    listed = truncated(scheme.depth) if cut else []
-    return measure(validation.setting, verifier, scheme, [], validation.effort, listed)
 
 
 def table_fields(rows: Sequence[dict[str, Any]], lossy: Collection[str] = ()) -> dict[str, Any]:
@@ -279,8 +259,8 @@ def run(
     lossy = {*known, *(name for name, holds in lossless.items() if not holds)}
     views.show_pair(console, report)
     remark(f"tables of p and q after {len(validation.setting.roots)} roots")
-    tables = tables_of(validation)
-    validation, report["planned"] = with_plans(validation, tables)
+    contexts = contexts_of(validation)
+    validation, report["planned"] = with_plans(validation, contexts)
     report["left_out"] = [{"verifier": each.label, "shape": shape_name(scheme)} for each, scheme in validation.left_out]
     for line in [*report["planned"], *views.left_out_lines(report["left_out"])]:
         console.print(line, soft_wrap=True)
@@ -289,7 +269,7 @@ def run(
     for line in views.check_lines(report["same"]):
         console.print(line, soft_wrap=True)
     remark(f"predicted against measured, {len(validation.cells)} cells")
-    report["rows"] = cell_rows(validation, tables, store)
+    report["rows"] = cell_rows(validation, contexts, store)
     report["table"] = table_fields(report["rows"], lossy)
     console.print(views.cell_table(report["rows"], report["table"]))
     console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import Budget, expected
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.loop import Loop, many_blocks
@@ -19,7 +20,7 @@ from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
 
 APART = Samplings.of_options("top_p=.9", "temperature=.5")
-ROOT, SCHEME = [1, 2, 0], Delayed(2, 0, 1)
+ROOT, SCHEME = (1, 2, 0), Delayed(2, 0, 1)
 
 
 def test_rows_and_tables_are_those_of_each_role(random_pair: Callable[..., Pair]) -> None:
@@ -51,10 +52,10 @@ def test_where_tables_are_too_large_means_are_of_trees_with_what_verifiers_are_t
     pair, verifier = random_pair(vocab=4, dtype=torch.float64), make(name)
     told = Samplings.of_options("top_p=.9", "top_k=2", "draft")
     exact, other = (
-        expected(pair, verifier, SCHEME, [ROOT], Budget(10_000, 2), warp, np.random.default_rng(0)).mean
+        expected(verifier, SCHEME, Contexts(pair, warp, [ROOT]), Budget(10_000, 2), np.random.default_rng(0)).mean
         for warp in (told, Samplings.of_options("top_p=.9", "top_k=2"))
     )
-    found = expected(pair, verifier, SCHEME, [ROOT], Budget(0, 600), told, np.random.default_rng(0))
+    found = expected(verifier, SCHEME, Contexts(pair, told, [ROOT]), Budget(0, 600), np.random.default_rng(0))
     assert not found.exact
     # four standard errors; the means of verifiers that are told the truth are further away
     assert abs(found.mean - exact) < 4 * found.error < abs(exact - other)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import predict, sampled
 from draftproof.experiments.models.expect.mean_interval import mean_interval
-from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.simulator import Delayed
 from draftproof.simulator.instances.sampling import Sampling
@@ -53,10 +53,10 @@ def test_intervals_of_predictions_hold_the_exact_block_efficiency(random_pair: C
     """On a draft that is mostly right: nearly all trees have the same mean, and a normal interval is too narrow."""
     pair, scheme, roots = random_pair(noise=0.01), Delayed(2, 0, 2), ((1, 2, 3), (3, 1, 5, 2))
     verifier = make("traversal")
-    cases = [root_case(pair, Sampling(), root, scheme.depth) for root in roots]
-    truth, held, normal = predict(verifier, cases, scheme).mean, 0, 0
+    contexts = Contexts(pair, Sampling(), roots)
+    truth, held, normal = predict(verifier, contexts.cases(scheme.depth), scheme).mean, 0, 0
     for seed in range(60):
-        found = sampled(pair, verifier, scheme, Sampling(), roots, 8, np.random.default_rng(seed))
+        found = sampled(verifier, scheme, contexts, 8, np.random.default_rng(seed))
         low, high = found.interval()
         held += low <= truth <= high
         normal += abs(found.mean - truth) <= 1.96 * found.error

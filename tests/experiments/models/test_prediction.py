@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.inputs.verifiers import Planned
-from draftproof.experiments.models.expect.expected import draw_trees, predict, sampled, tree_moments
+from draftproof.experiments.models.expect.contexts import Contexts
+from draftproof.experiments.models.expect.expected import predict, sampled
+from draftproof.experiments.models.expect.on_tree import reaches_on_tree
 from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.simulator import (
@@ -26,7 +29,7 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.laws.estimator import tree_efficiency_by_coins
-from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.protocol import Context, DraftScheme
 from draftproof.verifiers import make
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
@@ -41,6 +44,11 @@ def small_tables(seed: int) -> Case:
     generator = np.random.default_rng(seed)
     target, draft = ([generator.dirichlet(np.ones(2), 2**depth) for depth in range(4)] for _ in range(2))
     return Case("root", TableProcess(target, "target"), TableProcess(draft, "draft"))
+
+
+def draw_trees(pair: Pair, scheme: DraftScheme, warp: Sampling, root: Context, count: int) -> list[DraftNode]:
+    trees = RootTrees(pair, warp, root)
+    return trees.roots(trees.drawn(scheme, count, SamplingCoin(np.random.default_rng(0))))
 
 
 class FirstDraft:
@@ -86,7 +94,7 @@ def test_a_planned_verifier_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 2, 0), Delayed(3, 0, 1), Delayed(2, 1, 2)], ids=str)
 def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
-    tree = draw_trees(tiny_pair, scheme, Sampling(), ROOTS[0], 1, SamplingCoin(np.random.default_rng(0)))[0]
+    tree = draw_trees(tiny_pair, scheme, Sampling(), ROOTS[0], 1)[0]
     node: Any = tree
     for depth in range(scheme.depth):
         assert len(node.children) == 1 if depth < scheme.L1 else len(node.children) >= 1
@@ -95,14 +103,13 @@ def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
     assert len(node.context) == scheme.depth
 
 
-@pytest.mark.parametrize("name", ["specinfer", "naive_tree", "block", "traversal"])
-def test_moments_on_a_tree_are_those_of_the_whole_coin(tiny_pair: Pair, name: str) -> None:
-    generator = np.random.default_rng(0)
-    for tree in draw_trees(tiny_pair, Delayed(2, 1, 2), Sampling(), ROOTS[1], 5, SamplingCoin(generator)):
-        mean, square = tree_moments(make(name), tree, generator)
+@pytest.mark.parametrize(("name", "scheme"), [("specinfer", Delayed(2, 1, 2)), ("naive_tree", DySpec(3))])
+def test_what_a_tree_says_is_the_mean_over_the_whole_coin(tiny_pair: Pair, name: str, scheme: DraftScheme) -> None:
+    for tree in draw_trees(tiny_pair, scheme, Sampling(), ROOTS[1], 5):
+        reached = reaches_on_tree(make(name), scheme, tree, np.random.default_rng(0))
         # the depth of these is decided by flips, so nothing is left to chance; floats are summed in another order
-        assert mean == pytest.approx(float(tree_efficiency_by_coins(make(name), tree)), abs=1e-12)
-        assert mean**2 <= square * (1 + 1e-12)
+        assert sum(reached) == pytest.approx(float(tree_efficiency_by_coins(make(name), tree)), abs=1e-12)
+        assert reached == sorted(reached, reverse=True)
 
 
 @pytest.mark.parametrize("name", ["specinfer", "traversal", "gbv"])
@@ -111,7 +118,7 @@ def test_sampled_and_exact_predictions_agree_within_the_stated_error(
 ) -> None:
     scheme, generator = Delayed(2, 1, 2), np.random.default_rng(1)
     exact = predict(make(name), tables, scheme)
-    found = sampled(tiny_pair, make(name), scheme, Sampling(), ROOTS, 192, generator)
+    found = sampled(make(name), scheme, Contexts(tiny_pair, Sampling(), ROOTS), 192, generator)
     assert 0 < found.error < exact.standard_error(192)  # the mean over the coin is exact
     assert abs(found.mean - exact.mean) < 4 * found.error
     assert found.variance == pytest.approx(exact.variance, rel=0.25)  # of 384 trees
@@ -123,9 +130,7 @@ def test_sampled_and_exact_predictions_agree_within_the_stated_error(
 )
 def test_sampled_trees_of_any_scheme_hold_the_rows_of_the_tables(exact_pair: Pair, scheme: DraftScheme) -> None:
     tables = Case("root", *pair_tables(exact_pair, Sampling(0.7), ROOTS[0], 3))
-    nodes: list[Any] = draw_trees(
-        exact_pair, scheme, Sampling(0.7), ROOTS[0], 6, SamplingCoin(np.random.default_rng(0))
-    )
+    nodes: list[Any] = draw_trees(exact_pair, scheme, Sampling(0.7), ROOTS[0], 6)
     for node in nodes:
         # the tables come from passes over a cache, these rows from passes without one, both in float64
         assert np.abs(node.target - tables.target.row(node.context)).max() < 1e-10

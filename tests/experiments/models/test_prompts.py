@@ -17,8 +17,8 @@ from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import predict
-from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
@@ -242,12 +242,12 @@ def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     (each,) = under_test([find_verifier("naive")], {})
     scheme = Delayed(1, 0, 1)
-    tables = [root_case(pair, Sampling(), root, 1) for root in where.roots]
-    row = measure(where, each, scheme, tables, Effort(blocks=60))
+    contexts = Contexts(pair, Sampling(), where.roots)
+    row = measure(where, each, scheme, contexts, Effort(blocks=60))
     by_root = row["by_root"]
     assert np.mean(by_root["predicted"]) == pytest.approx(row["predicted"])
     assert np.mean(by_root["measured"]) == pytest.approx(row["measured"])
-    for root, table, mean in zip(where.roots, tables, by_root["predicted"], strict=True):
+    for root, table, mean in zip(where.roots, contexts.cases(1), by_root["predicted"], strict=True):
         p, q = (pair.rows(which, [root])[0].numpy() for which in ("target", "draft"))
         assert mean == pytest.approx(1 + np.minimum(p, q).sum(), abs=1e-6)
         assert predict(each.predicted.verifier, [table], scheme).mean == pytest.approx(mean)

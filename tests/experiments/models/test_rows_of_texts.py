@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers.generation.logits_process import LogitsProcessorList, RepetitionPenaltyLogitsProcessor
 
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, expected, max_deviation
 from draftproof.experiments.models.expect.tables import pair_tables, root_case
 from draftproof.experiments.models.loop.generate_with import generate_with
@@ -153,7 +154,7 @@ def test_verifiers_that_are_told_another_q_write_the_law_that_is_computed(
     pair, runs = random_pair(vocab=4, dtype=torch.float64, noise=0.5), 2_000
     told, right = Samplings.of_options(*TOLD[name]), Samplings.of_options(*TOLD[name][:2])
     rows = [
-        expected(pair, make("naive"), SCHEME, [tuple(ROOT)], VALIDATE_BUDGET, warp, np.random.default_rng(0))
+        expected(make("naive"), SCHEME, Contexts(pair, warp, [tuple(ROOT)]), VALIDATE_BUDGET, np.random.default_rng(0))
         for warp in (told, right)
     ]
     cases = [root_case(pair, warp, ROOT, 2) for warp in (told, right)]

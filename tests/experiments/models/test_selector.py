@@ -15,7 +15,9 @@ import torch
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.models.expect import expected
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import predict
+from draftproof.experiments.models.expect.on_tree import reaches_on_tree
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
@@ -24,7 +26,7 @@ from draftproof.experiments.models.selector.features import SCALARS, block_start
 from draftproof.experiments.models.selector.fitting import Hyperparameters, loss
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.rivals import Labelled, entropy_rule, oracle, quantiles
-from draftproof.simulator import Delayed
+from draftproof.simulator import Delayed, DraftNode
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.case import Case
@@ -49,7 +51,9 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "path_transport", "block", "layer_transport"])
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
-    found = expected.labels(exact_pair, make(verifier), SHAPES, Sampling(), ROOT, None, np.random.default_rng(0))
+    found = expected.labels(
+        make(verifier), SHAPES, Contexts(exact_pair, Sampling(), [ROOT]), None, np.random.default_rng(0)
+    )
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
 
 
@@ -58,8 +62,15 @@ def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., P
     """Over all trees that the coin can draw, not over a sample."""
     pair = random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
-    trees, mean = RootTrees(pair, Sampling(), ROOT), expected.TreeMean(make(verifier), np.random.default_rng(0))
-    drawn = outcomes(lambda coin: tuple(map(mean.of, trees.one_of_each(actions, coin), actions)), FLOAT64)
+    trees, generator = RootTrees(pair, Sampling(), ROOT), np.random.default_rng(0)
+
+    def means_on(roots: list[DraftNode]) -> tuple[float, ...]:
+        return tuple(
+            float(sum(reaches_on_tree(make(verifier), scheme, root, generator)))
+            for scheme, root in zip(actions, roots, strict=True)
+        )
+
+    drawn = outcomes(lambda coin: means_on(trees.one_of_each(actions, coin)), FLOAT64)
     means = sum(np.array(each) * float(mass) for each, mass in drawn)
     assert means == pytest.approx(np.array(laws(pair, verifier, actions, ROOT)), abs=1e-12)
 

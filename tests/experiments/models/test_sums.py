@@ -7,19 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.expect.depth_by_depth import DepthByDepth, evaluates_by_depth
-from draftproof.experiments.models.expect.expected import (
-    SUMS,
-    Budget,
-    TreeMean,
-    draw_trees,
-    expected,
-    predict,
-)
-from draftproof.experiments.models.expect.sums import RootRows, depth_masses, reaches, summable
+from draftproof.experiments.models.expect.contexts import Contexts
+from draftproof.experiments.models.expect.expected import SUMS, Budget, Expected, expected, predict
+from draftproof.experiments.models.expect.on_tree import evaluates_by_depth, reaches_on_tree
+from draftproof.experiments.models.expect.sums import RootRows, reaches, summable
 from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair
-from draftproof.simulator import Delayed, SamplingCoin, TooLarge, block_law
+from draftproof.simulator import BlockLaw, Delayed, SamplingCoin, TooLarge, Verifier, block_law
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import DySpec, lossless_for
 from draftproof.simulator.errors import UnsupportedTree
@@ -47,6 +42,20 @@ def rows_of(instance: Instance, entries: int = 10**6) -> RootRows:
     return RootRows(read, instance.target.vocab_size, entries)
 
 
+def mean_over_trees(verifier: Verifier, scheme: Delayed, instance: Instance) -> list[float]:
+    """What every tree that can be drawn says, weighted with its probability."""
+    generator, mean = np.random.default_rng(0), np.zeros(scheme.depth + 1)
+    for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
+        reached = reaches_on_tree(verifier, scheme, tree.root(instance.target, instance.draft), generator)
+        mean[: len(reached)] += [float(mass) * float(reach) for reach in reached]
+    return list(mean)
+
+
+def deeper(law: BlockLaw) -> list[float]:
+    """`P(tau >= d)` of a law."""
+    return [float(sum(law.depth_distribution[depth:])) for depth in range(law.depth + 1)]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sums_are_the_enumerated_depths(name: str) -> None:
     """Against laws in rational arithmetic, which know whole tables; with tokens that the draft never gives, too."""
@@ -55,12 +64,14 @@ def test_sums_are_the_enumerated_depths(name: str) -> None:
         for family in ("dirichlet", "zeros") if summable(verifier, scheme) else ():
             instance = given(family, 3, scheme.depth)
             try:
-                masses = depth_masses(reaches(verifier, scheme, rows_of(instance)))
+                summed = Expected.of_reaches([reaches(verifier, scheme, rows_of(instance))])
             except UnsupportedTree:
                 continue
             law = block_law(verifier, instance.target, instance.draft, scheme, "rational")
             # weights of races are found in float64
-            assert masses == pytest.approx([float(mass) for mass in law.depth_distribution], abs=1e-12)
+            assert summed.depth_distribution == pytest.approx(
+                [float(mass) for mass in law.depth_distribution], abs=1e-12
+            )
             done += 1
     assert done == {"traversal": 4, "layer_transport": 8, "layer_verification": 8}.get(name, done)
     assert done or name in {"rejection_without_replacement", "sequoia", *NOT_SUMMED}
@@ -71,17 +82,14 @@ NOT_SUMMED = {"block_tree", "gbv_tree", "greedy_multi_draft", "layer_greedy", "s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_block_efficiency(name: str) -> None:
+def test_the_mean_over_trees_of_what_counts_depth_by_depth_is_the_law_of_depths(name: str) -> None:
     """Of every tree that can be drawn, with its probability, in rational arithmetic."""
     verifier = make(name)
     for scheme in SHAPES:
         instance = given("dirichlet", 2, scheme.depth)
         if evaluates_by_depth(verifier, scheme):
-            one, mean = DepthByDepth(verifier), RATIONAL.number(0)
-            for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
-                mean += mass * one.of(tree.root(instance.target, instance.draft))
             law = block_law(verifier, instance.target, instance.draft, scheme, "rational")
-            assert float(mean) == pytest.approx(float(law.block_efficiency), abs=1e-12)
+            assert mean_over_trees(verifier, scheme, instance) == pytest.approx(deeper(law), abs=1e-12)
     assert not evaluates_by_depth(verifier, DySpec(2))
 
 
@@ -89,12 +97,9 @@ def test_weights_of_lossy_verifiers_are_no_probabilities() -> None:
     wrong, scheme = make("block_by_weights"), Delayed(1, 0, 2)
     assert not summable(wrong, scheme)
     assert not evaluates_by_depth(wrong, scheme)
-    instance, generator = given("dirichlet", 3, 2), np.random.default_rng(0)
-    judge, mean = TreeMean(wrong, generator), 0.0
-    for tree, mass in drawn_trees(scheme, instance.draft, RATIONAL):
-        mean += float(mass) * judge.of(tree.root(instance.target, instance.draft), scheme)
+    instance = given("dirichlet", 3, 2)
     law = block_law(wrong, instance.target, instance.draft, scheme, "rational")
-    assert mean == pytest.approx(float(law.block_efficiency), abs=1e-12)
+    assert mean_over_trees(wrong, scheme, instance) == pytest.approx(deeper(law), abs=1e-12)
 
 
 def test_users_are_not_believed_and_rows_are_bounded() -> None:
@@ -116,26 +121,27 @@ def test_what_the_draft_cannot_reach_is_not_read(exact_pair: Pair) -> None:
     rows = RootRows.of(exact_pair, warp, ROOT, 16)
     case = Case("", *pair_tables(exact_pair, warp, ROOT, 2))
     law = predict(make("block"), [case], Delayed(1, 0, 2))
-    assert depth_masses(reaches(make("block"), Delayed(1, 0, 2), rows)) == pytest.approx(law.depth_distribution)
+    summed = Expected.of_reaches([reaches(make("block"), Delayed(1, 0, 2), rows)])
+    assert summed.depth_distribution == pytest.approx(law.depth_distribution)
 
 
 def test_a_pair_is_summed_where_its_tables_are_too_large(exact_pair: Pair) -> None:
-    case = Case("", *pair_tables(exact_pair, Sampling(), ROOT, 2))
+    case, contexts = Case("", *pair_tables(exact_pair, Sampling(), ROOT, 2)), Contexts(exact_pair, Sampling(), [ROOT])
     for name, scheme in (("naive", Delayed(1, 0, 2)), ("specinfer", Delayed(2, 0, 2)), ("block", Delayed(1, 0, 2))):
-        found = expected(exact_pair, make(name), scheme, [ROOT], Budget(0, 4), Sampling(), np.random.default_rng(0))
+        found = expected(make(name), scheme, contexts, Budget(0, 4), np.random.default_rng(0))
         law = predict(make(name), [case], scheme)
         assert (found.how, found.exact, found.laws) == (SUMS, True, ())
         assert found.mean == pytest.approx(law.mean, abs=1e-12)
         assert found.variance == pytest.approx(law.variance, abs=1e-12)
         assert found.depth_distribution == pytest.approx(law.depth_distribution, abs=1e-12)
-    trees = expected(
-        exact_pair, make("traversal"), Delayed(2, 0, 1), [ROOT], Budget(0, 4), Sampling(), np.random.default_rng(0)
-    )
+    trees = expected(make("traversal"), Delayed(2, 0, 1), contexts, Budget(0, 4), np.random.default_rng(0))
     assert trees.how == "4 sampled trees"
+    with pytest.raises(TooLarge, match=r"traversal on delayed.* has no exact mean that is small enough"):
+        expected(make("traversal"), Delayed(2, 0, 1), contexts, Budget(0, 0), np.random.default_rng(0))
 
 
 def test_choices_are_sampled_where_nothing_else_tells(exact_pair: Pair) -> None:
-    tree = draw_trees(exact_pair, Delayed(2, 0, 2), Sampling(), ROOT, 1, SamplingCoin(np.random.default_rng(0)))[0]
-    assert not evaluates_by_depth(make("path_transport"), Delayed(2, 0, 2))
-    mean = TreeMean(make("path_transport"), np.random.default_rng(0)).of(tree, Delayed(2, 0, 2))
-    assert 1 <= mean <= 3
+    trees, generator, scheme = RootTrees(exact_pair, Sampling(), ROOT), np.random.default_rng(0), Delayed(2, 0, 2)
+    (tree,) = trees.roots(trees.drawn(scheme, 1, SamplingCoin(generator)))
+    assert not evaluates_by_depth(make("path_transport"), scheme)
+    assert 1 <= sum(reaches_on_tree(make("path_transport"), scheme, tree, generator)) <= 3

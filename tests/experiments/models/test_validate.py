@@ -10,6 +10,7 @@ import torch
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier
+from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
@@ -20,7 +21,6 @@ from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation, failures
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
-from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
 from draftproof.simulator.instances.sampling import Sampling
 from draftproof.verifiers import make
@@ -53,12 +53,12 @@ def validation(tiny_pair: Pair) -> Validation:
 
 
 @pytest.fixture(scope="module")
-def tables(validation: Validation) -> list[Case]:
-    return run.tables_of(validation)
+def contexts(validation: Validation) -> Contexts:
+    return run.contexts_of(validation)
 
 
-def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation, tables: list[Case]) -> None:
-    rows = run.cell_rows(validation, tables, Store(None))
+def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation, contexts: Contexts) -> None:
+    rows = run.cell_rows(validation, contexts, Store(None))
     table = run.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
     assert table["passed"]
@@ -74,14 +74,14 @@ def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation,
     assert len({row["strong_id"] for row in rows}) == len(rows)
 
 
-def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
+def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, contexts: Contexts) -> None:
     scheme = Delayed(2, 0, 1)
     validation = replace(validation_of(tiny_pair, naive="ensemble:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
-    rows = run.cell_rows(validation, tables, Store(None))
+    rows = run.cell_rows(validation, contexts, Store(None))
     assert {row["verdict"] for row in rows} == {"exact"}
     for row, each in zip(rows, validation.verifiers, strict=True):
         found = []
-        for case in tables:
+        for case in contexts.cases(1):
             exact = exact_instance(case.target, case.draft, 1)
             found.append(check(each.executed.verifier, exact.target, exact.draft, scheme, engine="enumerate"))
         assert row["lossless"] == all(each.lossless for each in found)
@@ -92,9 +92,9 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables
     assert views.markdown(rows, run.table_fields(rows)).count("| exact") == 3
 
 
-def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, tables: list[Case]) -> None:
+def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, contexts: Contexts) -> None:
     lossy = replace(validation_of(tiny_pair, names=("typical", "naive")), schemes=SHAPES[:1])
-    rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), tables, Store(None))
+    rows = run.cell_rows(replace(lossy, effort=Effort(blocks=40)), contexts, Store(None))
     table = run.table_fields(rows)
     assert not table["failed"]  # it runs as its own law says
     assert re.findall(r"\| (LOSSY|exact)", views.markdown(rows, table)) == ["LOSSY", "exact"]
@@ -105,7 +105,7 @@ def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, tables: list[
 def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair: Any) -> None:
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
     validation = Validation(made, tuple(under_test([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
-    (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), [], Store(None))
+    (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), run.contexts_of(validation), Store(None))
     assert (row["lossless"], row["verdict"], row["outcomes"]) == (False, "declared", None)
     table = run.table_fields([row])
     assert "| LOSSY" in views.markdown([row], table)
@@ -117,11 +117,11 @@ def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_n
 
 
 def test_a_verdict_that_takes_too_long_is_that_of_floats(
-    tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: Pair, contexts: Contexts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
     validation = replace(validation_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
-    rows = run.cell_rows(validation, tables, Store(None))
+    rows = run.cell_rows(validation, contexts, Store(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
@@ -145,10 +145,10 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), BIASES)
 def test_a_planted_bias_fails_the_same_table(
-    tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
+    tiny_pair: Pair, contexts: Contexts, claim: str, liar: str, moves_the_mean: bool
 ) -> None:
     validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.03))
-    rows = run.cell_rows(validation, tables, Store(None))
+    rows = run.cell_rows(validation, contexts, Store(None))
     table = run.table_fields(rows)
     assert not table["passed"]
     assert [each["verifier"] for each in table["failed"]] == [f"{claim} (runs {liar})"]
@@ -160,16 +160,16 @@ def test_a_planted_bias_fails_the_same_table(
 
 
 def test_rows_that_are_kept_are_not_run_again(
-    validation: Validation, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    validation: Validation, contexts: Contexts, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1])
-    first = run.cell_rows(short, tables, Store(path))
+    first = run.cell_rows(short, contexts, Store(path))
 
     def never(*_: Any) -> Any:
         raise AssertionError("run again")
 
     monkeypatch.setattr(run, "measure", never)
-    assert run.cell_rows(short, tables, Store(path)) == first
+    assert run.cell_rows(short, contexts, Store(path)) == first
 
 
 def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
@@ -244,9 +244,8 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
     playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
     validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), greedy=0)
     assert not validation.exact(validation.schemes[0])
-    tables = run.tables_of(validation)
-    assert [each.target.depth for each in tables] == [0, 0]
-    rows = run.cell_rows(validation, tables, Store(None))
+    contexts = run.contexts_of(validation)
+    rows = run.cell_rows(validation, contexts, Store(None))
     assert run.table_fields(rows)["passed"]
     summed, row = rows
     assert (summed["prediction"], summed["predicted_error"], summed["truncated"]) == ("exact sums", 0, None)
@@ -265,10 +264,10 @@ def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_
 
 
 @pytest.mark.heavy
-def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
+def test_torch_vectors_are_as_predicted(tiny_pair: Pair, contexts: Contexts) -> None:
     validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
     validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))
-    rows = run.cell_rows(validation, tables, Store(None))
+    rows = run.cell_rows(validation, contexts, Store(None))
     assert {row["vectors"] for row in rows} == {"torch"}
     assert run.table_fields(rows)["passed"]
 
@@ -276,15 +275,15 @@ def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
     greedy = validation_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, warp=Sampling(0)), schemes=SHAPES[:1])
-    tables = run.tables_of(greedy)
-    rows = run.cell_rows(greedy, tables, Store(None))
+    contexts = run.contexts_of(greedy)
+    rows = run.cell_rows(greedy, contexts, Store(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}
     assert run.table_fields(rows)["passed"]
 
 
-def test_the_picture_and_the_page_hold_every_cell(validation: Validation, tables: list[Case]) -> None:
+def test_the_picture_and_the_page_hold_every_cell(validation: Validation, contexts: Contexts) -> None:
     short = replace(validation, schemes=SHAPES[:1])
-    rows = run.cell_rows(short, tables, Store(None))
+    rows = run.cell_rows(short, contexts, Store(None))
     assert views.figure(rows, "caption").startswith(b"\x89PNG")
     page = views.markdown(rows, run.table_fields(rows))
     assert sum(f"`{name}`" in page for name in NAMES) == len(NAMES)
