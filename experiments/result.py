@@ -175,14 +175,14 @@ class Result:
     """What a verb found out. The first table is the main one.
 
     verdict: the exit code of the command: 0 lossless, proved or nothing to judge; 1 refuted; 3 not refuted, not proved.
-    files: further files by name, such as witnesses; the command writes them, in Python `save` does.
+    files: further files by name, such as witnesses and pictures; the command writes them, in Python `save` does.
     """
 
     title: str
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
     verdict: int = 0
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -235,11 +235,13 @@ class Result:
         write_whole(path, getattr(self, format_of(path))())
 
     def save(self, folder: str | Path = ".") -> None:
-        """Write its `files`; says on stderr which of them cannot be written."""
+        """Write its `files`; one that cannot be written raises `InvalidInput`, and does not hide a refutation."""
         for name, content in self.files.items():
             try:
                 write_whole(Path(folder, name), content)
             except InvalidInput as error:
+                if self.verdict == 0:
+                    raise
                 remark(f"{printable(name)} was not saved: {error}")
 
     def __str__(self) -> str:
@@ -251,6 +253,14 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a verb. result: what it had found out by then; the command shows it and saves its files."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__()
+        self.result = result
 
 
 #: Formats of files by suffix; the name of a format is the method of `Result` that makes it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc, signature
 from types import NoneType, UnionType
@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 import typer
 
-from draftproof.experiments.result import Result, format_of
-from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.result import Interrupted, Result, format_of
+from draftproof.experiments.shared.output import check_files, parts
 from draftproof.experiments.shared.progress import console_for
 
 Verb: TypeAlias = Callable[..., Result]
@@ -38,16 +38,24 @@ def command(verb: Verb) -> Callable[..., int]:
     @wraps(verb)
     def run(**values: Any) -> int:
         output, to_stdout, _ = values.pop("output") or [], values.pop("json"), values.pop("help_all")
-        check_files(_paths(values), {f"-o {path}": path for path in output})
+        outputs: dict[str, str | None] = {f"-o {path}": path for path in output}
+        check_files(parts(list(values.values())), outputs)
         for path in output:
             format_of(path)
         places = [values.pop(name) for name in arguments]
-        result = verb(*places, **values)
+        try:
+            result = verb(*places, **values)
+        except Interrupted as stop:
+            stop.result.save()
+            if not to_stdout:
+                stop.result.show(console_for(None))
+            raise
         result.save()
         if to_stdout:
             sys.stdout.write(result.json())
         else:
             result.show(console_for(None))
+        check_files(list(result.files), outputs)
         for path in output:
             result.write(path)
         return result.verdict
@@ -99,12 +107,6 @@ def _members(annotation: Any) -> list[Any]:
     if get_origin(annotation) in (Union, UnionType):
         return [member for each in get_args(annotation) for member in _members(each)]
     return [annotation]
-
-
-def _paths(values: Mapping[str, Any]) -> list[str]:
-    """Every part of the texts that may name a file that is read."""
-    texts = [each for value in values.values() for each in (value if isinstance(value, list) else [value])]
-    return [part for text in texts if isinstance(text, str) for part in re.split("[:,=]", text) if part]
 
 
 def _show_all(context: typer.Context, wanted: bool) -> None:

@@ -188,9 +188,9 @@ COMMANDS = {
     " --policy greedy --policy mine.py:by_context --arithmetic rational",
     "depths": "depths naive_tree traversal --text topics --vocab 3 --L 2 --arithmetic rational --sampling top_p=.9"
     " --sampling temperature=.7",
-    "bound": "bound --family perturbed:s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",
+    "bound": "bound --world family:perturbed,s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",
     "bound a certificate": "verify bound.json",
-    "bound another scheme": "bound --family dirichlet --vocab 2 --scheme top_k:K=2,L1=0,L2=1",
+    "bound another scheme": "bound --world family:dirichlet,vocab=2 --scheme top_k:K=2,L1=0,L2=1",
     "check many": "check naive spectr sequoia hsd_uncapped mine.py:Naive --world conformance:instances=2"
     " --scheme delayed --scheme top_k --scheme without_replacement --scheme mine.py:TwoFirst",
     "check in low precision": "check naive block spectr optimal_transport --precision float64,float32,float16,bfloat16",
@@ -210,7 +210,7 @@ COMMANDS = {
     " --K 1 --L1 0 --L2 1..2",
 }
 #: Commands that write files by `-o`.
-VERBS = ("check", "list")
+VERBS = ("bound", "check", "list")
 #: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
 #: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(

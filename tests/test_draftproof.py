@@ -49,7 +49,7 @@ def test_no_type_of_flint_leaves_the_library(arithmetic: str) -> None:
     verdict = draftproof.check("ensemble:w=1/2", (target, draft), "delayed:K=2,L1=0,L2=1", arithmetic=arithmetic)
     rows = draftproof.compare(["naive", "specinfer"], target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
     witness = draftproof.find_witness("ensemble:w=1/2", "delayed:K=2,L1=0,L2=1")
-    bound = draftproof.optimum(target, draft, "delayed:K=2,L1=0,L2=1")
+    bound = draftproof.bound(world=(target, draft), scheme="delayed:K=2,L1=0,L2=1", bias=[0, 0.1])
     assert witness is not None
     results = [
         law.as_dict(),
@@ -58,7 +58,7 @@ def test_no_type_of_flint_leaves_the_library(arithmetic: str) -> None:
         *verdict.tables[1].records(),
         rows.to_dict(),
         witness.to_dict(),
-        bound.to_dict(),
+        *bound.rows,
     ]
     found = {type(value) for value in numbers(results)}
     assert found <= {Fraction, float, int, str, bool, type(None)}
@@ -78,10 +78,11 @@ def test_results_show_themselves() -> None:
     assert repr(tree) == "DraftTree((): 0, 2; (0,): 1)"
     assert repr(tree.root(target, draft)) == "TreeNode((): children (0, 2), p = (1/2, 1/3, 1/6), q = (1/3, 1/3, 1/3))"
     assert repr(target) == "TableProcess(process: V = 3, depth 1, rational)"
-    assert repr(draftproof.optimum(target, draft, shape)).startswith("Optimum(lower = ")
+    bound = draftproof.bound(world=(target, draft), scheme=shape)
+    assert "attained  " in repr(bound)
     rows = draftproof.compare("naive", target, draft, shape, "rational")
     assert "11/6 = 1.83333" in repr(rows)
-    for result in (verdict, law, rows, draftproof.optimum(target, draft, shape)):
+    for result in (verdict, law, rows, bound):
         assert "<table>" in result._repr_html_()
         assert "flint" not in result._repr_html_()
 

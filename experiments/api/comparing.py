@@ -1,15 +1,13 @@
-"""Comparisons of verifiers, and bounds on the block efficiency of every lossless verifier on a scheme."""
+"""Comparisons of verifiers."""
 
-from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any
 
 from draftproof.experiments.api.calls import SCHEME, judge
 from draftproof.experiments.grid.bounds import is_quick
 from draftproof.experiments.inputs.processes import as_pair
 from draftproof.experiments.inputs.schemes import as_schemes, planned_scheme
 from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifiers, find_verifier
-from draftproof.lp_analysis import FrontierPoint, Optimum
-from draftproof.lp_analysis import frontier as trace
+from draftproof.lp_analysis import Optimum
 from draftproof.lp_analysis import optimum as solve
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import lossless_for
@@ -20,37 +18,6 @@ from draftproof.simulator.shown import number_text, rows_html
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check
 from draftproof.verifiers import REGISTRY, STANDALONE
-
-
-def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
-    """Bounds on the block efficiency of every lossless verifier: exact rationals, with what proves them.
-
-    Arguments as for `check`; the bounds are of rational rows, to which floats are rounded. Returns what
-    `lp_analysis.optimum` does, with `lower`, `upper`, `gap` and, for delayed trees, the plan of a verifier; raises
-    `TooLarge` where paths or trees are too many.
-    """
-    pair = as_pair(target, draft)
-    return solve(*pair, planned_scheme(scheme, pair))
-
-
-@overload
-def bound(target: Any, draft: Any, scheme: Any = ..., bias: None = ...) -> Optimum: ...
-@overload
-def bound(target: Any, draft: Any, scheme: Any = ..., *, bias: Sequence[Any]) -> list[FrontierPoint]: ...
-def bound(
-    target: Any, draft: Any, scheme: Any = SCHEME, bias: Sequence[Any] | None = None
-) -> Optimum | list[FrontierPoint]:
-    """The `optimum`; with bias, the most tokens a block of any verifier at each, lossless or not.
-
-    target, draft, scheme: as for `check`. bias: total variations between the first `L + 1` tokens of a block, short
-    ones continued by the target, and the target's. With bias it returns values with exact bounds `lower` and `upper`,
-    `bias`, `price` (tokens a unit of more bias brings at most) and `verified_by`; raises `TooLarge` where paths or
-    trees are too many.
-    """
-    if bias is None:
-        return optimum(target, draft, scheme)
-    pair = as_pair(target, draft)
-    return trace(*pair, planned_scheme(scheme, pair), bias)
 
 
 class Comparison(list[dict[str, Any]]):
@@ -114,7 +81,7 @@ def _lossless_on(scheme: DraftScheme) -> list[NamedVerifier]:
 
 def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: bool | None) -> Optimum | None:
     if wanted or (wanted is None and is_quick(pair[1], scheme)):
-        return bound(*pair, scheme)
+        return solve(*pair, scheme)
     return None
 
 

@@ -44,7 +44,7 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
 
     Raises `InvalidInput` for a path that cannot be written, and for one that is an input or another output as well.
     """
-    taken = {Path(path).resolve(): path for path in inputs if path is not None and Path(path).exists()}
+    taken = {Path(path).resolve(): path for path in inputs if path is not None}
     for flag, path in outputs.items():
         if path is None or (path == "-" and flag == "--json"):
             continue
@@ -57,6 +57,13 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
         if resolved in taken:
             raise InvalidInput(f"{flag} {path} is also {taken[resolved]}; give every file its own name")
         taken[resolved] = f"{flag} {path}"
+
+
+def parts(values: Any) -> list[str]:
+    """Every part of the texts among values, and of lists of them, that may name a file that is read."""
+    if isinstance(values, str):
+        return [part for part in re.split("[:,=]", values) if part]
+    return [part for value in values for part in parts(value)] if isinstance(values, list) else []
 
 
 def write_json(target: str | None, fields: Any) -> None:

@@ -77,6 +77,7 @@ OUTPUTS = (
 )
 STORES = ("--resume", "--store")
 SMALL = "--vocab 2 --K 1 --L2 1"
+WORLD = "--world family:dirichlet,vocab=2 --K 1 --L2 1"
 SHAPES = "--vocab 3 --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
 TABLES = "--csv a.csv --markdown a.md --plot a.png --json a.json"
 PAIR = "--pair ../pair --text ../text.txt --device cpu --K 1 --L2 1 --roots 2"
@@ -88,8 +89,8 @@ COMMANDS = {
     "compare": f"compare nss naive {SHAPES} --jobs 1 --resume r {TABLES}",
     "compare, 2 processes": f"compare nss naive specinfer traversal spectr block_by_weights {SHAPES} --jobs 2 "
     "--resume r --json a.json",
-    "bound": "bound --certificate b.json --plot b.png --json a.json",
-    "bound --bias": "bound block --vocab 2 --K 1 --L2 1 --bias 0,.1 --certificate c.json --plot b.png --json a.json",
+    "bound": "bound --certificate b.json --plot b.png -o a.json",
+    "bound --bias": f"bound block {WORLD} --bias 0,.1 --certificate c.json --plot b.png -o a.json",
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",
@@ -269,7 +270,7 @@ class Case:
             run = Run(folder, ["sweep", "small.toml", "--jobs", "1", "--store", "made.db"])
             assert run.ended() == 0, run.err
         if self.name == "verify":
-            run = Run(folder, ["bound", *SMALL.split(), "--certificate", "made.json"])
+            run = Run(folder, ["bound", *WORLD.split(), "--certificate", "made.json"])
             assert run.ended() == 0, run.err
         for file in files(self.name):
             (folder / file).write_text(OLD)
@@ -490,7 +491,7 @@ PIPED = {
     "check, refuted": "check naive_from_target --world given.json --witness w.json",
     "list": "list",
     "compare": f"compare nss naive --jobs 1 {SMALL}",
-    "bound": f"bound {SMALL}",
+    "bound": f"bound {WORLD}",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
     "check of many": "check naive nss --world conformance:instances=1 --scheme delayed --scheme top_k",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16",
@@ -501,7 +502,7 @@ PIPED = {
 
 def to_stdout(name: str) -> list[str]:
     """What makes a command print JSON."""
-    return ["--json"] if name.startswith(("check", "list")) else ["--json", "-"]
+    return ["--json"] if name.startswith(("bound", "check", "list")) else ["--json", "-"]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -568,7 +569,7 @@ UNASKED = {
     "check naive_from_target": 1,
     "compare nss --vocab 2 --K 1..2 --jobs 1": 0,
     "compare nss --vocab 2 --resume r": 2,
-    "bound --vocab 2": 0,
+    "bound": 0,
     "check naive --world conformance:instances=1 --scheme delayed": 0,
     "prove naive_from_target --K 1 --L2 1": 1,
 }

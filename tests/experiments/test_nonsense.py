@@ -43,7 +43,7 @@ def test_a_verifier_that_breaks_its_contract_is_refused_in_one_line(draftproof, 
 @pytest.mark.parametrize(("command", "name"), cases((*COMMANDS, "bound"), nonsense.SCHEMES))
 def test_a_scheme_that_breaks_its_contract_is_refused_in_one_line(draftproof, command, name):
     given = ("bound",) if command == "bound" else (command, "naive")
-    size = WORLD if command == "check" else ("--vocab", 2)
+    size = WORLD if command in ("check", "bound") else ("--vocab", 2)
     refused(draftproof(*given, "--scheme", f"{FILE}:{name}", *size))
 
 

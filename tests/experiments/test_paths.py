@@ -20,7 +20,7 @@ INPUTS = (
     "compare block --instance @",
     f"compare block {SMALL} --cost @",
     f"compare block {SMALL} --resume @",
-    "bound --instance @",
+    "bound --world @",
     "verify @",
     "check @.py:Mine",
     "audit @.py:f",

@@ -1,9 +1,8 @@
 """Checks of the certificates of `bound` and `frontier`: both bounds are recomputed in rationals, without a solver."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from draftproof.experiments.cli.bound import gap_text, shape_text
 from draftproof.experiments.shared.output import number_fields
 from draftproof.lp_analysis import check_certificate, check_frontier
 from draftproof.lp_analysis.certificates import FORMAT, FRONTIER_FORMAT
@@ -60,3 +59,16 @@ KINDS: dict[str, Callable[[dict[str, Any], Instance | None], dict[str, Any]]] = 
     FORMAT: check_bound,
     FRONTIER_FORMAT: check_curve,
 }
+
+
+def shape_text(scheme: Mapping[str, Any]) -> str:
+    """A scheme in words: delayed trees by their numbers, those of a file by their name."""
+    if "file" in scheme:
+        return str(scheme["name"])
+    numbers = ", ".join(f"{key} = {value}" for key, value in scheme.items() if key != "name")
+    return numbers if scheme["name"] == "delayed" else f"{scheme['name']} ({numbers})"
+
+
+def gap_text(value: float) -> str:
+    """A gap in two digits."""
+    return f"{value:.1e}" if value else "0"

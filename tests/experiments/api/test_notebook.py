@@ -85,17 +85,20 @@ def test_numbers_of_a_rational_comparison_are_fractions_and_every_row_is_what_ch
         checked = draftproof.check(row["verifier"], (p, q), scheme).row
         assert (row["block_efficiency"], row["lossless"]) == (checked["block_efficiency"], checked["lossless"])
         assert type(row["block_efficiency"]) is Fraction
-        assert row["gap"] == draftproof.bound(p, q, "delayed:K=2,L1=0,L2=1").upper - row["block_efficiency"]
+        assert (
+            row["gap"]
+            == draftproof.bound(world=(p, q), scheme="delayed:K=2,L1=0,L2=1").row["upper"] - row["block_efficiency"]
+        )
     assert list(pd.DataFrame(rows)["verifier"]) == ["naive", "traversal"]
 
 
 def test_listed_trees_bound_what_delayed_trees_bound() -> None:
     p, q = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
-    exact = draftproof.optimum(p, q, "delayed:K=2,L1=0,L2=1")
-    assert exact.lower == exact.upper
-    listed = draftproof.bound(p, q, "specinfer_config:widths=2")  # the same trees
-    assert listed.upper == pytest.approx(float(exact.upper), abs=1e-9)  # the simplex method works to 1e-10
-    assert listed.lower == listed.upper
+    exact = draftproof.bound(world=(p, q), scheme="delayed:K=2,L1=0,L2=1").row
+    assert exact["lower"] == exact["upper"]
+    listed = draftproof.bound(world=(p, q), scheme="specinfer_config:widths=2").row  # the same trees
+    assert listed["upper"] == pytest.approx(float(exact["upper"]), abs=1e-9)  # the simplex method works to 1e-10
+    assert listed["lower"] == listed["upper"]
 
 
 def test_what_save_writes_load_reads_in_both_arithmetics(tmp_path: Path) -> None:
@@ -122,9 +125,9 @@ def test_bounds_and_schemes_of_ones_own_are_readable() -> None:
     assert repr(draftproof.UserScheme(Pair())) == "UserScheme(Pair, depth 1)"
     assert repr(draftproof.UserScheme(draftproof.Delayed(2, 0, 1))) == "UserScheme(Delayed(K=2, L1=0, L2=1))"
     # Two drafts hit token 0 with probability 1 - 16/25 = 0.36; the other tokens have mass 1/2.
-    found = draftproof.bound(["1/2", "3/10", "1/5"], ["1/5", "3/10", "1/2"], Pair())
-    assert repr(found) == "Optimum(lower = 93/50 = 1.86, upper = 93/50 = 1.86, gap = 0, columns)"
-    assert str(found.scheme) == "Pair"
+    found = draftproof.bound(world=(["1/2", "3/10", "1/5"], ["1/5", "3/10", "1/2"]), scheme=Pair())
+    assert found.row["lower"] == found.row["upper"] == Fraction(93, 50)
+    assert found.row["scheme"] == "Pair"
 
 
 def test_processes_texts_and_trees_say_what_they_are() -> None:
@@ -211,7 +214,9 @@ def test_sequoia_is_planned_on_the_pair_that_is_given() -> None:
         (row,) = draftproof.compare("sequoia", sure, draft, open_scheme, optimum=True)
         shapes[name] = found["scheme"]
         assert found["lossless"]
-        assert row["scheme"] == found["scheme"] == str(draftproof.bound(sure, draft, open_scheme).scheme)
+        assert (
+            row["scheme"] == found["scheme"] == draftproof.bound(world=(sure, draft), scheme=open_scheme).row["scheme"]
+        )
         assert draftproof.block_law("sequoia", sure, draft, open_scheme).block_efficiency == found["block_efficiency"]
         assert row["block_efficiency"] <= row["optimum"] + 1e-9  # float64
     assert shapes == {

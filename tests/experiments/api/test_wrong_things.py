@@ -99,9 +99,8 @@ def test_a_name_with_a_typo_is_told_with_the_nearest_one(look: Callable[[str], A
 
 
 def test_the_optimum_of_another_scheme_than_delayed_trees() -> None:
-    found = draftproof.optimum(P, P, "top_k")
-    assert found.lower == found.upper == 3  # equal rows, two tokens and one more
-    assert draftproof.bound(P, P, "top_k") == found
+    found = draftproof.bound(world=(P, P), scheme="top_k").row
+    assert found["lower"] == found["upper"] == 3  # equal rows, two tokens and one more
 
 
 def test_objects_only_doors_say_where_names_are_taken() -> None:
@@ -204,12 +203,12 @@ def test_parameters_in_the_name_are_those_of_the_flags(draftproof: Callable[...,
 
 
 def test_bounds_of_any_scheme_by_text(draftproof: Callable[..., Any]) -> None:
-    exact = draftproof("bound", "--scheme", "delayed:K=3,L1=0,L2=1", "--json", "-")
-    listed = draftproof("bound", "--scheme", "specinfer_config:widths=3", "--json", "-")
+    exact = draftproof("bound", "--scheme", "delayed:K=3,L1=0,L2=1", "--json")
+    listed = draftproof("bound", "--scheme", "specinfer_config:widths=3", "--json")
     assert (exact.code, listed.code) == (0, 0)
-    assert Fraction(listed.json["lower"]) <= Fraction(exact.json["upper"])  # these trees are the same
-    assert Fraction(exact.json["lower"]) <= Fraction(listed.json["upper"])
-    assert max(Fraction(found.json["gap"]) for found in (exact, listed)) <= Fraction(1, 10**9)
+    assert Fraction(listed.row["lower"]) <= Fraction(exact.row["upper"])  # these trees are the same
+    assert Fraction(exact.row["lower"]) <= Fraction(listed.row["upper"])
+    assert max(Fraction(found.row["gap"]) for found in (exact, listed)) <= Fraction(1, 10**9)
 
 
 PLAIN = """

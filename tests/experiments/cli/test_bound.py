@@ -8,37 +8,58 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from draftproof.experiments.cli import bound as bounds
+from draftproof.experiments.cli.bound import optimum as bounds
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.lp_analysis import optimum
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
 
-SMALL = ("--family", "perturbed:s=1", "--K", 2, "--L2", 2)
+WORLD = ("--world", "family:perturbed,s=1")
+SMALL = (*WORLD, "--K", 2, "--L2", 2)
+OLD = ("--family", "perturbed:s=1", "--K", 2, "--L2", 2)
 
 
 def json_of(draftproof, *arguments):
-    ran = draftproof("bound", *arguments, "--json", "-")
+    ran = draftproof("bound", *arguments, "--json")
     assert ran.code == 0, ran.err
-    return json.loads(ran.out)
+    return ran.json
+
+
+def row_of(draftproof, *arguments):
+    [row] = json_of(draftproof, *arguments)["rows"]
+    return row
 
 
 def test_bounds_are_exact_and_close(draftproof):
     found = json_of(draftproof, *SMALL)
-    lower, upper = Fraction(found["lower"]), Fraction(found["upper"])
-    assert 0 <= upper - lower == Fraction(found["gap"]) <= Fraction(1, 10**6)
-    assert found["optimum"] == found["lower"]
-    assert found["lower_float"] == float(lower)
-    assert (found["scheme"]["K"], found["certificate"]) == (2, None)
-    assert found["roots"][0]["history"]
+    [row], [root] = found["rows"], found["roots"]
+    lower, upper = Fraction(row["lower"]), Fraction(row["upper"])
+    assert 0 <= upper - lower == Fraction(row["gap"]) <= Fraction(1, 10**6)
+    assert row["lower_float"] == float(lower)
+    assert (row["scheme"], root["certificate"]) == ("delayed(K=2, L1=0, L2=2)", None)
+    assert root["history"]
+
+
+def test_every_world_and_scheme_has_a_row_and_its_certificate(draftproof):
+    several = ("--world", "family:perturbed,s=1,seeds=0..1", "--K", "1..2", "--L2", 1)
+    found = json_of(draftproof, *several, "--certificate", "b.json", "-o", "b.csv")
+    for row, root in zip(found["rows"], found["roots"], strict=True):
+        world = f"family:perturbed,s=1,seeds={row['source']['seed']}"
+        scheme = row["scheme"].replace("(", ":").strip(")").replace(" ", "")
+        assert row_of(draftproof, "--world", world, "--scheme", scheme)["lower"] == row["lower"]
+        proved = draftproof("verify", root["certificate"], "--json", "-").json
+        assert (proved["lower"], proved["upper"]) == (row["lower"], row["upper"])
+    assert found["files"] == ["b-1.json", "b-2.json", "b-3.json", "b-4.json"]
+    assert len(Path("b.csv").read_text().splitlines()) == 5
+    assert "one world and one scheme" in draftproof("bound", *several, "--plot", "a.png").err
 
 
 def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
-    found = json_of(draftproof, "--text", "topics", "--roots", 3, "--K", 2, "--L2", 1)
+    found = json_of(draftproof, "--world", "text:topics,roots=3", "--K", 2, "--L2", 1)
     average = sum(Fraction(root["weight"]) * Fraction(root["lower"]) for root in found["roots"])
     assert len(found["roots"]) == 3
-    assert Fraction(found["lower"]) == average
+    assert Fraction(found["rows"][0]["lower"]) == average
 
 
 def test_certificates_are_written_and_pass_the_checker(draftproof):
@@ -46,8 +67,9 @@ def test_certificates_are_written_and_pass_the_checker(draftproof):
     checked = draftproof("verify", "bound.json", "--json", "-")
     fields = json.loads(checked.out)
     assert (checked.code, fields["valid"]) == (0, True)
-    assert (fields["lower"], fields["upper"]) == (found["lower"], found["upper"])
-    assert found["certificate"] == "bound.json"
+    [row] = found["rows"]
+    assert (fields["lower"], fields["upper"]) == (row["lower"], row["upper"])
+    assert found["files"] == ["bound.json"]
     assert (fields["scheme"]["K"], fields["vocab_size"]) == (2, 3)
     text = draftproof("verify", "bound.json")
     assert "VALID" in text.out
@@ -56,14 +78,14 @@ def test_certificates_are_written_and_pass_the_checker(draftproof):
 
 def test_a_numbered_certificate_never_replaces_an_input(draftproof):
     Path("b-1.json").write_text("a text of some words " * 50)
-    ran = draftproof("bound", "--text", "b-1.json", "--roots", 2, "--K", 2, "--L2", 1, "--certificate", "b.json")
+    ran = draftproof("bound", "--world", "text:b-1.json,roots=2", "--K", 2, "--L2", 1, "--certificate", "b.json")
     assert ran.code == 2
     assert "b-1.json" in ran.err
     assert Path("b-1.json").read_text().startswith("a text")
 
 
 def test_several_roots_give_numbered_certificates(draftproof):
-    roots = ("--text", "topics", "--roots", 2, "--K", 2, "--L2", 1)
+    roots = ("--world", "text:topics,roots=2", "--K", 2, "--L2", 1)
     found = json_of(draftproof, *roots, "--certificate", "b.json")
     assert [root["certificate"] for root in found["roots"]] == ["b-1.json", "b-2.json"]
     assert all(draftproof("verify", name).code == 0 for name in ("b-1.json", "b-2.json"))
@@ -86,8 +108,10 @@ def test_a_changed_certificate_is_rejected(draftproof, key):
 def test_a_certificate_for_another_instance_is_rejected(draftproof):
     json_of(draftproof, *SMALL, "--certificate", "bound.json")
     for name, seed in (("same.json", 0), ("other.json", 1)):
-        fields = json_of(draftproof, *SMALL, "--seed", seed, "--certificate", "c.json")
-        assert fields["certificate"]
+        fields = json_of(
+            draftproof, "--world", f"family:perturbed,s=1,seeds={seed}", *SMALL[2:], "--certificate", "c.json"
+        )
+        assert fields["files"] == ["c.json"]
         Path(name).write_text(json.dumps(json.loads(Path("c.json").read_text())["instance"]))
     assert draftproof("verify", "bound.json", "--instance", "same.json").code == 0
     assert draftproof("verify", "bound.json", "--instance", "other.json").code == 1
@@ -103,7 +127,7 @@ def test_a_key_that_stands_twice_is_rejected(draftproof):
 
 
 def test_no_time_at_all_still_gives_bounds_that_are_certified(draftproof):
-    found = json_of(draftproof, "--L2", 4, "--seconds", "1e-9", "--certificate", "bound.json")
+    found = row_of(draftproof, "--L2", 4, "--seconds", "1e-9", "--certificate", "bound.json")
     assert Fraction(found["lower"]) < Fraction(found["upper"]) <= 5
     assert draftproof("verify", "bound.json").code == 0
 
@@ -118,7 +142,7 @@ def test_ctrl_c_keeps_the_roots_that_are_done(draftproof, monkeypatch):
 
     calls: list[object] = []
     monkeypatch.setattr(bounds, "bound_root", second_is_interrupted)
-    ran = draftproof("bound", "--text", "topics", "--roots", 3, "--L2", 1, "--certificate", "c.json")
+    ran = draftproof("bound", "--world", "text:topics,roots=3", "--L2", 1, "--certificate", "c.json")
     assert ran.code == 130
     assert "after 1 of 3 roots" in ran.err
     assert [path.name for path in Path().iterdir()] == ["c-1.json"]
@@ -134,7 +158,7 @@ def test_the_picture_is_a_png(draftproof):
     ("arguments", "named"),
     [
         (("--K", 2, "--L2", 40), "3^40 paths"), (("--K", 2, "--L2", 10), "20,000"),
-        (("--K", 2, "--L1", 10, "--L2", 1, "--vocab", 2), "300"),
+        (("--K", 2, "--L1", 10, "--L2", 1, "--world", "family:dirichlet,vocab=2"), "300"),
         (("--gap", 0), "gap"), (("--method", "guess"), "guess"), (("--seconds", -1), "seconds"),
         (("--K", 2, "--L2", 0), "L2 = 0"),
     ],
@@ -147,24 +171,24 @@ def test_bad_input(draftproof, arguments, named):
 
 def test_compare_shows_the_optimum_and_what_is_left(draftproof):
     chosen = ("block", "traversal", "naive_from_target")
-    ran = draftproof("compare", *chosen, *SMALL, "--arithmetic", "rational", "--json", "-")
+    ran = draftproof("compare", *chosen, *OLD, "--arithmetic", "rational", "--json", "-")
     fields = json.loads(ran.out)
-    bound = json_of(draftproof, *SMALL)
+    bound = row_of(draftproof, *SMALL)
     assert len(fields["bounds"]) == 1
     for row in fields["rows"]:
-        assert row["optimum"] == bound["optimum"]
+        assert row["optimum"] == bound["lower"]
         left = None if not row["lossless"] else Fraction(bound["upper"]) - Fraction(row["block_efficiency"])
         assert row["gap"] == (None if left is None else str(left))
         assert left is None or left >= 0
-    assert "optimum" in draftproof("compare", "block", *SMALL).out
+    assert "optimum" in draftproof("compare", "block", *OLD).out
 
 
 def test_the_optimum_can_be_left_out_and_is_kept_with_the_rows(draftproof):
-    without = json.loads(draftproof("compare", "block", *SMALL, "--no-optimum", "--json", "-").out)
+    without = json.loads(draftproof("compare", "block", *OLD, "--no-optimum", "--json", "-").out)
     assert without["rows"][0]["optimum"] is None
     assert without["bounds"] == []
-    first = draftproof("compare", "block", *SMALL, "--resume", "rows.db")
-    again = draftproof("compare", "block", *SMALL, "--resume", "rows.db")
+    first = draftproof("compare", "block", *OLD, "--resume", "rows.db")
+    again = draftproof("compare", "block", *OLD, "--resume", "rows.db")
     assert first.code == again.code == 0
     assert sorted(row["kind"] for row in stored_rows("rows.db")) == ["bound", "law"]
     assert "2 more are kept" in again.err
@@ -172,25 +196,25 @@ def test_the_optimum_can_be_left_out_and_is_kept_with_the_rows(draftproof):
 
 def test_other_schemes_have_their_optimum_too(draftproof):
     (row,) = draftproof("compare", "nss", "--scheme", "top_k", "--arithmetic", "rational", "--json", "-").json["rows"]
-    found = json_of(draftproof, "--scheme", "top_k")
+    found = row_of(draftproof, "--scheme", "top_k")
     assert row["optimum"] == row["block_efficiency"] == found["lower"]  # theorem 6 of the theory page
 
 
-PEAKED = ("--family", "dirichlet:alpha=0.1", "--denominator", 2**30, "--vocab", 4, "--K", 4, "--L2", 3, "--seed", 1)
+PEAKED = ("--world", f"family:dirichlet,alpha=0.1,denominator={2**30},vocab=4,seeds=1", "--K", 4, "--L2", 3)
 
 
 def test_drafts_of_tiny_probabilities_reach_the_gap(draftproof):
     found = json_of(draftproof, *PEAKED)
-    assert Fraction(found["gap"]) <= Fraction(1, 10**6)
+    assert Fraction(found["rows"][0]["gap"]) <= Fraction(1, 10**6)
     assert [root["timed_out"] for root in found["roots"]] == [False]
 
 
 def test_a_wide_gap_is_said_to_be_for_want_of_time_only_where_it_is(draftproof):
     late = draftproof("bound", "--L2", 4, "--seconds", "1e-9")
-    assert "it stopped early; give it more --seconds or a smaller tree" in late.out
-    exhausted = draftproof("bound", "--vocab", 3, "--L2", 3, "--seed", 2, "--gap", "1e-30")
+    assert "it stopped early; give it more seconds or a smaller tree" in late.out
+    exhausted = draftproof("bound", "--world", "family:dirichlet,seeds=2", "--L2", 3, "--gap", "1e-30")
     assert "the gap is above 1e-30: float64 goes no further" in exhausted.out
-    assert "--seconds" not in exhausted.out
+    assert "seconds or" not in exhausted.out
     assert "the gap is above" not in draftproof("bound", *SMALL).out
 
 
@@ -202,15 +226,16 @@ def top_k_file():
 
 
 def test_a_shape_that_is_given_goes_before_another_scheme_in_the_file(draftproof, top_k_file):
-    assert json_of(draftproof, "--instance", top_k_file)["scheme"]["name"] == "top_k"
-    for flags, shape in ((("--K", 3), (3, 0, 2)), (("--L1", 1, "--L2", 1), (2, 1, 1))):
-        found = json_of(draftproof, "--instance", top_k_file, *flags)
-        assert tuple(found["scheme"][key] for key in ("K", "L1", "L2")) == shape
-        assert found["scheme"]["name"] == "delayed"
+    assert row_of(draftproof, "--world", top_k_file)["scheme"].startswith("top_k")
+    for flags, scheme in (
+        (("--K", 3), "delayed(K=3, L1=0, L2=2)"),
+        (("--L1", 1, "--L2", 1), "delayed(K=2, L1=1, L2=1)"),
+    ):
+        assert row_of(draftproof, "--world", top_k_file, *flags)["scheme"] == scheme
 
 
 def test_a_certificate_for_another_scheme_than_the_instance_file_says_so(draftproof, top_k_file):
-    json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
+    json_of(draftproof, "--world", top_k_file, "--K", 2, "--certificate", "c.json")
     checked = draftproof("verify", "c.json", "--instance", top_k_file)
     assert checked.code == 0
     assert "has the scheme top_k (K = 2, L1 = 0, L2 = 2)" in checked.out
@@ -220,7 +245,7 @@ def test_a_certificate_for_another_scheme_than_the_instance_file_says_so(draftpr
 
 
 def test_certificates_of_other_schemes(draftproof, top_k_file):
-    found = json_of(draftproof, "--instance", top_k_file, "--certificate", "c.json")
+    found = row_of(draftproof, "--world", top_k_file, "--certificate", "c.json")
     assert found["method"] == "columns"
     checked = draftproof("verify", "c.json", "--instance", top_k_file)
     assert checked.code == 0
@@ -245,20 +270,20 @@ class Two:
 
 def test_a_scheme_of_ones_own_has_bounds_and_no_certificate(draftproof):
     Path("mine.py").write_text(SCHEME)
-    found = json_of(draftproof, "--scheme", "mine.py:Two")
-    delayed = json_of(draftproof, "--scheme", "delayed:K=2,L1=0,L2=1")
+    found = row_of(draftproof, "--scheme", "mine.py:Two")
+    delayed = row_of(draftproof, "--scheme", "delayed:K=2,L1=0,L2=1")
     assert Fraction(found["lower"]) <= Fraction(delayed["upper"])
     assert Fraction(delayed["lower"]) <= Fraction(found["upper"])
-    assert "the optimum over all lossless verifiers, Two\n" in draftproof("bound", "--scheme", "mine.py:Two").out
+    assert found["scheme"] == "Two"
     refused = draftproof("bound", "--scheme", "mine.py:Two", "--certificate", "c.json")
-    assert (refused.code, "Two is defined elsewhere; leave out --certificate" in refused.err) == (2, True)
+    assert (refused.code, "Two is defined elsewhere; leave out certificate" in refused.err) == (2, True)
 
 
-@pytest.mark.parametrize(("command", "code"), [(("bound", "--instance"), 2), (("verify",), 1)])
+@pytest.mark.parametrize(("command", "code"), [(("bound", "--world"), 2), (("verify",), 1)])
 def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, command, code):
     fields = json.loads(Path(top_k_file).read_text()) | {"depth": 10**400}
     if command == ("verify",):
-        json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
+        json_of(draftproof, "--world", top_k_file, "--K", 2, "--certificate", "c.json")
         fields = json.loads(Path("c.json").read_text()) | {"instance": fields}
     Path("deep.json").write_text(json.dumps(fields))
     ran = draftproof(*command, "deep.json")
@@ -276,7 +301,7 @@ def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monke
     Path("long.json").write_text(
         json.dumps({"vocab_size": 2, "depth": 2, "target": {**target, **_deepest(row)}, "draft": target})
     )
-    given = ("bound", "--instance", "long.json", "--K", 400, "--L2", 2)
+    given = ("bound", "--world", "long.json", "--K", 400, "--L2", 2)
     ran = draftproof(*given, "--seconds", 0.01)
     assert (ran.code, ran.out) == (2, "")
     assert "draftproof: no bounds: " in ran.err
@@ -301,7 +326,7 @@ def test_ctrl_c_prints_the_bounds_at_hand(draftproof, monkeypatch):
 
     calls = []
     monkeypatch.setattr("draftproof.experiments.grid.bounds.optimum", interrupted)
-    ran = draftproof("bound", "--family", "perturbed:s=1", "--K", 2, "--L2", 3, "--certificate", "c.json")
+    ran = draftproof("bound", *WORLD, "--K", 2, "--L2", 3, "--certificate", "c.json")
     assert ran.code == 130
     assert "interrupted at root 1 of 1" in ran.err
     assert "attained" in ran.out

@@ -8,16 +8,16 @@ import pytest
 
 from draftproof.lp_analysis import FrontierInterrupted, frontier
 
-LIMITED = ("--bias", "0,.005,.01,.02,.05,.1", "--seconds", "1e-6", "--json", "-")
-SMALL = ("--family", "perturbed:s=1", "--K", 1, "--L2", 2)
+LIMITED = ("--bias", "0,.005,.01,.02,.05,.1", "--seconds", "1e-6", "--json")
+SMALL = ("--world", "family:perturbed,s=1", "--K", 1, "--L2", 2)
 
 
 def test_verifiers_are_held_against_the_curve_and_lossless_ones(draftproof):
-    ran = draftproof("bound", "block", "ensemble:w=19/20", "threshold", *SMALL, "--bias", ".01,.1", "--json", "-")
+    ran = draftproof("bound", "block", "ensemble:w=19/20", "threshold", *SMALL, "--bias", ".01,.1", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
-    assert [point["bias"] for point in found["points"]] == ["0", "1/100", "1/10"]
-    lower = [Fraction(point["lower"]) for point in found["points"]]
+    assert [point["bias"] for point in found["rows"]] == ["0", "1/100", "1/10"]
+    lower = [Fraction(point["lower"]) for point in found["rows"]]
     assert lower == sorted(lower)
     assert all(Fraction(row["distance"]) >= 0 for row in found["verifiers"])
     block = found["verifiers"][0]
@@ -40,9 +40,9 @@ def test_a_bias_that_is_none_is_refused_in_one_line(draftproof):
 
 
 def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
-    ran = draftproof("bound", *SMALL, "--bias", "0,.05", "--certificate", "c.json", "--json", "-")
+    ran = draftproof("bound", *SMALL, "--bias", "0,.05", "--certificate", "c.json", "--json")
     assert ran.code == 0, ran.err
-    points = json.loads(ran.out)["points"]
+    points = ran.json["rows"]
     checked = draftproof("verify", "c.json", "--json", "-")
     assert checked.code == 0
     for stated, proved in zip(points, json.loads(checked.out)["points"], strict=True):
@@ -60,7 +60,7 @@ def test_a_certificate_of_the_curve_is_checked_without_a_solver(draftproof):
 
 
 def test_several_roots_have_a_certificate_each(draftproof):
-    given = ("--text", "topics", "--vocab", 3, "--roots", 2, "--K", 1, "--L2", 1, "--bias", "0,.05")
+    given = ("--world", "text:topics,vocab=3,roots=2", "--K", 1, "--L2", 1, "--bias", "0,.05")
     ran = draftproof("bound", *given, "--certificate", "c.json")
     assert ran.code == 0, ran.err
     assert all(draftproof("verify", name).code == 0 for name in ("c-1.json", "c-2.json"))
@@ -70,7 +70,7 @@ def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):
     def interrupted(*given, **settings):
         raise FrontierInterrupted(frontier(*given, **settings)[:1])
 
-    monkeypatch.setattr("draftproof.experiments.cli.bound_biases.trace", interrupted)
+    monkeypatch.setattr("draftproof.experiments.cli.bound.curve.trace", interrupted)
     ran = draftproof("bound", "block", *SMALL, "--bias", "0,.05", "--certificate", "c.json")
     assert ran.code == 130
     assert "interrupted at bias 1 of 2" in ran.err
@@ -80,22 +80,22 @@ def test_ctrl_c_prints_the_points_at_hand(draftproof, monkeypatch):
 
 
 def test_a_limit_of_time_gives_certified_bounds(draftproof):
-    ran = draftproof("bound", "--family", "perturbed:s=1", "--K", 2, "--L2", 3, *LIMITED)
+    ran = draftproof("bound", *SMALL[:2], "--K", 2, "--L2", 3, *LIMITED)
     assert ran.code == 0, ran.err
     assert "at most 1e-06 s each" in ran.err
-    for point in json.loads(ran.out)["points"]:
+    for point in ran.json["rows"]:
         assert Fraction(point["lower"]) <= Fraction(point["upper"])
 
 
 def test_other_measures_have_a_curve_and_points_below_it(draftproof):
     pytest.importorskip("cvxpy")
-    small = ("--vocab", 2, "--K", 1, "--L1", 0, "--L2", 2, "--bias", ".05")
+    small = ("--world", "family:dirichlet,vocab=2", "--K", 1, "--L1", 0, "--L2", 2, "--bias", ".05")
     for measure in ("token", "first:1", "per_token", "entropy_per_token"):
-        found = draftproof("bound", "ensemble:w=4/5", *small, "--measure", measure, "--json", "-").json
-        none, some = (point["upper"] for point in found["points"])
+        found = draftproof("bound", "ensemble:w=4/5", *small, "--measure", measure, "--json").json
+        none, some = (point["upper"] for point in found["rows"])
         assert none < some
         (row,) = found["verifiers"]
-        assert row[measure] > 0
+        assert row["bias"] > 0
         assert row["tokens"] <= row["upper"]
 
 
@@ -104,12 +104,12 @@ def test_other_measures_have_a_curve_and_points_below_it(draftproof):
     [
         (("--measure", "x"), "measure 'x' is not known; known: block, first:N, token"),
         (("--measure", "first:x"), "measure 'first:x' is not known"),
-        (("--measure", "token", "--plot", "a.png"), "--measure token has no --certificate, --plot or --seconds"),
+        (("--measure", "token", "--plot", "a.png"), "measure token has no certificate, plot or seconds"),
         (("--measure", "token", "--L2", 9), "512 paths; other measures than block are for at most 256"),
     ],
 )
 def test_other_measures_say_what_they_cannot_do(draftproof, arguments, message):
     pytest.importorskip("cvxpy")
-    ran = draftproof("bound", "--vocab", 2, "--K", 1, "--L1", 0, "--bias", "0,.01", *arguments)
+    ran = draftproof("bound", "--world", "family:dirichlet,vocab=2", "--K", 1, "--L1", 0, "--bias", "0,.01", *arguments)
     assert ran.code == 2
     assert message in ran.err

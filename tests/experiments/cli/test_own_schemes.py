@@ -83,10 +83,10 @@ def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
 
 
 def test_bound(run):
-    own = run("bound --scheme mine.py:Twice:k=3 --json -")
-    exact = run("bound --K 3 --L2 1 --json -")
+    own = run("bound --scheme mine.py:Twice:k=3 --json")
+    exact = run("bound --K 3 --L2 1 --json")
     assert own.code == 0
-    assert own.json["upper_float"] == pytest.approx(exact.json["upper_float"], abs=1e-9)  # simplex method: 1e-10
+    assert own.row["upper_float"] == pytest.approx(exact.row["upper_float"], abs=1e-9)  # simplex method: 1e-10
 
 
 def test_precision(run):

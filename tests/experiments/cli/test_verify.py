@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("z3")
 
 STEP = ("--K", 1, "--L2", 1)
+WORLD = ("--world", "family:dirichlet,vocab=2")
 MINE = """
 from pathlib import Path
 from draftproof.verifiers import make
@@ -33,8 +34,8 @@ class Mine:
         (("prove", "khisti", "--free", "solver", "--L2", 1), "draftproof theorem 1", "khisti: LOSSLESS for every p"),
         (("prove", "block", "--equals", "naive", *STEP), "draftproof relation 1", "block has the block efficiency of"),
         (("prove", "naive", "--vocab", "any", *STEP), "draftproof theorem for every vocabulary 5", "and every V"),
-        (("bound", "--vocab", 2, *STEP), "draftproof bound 1", "some lossless verifier has block efficiency"),
-        (("bound", "--vocab", 2, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
+        (("bound", *WORLD, *STEP), "draftproof bound 1", "some lossless verifier has block efficiency"),
+        (("bound", *WORLD, "--bias", "0,.1", *STEP), "draftproof frontier 1", "bias 0.1: some verifier has"),
     ],
 )
 def test_the_kind_is_read_in_the_file(draftproof, command, format_of, shown):
@@ -105,7 +106,7 @@ def test_the_certificate_of_another_verifier_does_not_make_a_lossy_one_lossless(
 
 def test_options_of_the_other_kinds_are_refused(draftproof):
     assert draftproof("prove", "naive", *STEP, "--certificate", "c.json").code == 0
-    assert draftproof("bound", "--vocab", 2, *STEP, "--certificate", "b.json").code == 0
+    assert draftproof("bound", *WORLD, *STEP, "--certificate", "b.json").code == 0
     Path("i.json").write_text(json.dumps(json.loads(Path("b.json").read_text())["instance"]))
     assert "leave --instance out" in draftproof("verify", "c.json", "--instance", "i.json").err
     assert "leave block out" in draftproof("verify", "b.json", "block").err

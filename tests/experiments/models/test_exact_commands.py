@@ -92,23 +92,23 @@ def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
 
 @pytest.mark.heavy
 def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: tuple[object, ...]) -> None:
-    shape = ("--roots", 2, "--K", 2, "--L2", 2)
-    whole = draftproof("bound", *models, *shape, "--json", "-").json
-    cut = draftproof("bound", *models, *shape, "--vocab", 6, "--certificate", "cut.json", "--json", "-").json
+    shape = ("--K", 2, "--L2", 2)
+    whole = draftproof("bound", *world(models, roots=2), *shape, "--json").row
+    found = draftproof("bound", *world(models, roots=2, vocab=6), *shape, "--certificate", "cut.json", "--json").json
+    [cut] = found["rows"]
     assert (whole["cut"], cut["cut"]) == (False, True)
     assert Fraction(cut["lower"]) < Fraction(whole["lower"]) <= Fraction(whole["upper"]) < Fraction(cut["upper"])
     for name in ("cut-1.json", "cut-above-1.json", "cut-2.json", "cut-above-2.json"):
         assert draftproof("verify", name).code == 0
-    assert [root["certificate_above"] for root in cut["roots"]] == ["cut-above-1.json", "cut-above-2.json"]
-    ran = draftproof("bound", *models, *shape, "--vocab", 6)
+    assert [root["certificate_above"] for root in found["roots"]] == ["cut-above-1.json", "cut-above-2.json"]
+    ran = draftproof("bound", *world(models, roots=2, vocab=6), *shape)
     assert "both hold on the whole vocabulary" in ran.out
     assert "the gap is above" not in ran.out
-    rows = draftproof("compare", "traversal", *models, *shape, "--vocab", 6, "--json", "-").json["rows"]
+    rows = draftproof("compare", "traversal", *models, "--roots", 2, *shape, "--vocab", 6, "--json", "-").json["rows"]
     assert rows[0]["at_most_float"] == cut["upper_float"]
     assert rows[0]["block_efficiency_float"] <= rows[0]["optimum_float"] == cut["lower_float"]
-    ran = draftproof(
-        "bound", *models, "--roots", 1, "--vocab", 5, "--scheme", "without_replacement", "--K", 2, "--L2", 1
-    )
+    shape = ("--scheme", "without_replacement", "--K", 2, "--L2", 1)
+    ran = draftproof("bound", *world(models, roots=1, vocab=5), *shape)
     assert "this bounds the cut tables only" in ran.out
 
 
@@ -116,8 +116,8 @@ def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
     draftproof: Any, models: tuple[object, ...]
 ) -> None:
     """Rounded to thirds, both models may say the same, or have nothing in common."""
-    shape = (*models, "--roots", 1, "--K", 2, "--L2", 1, "--vocab", 6, "--denominator", 3)
-    ran = draftproof("bound", *shape, "--json", "cut.json")
+    shape = (*models, "--K", 2, "--L2", 1, "--roots", 1, "--vocab", 6, "--denominator", 3)
+    ran = draftproof("bound", *world(models, roots=1, vocab=6, denominator=3), "--K", 2, "--L2", 1)
     assert "on the whole vocabulary" not in ran.out
     assert "rounded to multiples of 1/3, they prove nothing about all 8 tokens" in ran.err
     [row] = draftproof("compare", "traversal", *shape, "--json", "-").json["rows"]
@@ -139,10 +139,10 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tu
         "compare", "traversal", "naive", *given, "--K", 2, "--L2", "1..2", "--jobs", 1, "--optimum", "--json", "-"
     )
     assert compared.code == 0
-    ran = draftproof("bound", *given, "--K", 2, "--L2", 2, "--json", "-")
+    ran = draftproof("bound", *world(models, roots=2, vocab=5), "--K", 2, "--L2", 2, "--json")
     assert ran.code == 0
     best = {row["verifier"]: row for row in compared.json["rows"] if row["L2"] == 2}
-    assert best["traversal"]["block_efficiency_float"] <= ran.json["upper_float"]
+    assert best["traversal"]["block_efficiency_float"] <= ran.row["upper_float"]
     for each in (models, (*models, "--draft", "lookup")):
         assert draftproof("check", "naive", *world(each, roots=1, vocab=5), "--K", 1, "--L2", 1).code == 0
     own = Path("own.py")
@@ -199,7 +199,7 @@ def test_exact_commands_take_masks_of_models(
     given = (*models, "--roots", 1, *shape)
     compared = draftproof("compare", "naive", "traversal", *given, "--optimum", "--by", "depth", "--json", "-").json
     assert [row["lossless"] for row in compared["rows"]] == [True, True]
-    bound = draftproof("bound", *given, "--json", "-").json
+    bound = draftproof("bound", *world(models, roots=1), *shape, "--json").row
     best = compared["rows"][1]["block_efficiency_float"]
     assert 1 < best <= bound["upper_float"] + 1e-9  # float64 against rationals
 

@@ -188,7 +188,7 @@ def test_options_that_contradict_are_refused(
 @pytest.mark.parametrize("option", [("--prompts", "p.jsonl"), ("--bos", "no"), ("--context", 3)])
 def test_prompts_are_for_models(draftproof: Callable[..., Any], option: tuple[object, ...]) -> None:
     file_of({"text": "the"}, name="p.jsonl")
-    ran = draftproof("bound", *option)
+    ran = draftproof("compare", "naive", *option)
     assert (ran.code, f"{option[0]} is for models; add --pair, or --target and --draft" in ran.err) == (2, True)
 
 
@@ -207,7 +207,8 @@ def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(
 ) -> None:
     given = (*models, "--prompts", file_of(*GROUPS), "--vocab", 9, "--K", 1, "--L2", 1)
     compared = draftproof("compare", "naive", *given, "--no-optimum", "--json", "compared.json")
-    bounded = draftproof("bound", *given, "--json", "bounded.json")
+    world = f"models:target={models[1]},draft={models[3]},prompts={given[5]},vocab=9"
+    bounded = draftproof("bound", "--world", world, "--K", 1, "--L2", 1, "-o", "bounded.json")
     assert (compared.code, bounded.code) == (0, 0)
     (row,) = json.loads(Path("compared.json").read_text())["rows"]
     bound = json.loads(Path("bounded.json").read_text())
@@ -224,18 +225,18 @@ def test_block_efficiency_and_its_bound_are_told_by_group_of_prompts(
     assert "chat" in compared.out
     assert "2 prompts" in compared.out
     # naive is the best there is on single tokens of one path
-    assert [each["mean"] for each in bound["groups"]["upper"]] == pytest.approx([g["mean"] for g in row["groups"]])
+    assert [each["upper"] for each in bound["groups"]] == pytest.approx([g["mean"] for g in row["groups"]])
     assert "by group of prompts" in bounded.out
 
 
 def test_prompts_without_groups_have_one_mean(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
     lines = [{"text": each["text"]} for each in GROUPS[:4]]
-    given = (*models, "--prompts", file_of(*lines), "--vocab", 9, "--scheme", "dyspec:nodes=2", "--json", "-")
-    found = draftproof("bound", *given).json
-    (whole,) = found["groups"]["upper"]
+    world = f"models:target={models[1]},draft={models[3]},prompts={file_of(*lines)},vocab=9"
+    found = draftproof("bound", "--world", world, "--scheme", "dyspec:nodes=2", "--json").json
+    (whole,) = found["groups"]
     assert (whole["group"], whole["prompts"]) == ("all", 4)
-    assert whole["mean"] == pytest.approx(found["upper_float"])
-    assert whole["low"] < whole["mean"] < whole["high"]
+    assert whole["upper"] == pytest.approx(found["rows"][0]["upper_float"])
+    assert whole["upper_interval"][0] < whole["upper"] < whole["upper_interval"][1]
 
 
 def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:

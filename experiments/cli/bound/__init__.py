@@ -1,0 +1,100 @@
+"""`draftproof.bound` and `draftproof bound`."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+from draftproof.experiments.inputs.schemes import Schemes, find_schemes
+from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers
+from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds
+from draftproof.experiments.result import Result
+from draftproof.experiments.shared.output import check_files, parts
+from draftproof.simulator.drafts import UserScheme
+from draftproof.simulator.errors import InvalidInput
+
+
+def bound(
+    verifiers: Verifiers | None = None,
+    /,
+    world: Worlds = USUAL,
+    scheme: Schemes | None = None,
+    *,
+    bias: str | float | Sequence[Any] | None = None,
+    K: int | str | None = None,
+    L1: int | str | None = None,
+    L2: int | str | None = None,
+    sampling: str | None = None,
+    draft_sampling: str | None = None,
+    measure: str = "block",
+    gap: float = 1e-6,
+    seconds: float | None = None,
+    method: Literal["auto", "levels", "columns"] = "auto",
+    certificate: str | None = None,
+    plot: str | None = None,
+) -> Result:
+    """The best block efficiency of any lossless verifier, with a certificate; with bias, of any verifier at each bias.
+
+    A row for each world and scheme, a mean over the roots of the world; with bias a row for each bias.
+
+    Args:
+        verifiers: With bias: lossy or lossless ones, held against the curve.
+        world: p and q, as family:perturbed,s=1,vocab=4,seeds=0..9, text:topics,vocab=4, pair.json
+            or models:target=PATH,draft=PATH.
+        scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
+        bias: The most tokens a block at these total variations of a block, as 0,.01,.05.
+        K: Branches of the scheme, as 2 or 1..4.
+        L1: Length of its trunk.
+        L2: Length of its branches.
+        certificate: File of what proves the bounds; several are numbered.
+        plot: PNG of the gap against time, or of the curve and the verifiers.
+
+    Other Parameters:
+        sampling: How tokens are drawn from both, as temperature=.7,top_k=50.
+        draft_sampling: How tokens are drawn from the draft, where otherwise.
+        measure: Of bias: block, first:N, token, per_token or entropy_per_token; float64 but block.
+        gap: Certified gap to reach.
+        seconds: Stop the solver at each root after so many seconds.
+        method: How the optimum is found.
+    """
+    from draftproof.experiments.cli.bound.curve import curve_result
+    from draftproof.experiments.cli.bound.measures import check_measure, measured_result
+    from draftproof.experiments.cli.bound.optimum import optimum_result
+    from draftproof.experiments.cli.bound.programs import Files, programs_of
+    from draftproof.experiments.grid.bounds import Goal
+
+    if bias is None and (verifiers or measure != "block"):
+        raise InvalidInput("verifiers and measure are for bias; add it, as in bias 0,.01,.05")
+    if bias is not None and method != "auto":
+        raise InvalidInput("bias has one method; leave out method")
+    check_measure(measure, certificate, plot, seconds)
+    biases = [] if bias is None else biases_of(bias)
+    named = as_verifiers(verifiers) if verifiers else []
+    files = Files(certificate, plot, parts([world, scheme]))
+    check_files(files.inputs, {"certificate": certificate, "plot": plot})
+    lengths = {"K": K, "L1": L1, "L2": L2}
+    if scheme is None and any(value is not None for value in lengths.values()):
+        scheme = "delayed"  # a shape goes before another scheme in an instance file
+    worlds = find_worlds(world, sampling, draft_sampling)
+    programs = programs_of([(each, shape) for each in worlds for shape in find_schemes(scheme, each, **lengths)])
+    if certificate and (own := [each.scheme for each in programs if isinstance(each.scheme, UserScheme)]):
+        raise InvalidInput(f"a certificate holds its scheme, and {own[0]} is defined elsewhere; leave out certificate")
+    if plot and len(programs) > 1:
+        raise InvalidInput("plot shows one world and one scheme; leave out plot, or give one of each")
+    if bias is None:
+        return optimum_result(programs, Goal(gap, seconds, method), files)
+    if measure != "block":
+        return measured_result(measure, programs, biases, named)
+    return curve_result(programs, biases, named, Goal(gap, seconds), files)
+
+
+def biases_of(bias: Any) -> list[Fraction]:
+    """Total variations from numbers, or texts with commas between them, in order; 0 is added. Raises `InvalidInput`."""
+    from draftproof.lp_analysis.frontier_points import biased
+
+    several = isinstance(bias, Sequence) and not isinstance(bias, str)
+    listed = [text for each in (bias if several else [bias]) for text in _between_commas(each)]
+    return sorted({Fraction(0), *map(biased, listed)})
+
+
+def _between_commas(value: Any) -> list[Any]:
+    return [text.strip() for text in value.split(",")] if isinstance(value, str) else [value]
