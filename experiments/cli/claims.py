@@ -1,24 +1,90 @@
-"""`draftproof claims`: tests the claims of papers, prints them and writes them as JSON."""
+"""`draftproof.claims` and `draftproof claims`: tests of what papers claim."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.console import Console
-from rich.table import Table
-
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.shared.output import check_files, write_json, write_whole
-from draftproof.experiments.shared.progress import console_for
+from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.progress import counted
+from draftproof.simulator.errors import InvalidInput
 
 if TYPE_CHECKING:
     from draftproof.experiments.claims.verdicts import Verdict
+
+_CORES = os.cpu_count() or 1
+
+
+def claims(
+    names: str | Sequence[str] | None = None,
+    /,
+    *,
+    deep: bool = False,
+    resume: str | None = None,
+    jobs: int = _CORES,
+    folder: str = ".",
+) -> Result:
+    """Test the claims of papers. Exit 0: each has its recorded status; 1: some have another; 2: bad input.
+
+    Args:
+        names: Claims (default: all).
+        deep: Test twenty times the instances, and larger trees; takes hours.
+        resume: Store: rows are saved one by one and reused next time.
+        jobs: Number of processes.
+        folder: Where refuting instances go that do not come along.
+    """
+    from draftproof.experiments.claims import work
+    from draftproof.experiments.claims.ledger import claim_named, ledger
+    from draftproof.experiments.claims.verdicts import verdict
+    from draftproof.experiments.grid.run import Executor, rows_of, run
+    from draftproof.experiments.grid.store import Store
+    from draftproof.experiments.shared.progress import cut_short
+
+    check_files((), {"resume": resume})
+    if not Path(folder).is_dir():
+        raise InvalidInput(f"folder {folder} is not a folder; make it first")
+    listed = [names] if isinstance(names, str) else names
+    chosen = [claim_named(name) for name in dict.fromkeys(listed)] if listed else list(ledger())
+    store = Store(resume)
+    tasks = work.tasks_of(chosen, deep)
+    if not run(tasks, store, Executor(work.compute, jobs), message=counted(len(chosen), "claim")):
+        cut_short(len(rows_of(tasks, store)), len(tasks), "rows", resume)
+        raise KeyboardInterrupt
+    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
+    rows, files = [], {}
+    for judged in verdicts:
+        file = kept_file(judged)
+        if judged.instance is not None and file is None:
+            file = str(Path(folder, f"claim-{judged.claim.id}.json"))
+            files[file] = judged.instance.dumps()
+        rows.append(fields(judged, file))
+    one = bool(listed) and len(rows) == 1
+    table = Table.of(_columns(one), rows)
+    return Result(summary(rows), [table], _notes(rows, one), 0 if all(row["as_expected"] for row in rows) else 1, files)
+
+
+def _columns(one: bool) -> list[Column]:
+    """For people a few columns of many claims, and everything about a single one."""
+    always = [Column("id", title="claim"), *map(Column, ("status", "statement", "source", "evidence"))]
+    more = [Column(name, shown=one) for name in ("paper", "false_variant", "true_variant")]
+    hidden = ("instances", "families", "shapes", "instance", "defects", "as_expected", "seconds")
+    return [*always, *more, Column("command", "command", shown=one), *(Column(name, shown=False) for name in hidden)]
+
+
+def _notes(rows: Sequence[Mapping[str, Any]], one: bool) -> list[str]:
+    """The commands of the refutations of several claims, and the claims that are not as expected."""
+    refuted = [str(row["command"]) for row in rows if row["instance"] and not one]
+    wrong = [
+        f"{row['id']}: {'; '.join(row['defects']) or 'not its recorded status'}"
+        for row in rows
+        if not row["as_expected"]
+    ]
+    return [*(["each refutation from the shell:"] if refuted else []), *refuted, *wrong]
 
 
 def relative_path(path: Path) -> str:
@@ -27,21 +93,13 @@ def relative_path(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def instance_file(judged: Verdict, folder: str | None) -> str | None:
-    """The file of the refuting instance: the one in the repository if equal, else one written to the folder.
-
-    Raises `InvalidInput` where it cannot be written.
-    """
+def kept_file(judged: Verdict) -> str | None:
+    """The file in the repository that has the refuting instance, if there is one."""
     from draftproof.experiments.claims.ledger import INSTANCES
 
-    if judged.instance is None:
-        return None
     path = INSTANCES / f"{judged.claim.id}.json"
-    if path.is_file() and path.read_text(encoding="utf-8") == judged.instance.dumps():
-        return relative_path(path)
-    path = Path(folder or ".") / f"claim-{judged.claim.id}.json"
-    write_whole(path, judged.instance.dumps())
-    return str(path)
+    same = judged.instance is not None and path.is_file() and path.read_text("utf-8") == judged.instance.dumps()
+    return relative_path(path) if same else None
 
 
 def command_of(judged: Verdict, file: str | None) -> str:
@@ -59,107 +117,24 @@ def command_of(judged: Verdict, file: str | None) -> str:
 
 
 def fields(judged: Verdict, file: str | None) -> dict[str, Any]:
-    """A verdict as fields for JSON."""
-    names = ("status", "evidence", "instances", "families", "shapes", "false_variant", "true_variant", "defects")
+    """A verdict as a row. file: of the refuting instance."""
+    from draftproof.experiments.claims.ledger import papers
+
+    names = ("status", "evidence", "instances", "families", "shapes", "defects")
+    paper = judged.claim.paper
     return {
         "id": judged.claim.id,
-        "source": judged.claim.paper,
+        "source": paper,
+        "paper": papers()[paper.partition(",")[0]],
         "statement": judged.claim.statement,
         "command": command_of(judged, file),
         "instance": file,
+        **{name: getattr(judged, name) or None for name in ("false_variant", "true_variant")},
         **{name: getattr(judged, name) for name in (*names, "as_expected", "seconds")},
     }
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> str:
+def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """The number of claims by status."""
     statuses = ", ".join(f"{count} {status}" for status, count in Counter(row["status"] for row in rows).items())
-    return f"{len(rows)} claims: {statuses} ({sum(row['instances'] for row in rows):,} instances)"
-
-
-def _status(row: dict[str, Any]) -> str:
-    return str(row["status"]) + ("" if row["as_expected"] else " (not as expected)")
-
-
-def show(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print a table of the claims, the commands of the refutations, and the claims that are not as expected."""
-    table = Table(title=summary(rows), title_justify="left", show_lines=True)
-    for heading in ("claim", "status", "statement", "evidence"):
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(row["id"], _status(row), f"{row['statement']} ({row['source']})", row["evidence"])
-    console.print(table)
-    refuted = [row for row in rows if row["instance"]]
-    if refuted:
-        console.print("\nEach refutation from the shell:")
-        for row in refuted:
-            console.print(f"  {row['command']}", soft_wrap=True)
-    for row in rows:
-        if not row["as_expected"]:
-            console.print(f"{row['id']}: {'; '.join(row['defects']) or 'not its recorded status'}")
-
-
-def show_one(console: Console, row: dict[str, Any]) -> None:
-    """Print everything about one claim."""
-    from draftproof.experiments.claims.ledger import papers
-
-    key = row["source"].partition(",")[0]
-    for label, text in (
-        (row["id"], _status(row)),
-        ("statement", row["statement"]),
-        ("source", f"{row['source']}: {papers()[key]}"),
-        ("evidence", row["evidence"]),
-        ("false variant", row["false_variant"]),
-        ("true variant", row["true_variant"]),
-        ("command", row["command"]),
-        ("defects", "; ".join(row["defects"])),
-    ):
-        if text:
-            console.print(f"{label}: {text}", soft_wrap=True)
-
-
-_CORES = os.cpu_count() or 1
-Names = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims (default: all).")]
-Deep = Annotated[bool, typer.Option("--deep", help="Test twenty times the instances, and larger trees; takes hours.")]
-Resume = Annotated[str | None, typer.Option(help="Store: rows are saved one by one and reused next time.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.")]
-Folder = Annotated[
-    str | None,
-    typer.Option("--folder", help="Folder for refuting instances that are not in the repository (default: here)."),
-]
-
-
-def claims(
-    names: Names = None,
-    deep: Deep = False,
-    resume: Resume = None,
-    jobs: Jobs = _CORES,
-    folder: Folder = None,
-    json_target: opt.JsonTarget = None,
-) -> int:
-    """Test the claims of papers. Exit 0: each has its recorded status; 1: some have another; 2: bad input."""
-    from draftproof.experiments.claims import work
-    from draftproof.experiments.claims.ledger import claim_named, ledger
-    from draftproof.experiments.claims.verdicts import verdict
-    from draftproof.experiments.grid.run import Executor, rows_of, run
-    from draftproof.experiments.grid.store import Store
-    from draftproof.experiments.shared.progress import cut_short
-    from draftproof.simulator.errors import InvalidInput
-
-    check_files((), {"--json": json_target, "--resume": resume})
-    if folder is not None and not Path(folder).is_dir():
-        raise InvalidInput(f"--folder {folder} is not a folder; make it first")
-    chosen = [claim_named(name) for name in dict.fromkeys(names)] if names else list(ledger())
-    store = Store(resume)
-    tasks = work.tasks_of(chosen, deep)
-    if not run(tasks, store, Executor(work.compute, jobs), message=f"{len(chosen)} claim{'s' * (len(chosen) > 1)}"):
-        return cut_short(len(rows_of(tasks, store)), len(tasks), "rows", resume)
-    verdicts = [verdict(claim, [store[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
-    rows: list[dict[str, Any]] = [fields(judged, instance_file(judged, folder)) for judged in verdicts]
-    write_json(json_target, {"claims": rows})
-    console = console_for(json_target)
-    if names and len(rows) == 1:
-        show_one(console, rows[0])
-    else:
-        show(console, rows)
-    return 0 if all(judged.as_expected for judged in verdicts) else 1
+    return f"{counted(len(rows), 'claim')}: {statuses} ({sum(row['instances'] for row in rows):,} instances)"

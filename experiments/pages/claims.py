@@ -7,7 +7,7 @@ from typing import Any
 from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import CLAIMS, INSTANCES, ledger, papers
 from draftproof.experiments.claims.verdicts import verdict
-from draftproof.experiments.cli.claims import fields, instance_file, summary
+from draftproof.experiments.cli.claims import fields, kept_file, summary
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import write_whole
@@ -34,7 +34,7 @@ def write(path: str | None) -> int:
     for judged in verdicts:
         if judged.instance is not None:
             write_whole(INSTANCES / f"{judged.claim.id}.json", judged.instance.dumps())
-        rows.append(fields(judged, instance_file(judged, None)))
+        rows.append(fields(judged, kept_file(judged)))
     write_whole(PAGE, "\n".join(lines(rows)) + "\n")
     return 0 if all(judged.as_expected for judged in verdicts) else 1
 

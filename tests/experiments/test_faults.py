@@ -98,7 +98,7 @@ COMMANDS = {
     "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json --json a.json",
     "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json --json a.json",
     "list gallery": "list gallery -o a.json",
-    "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r --json a.json",
+    "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r -o a.json",
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
     "verify": "verify made.json --json a.json",
     "report, a table": "report made.db --page a.csv --json a.json",

@@ -12,7 +12,7 @@ from draftproof.experiments.claims import work
 from draftproof.experiments.claims.ledger import INSTANCES, OPEN, Claim, claim_of, ledger, papers
 from draftproof.experiments.claims.statements import STATEMENTS, Outcome
 from draftproof.experiments.claims.verdicts import verdict
-from draftproof.experiments.cli.claims import fields, instance_file
+from draftproof.experiments.cli.claims import fields, kept_file
 from draftproof.experiments.pages.claims import PAGE, ROOT, line
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
@@ -122,7 +122,7 @@ def test_every_claim_has_the_verdict_of_the_page(monkeypatch, name):
     monkeypatch.chdir(ROOT)
     found = verdict(CLAIMS[name], rows_of(CLAIMS[name]))
     assert found.as_expected
-    row = fields(found, instance_file(found, None))
+    row = fields(found, kept_file(found))
     assert line(row) in LINES
     assert found.instance is None or row["command"] in LINES
 
