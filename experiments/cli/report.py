@@ -1,44 +1,80 @@
-"""`draftproof report`."""
+"""`draftproof.report` and `draftproof report`."""
 
-from pathlib import Path
-from typing import Annotated
+from __future__ import annotations
 
-import typer
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.shared.output import check_files, write_json, write_whole
-from draftproof.experiments.shared.progress import console_for
-from draftproof.simulator.files import printable
+from draftproof.experiments.result import Result, Table
+from draftproof.experiments.shared.output import printable_json
+from draftproof.simulator.errors import InvalidInput
 
-Stores = Annotated[
-    list[str],
-    typer.Argument(metavar="STORE...", help="Stores, as sweep --store and --resume write them."),
-]
-Page = Annotated[
-    str | None,
-    typer.Option("--page", "-o", help="Write the report to this HTML file; .csv or .md: a table of all rows instead."),
-]
+#: Said of stores without rows for a page, such as those of claims.
+_NOTHING = "no rows that a page of results shows; -o ROWS.csv or ROWS.md writes all rows as a table"
 
 
-def report(stores: Stores, out: Page = None, json_target: opt.JsonTarget = None) -> int:
-    """Summarise stored rows: findings, sortable tables and figures, each number with the command that computes it."""
-    from draftproof.experiments.grid.exchange import FORMATS, export
-    from draftproof.experiments.grid.report import page
+@dataclass(frozen=True)
+class Report(Result):
+    """What stores say. `.html` is a page of its own, `.csv` and `.md` have all rows, `.json` has every number.
+
+    stores: their files. summary: every number that the page shows.
+    """
+
+    stores: Sequence[str] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def stored(self) -> Table:
+        """All rows of the stores, each once."""
+        from draftproof.experiments.grid.exchange import stored_table
+
+        return stored_table(self.stores)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows of the stores: `pandas.DataFrame(report.rows)`."""
+        return self.stored.records()
+
+    def json(self) -> str:
+        """The numbers of the page."""
+        fields = {"title": self.title, "verdict": self.verdict, **self.summary}
+        return printable_json(json.dumps(fields, indent=2, ensure_ascii=False)) + "\n"
+
+    def csv(self) -> str:
+        """All rows as comma-separated values."""
+        return self.stored.csv()
+
+    def markdown(self) -> str:
+        """All rows as a table of Markdown."""
+        return self.stored.markdown() + "\n"
+
+    def html(self) -> str:
+        """The page; raises `InvalidInput` where there is nothing to show."""
+        from draftproof.experiments.grid.report import page
+        from draftproof.experiments.grid.rows import versions
+
+        if not self.summary["findings"]:
+            raise InvalidInput(f"{', '.join(self.stores)}: {_NOTHING}")
+        return page(self.summary, self.stores, versions()["draftproof"])
+
+    _repr_html_ = Result.html
+
+
+def report(stores: str | Sequence[str], /) -> Result:
+    """Summarise stored rows: findings, sortable tables and figures, each number with the command that computes it.
+
+    -o PAGE.html writes the page, -o ROWS.csv or ROWS.md a table of all rows.
+
+    Args:
+        stores: Stores, as sweep --store and --resume write them.
+    """
     from draftproof.experiments.grid.report.summary import read, summarise
-    from draftproof.experiments.grid.rows import versions
 
-    check_files(stores, {"--page": out, "--json": json_target})
-    console = console_for(json_target)
-    if out is not None and Path(out).suffix in FORMATS:
-        count = export(stores, out)
-        console.print(f"{printable(out)}: {count:,} rows", soft_wrap=True)
-        write_json(json_target, {"rows": count})
-        return 0
-    summary = summarise(read(stores))
-    for text in summary["findings"]:
-        console.print(printable(text), soft_wrap=True)
-    if out is not None:
-        write_whole(out, page(summary, stores, versions()["draftproof"]))
-        console.print(f"report: {printable(out)}", soft_wrap=True)
-    write_json(json_target, summary)
-    return 0
+    listed = [stores] if isinstance(stores, str) else list(stores)
+    summary = summarise(read(listed))
+    return Report(
+        f"report of {', '.join(listed)}", (), summary["findings"] or [_NOTHING], stores=listed, summary=summary
+    )

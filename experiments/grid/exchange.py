@@ -1,18 +1,16 @@
 """Rows in other files than a store: CSV and Markdown tables."""
 
-import csv
-import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.grid.store import Row, stored_rows
 from draftproof.experiments.inputs.schemes import scheme_spec
-from draftproof.experiments.shared.output import csv_cell, write_whole
+from draftproof.experiments.result import Column, Table
+from draftproof.experiments.shared.output import write_whole
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import printable
 
 #: The columns of laws and bounds; exact numbers are text such as 91/36, with a column for the float.
 COLUMNS = (
@@ -33,10 +31,16 @@ def check_export(path: str | None) -> None:
 def export(stores: Sequence[str], path: str) -> int:
     """Write all rows of stores, each once, to a file in one step; returns their number."""
     check_export(path)
-    table = [cells(row) for row in {row["strong_id"]: row for store in stores for row in stored_rows(store)}.values()]
-    columns = list(dict.fromkeys(name for row in table for name in row)) or COLUMNS
-    write_whole(path, _TEXTS[Path(path).suffix](table, columns))
-    return len(table)
+    table = stored_table(stores)
+    write_whole(path, table.csv() if path.endswith(".csv") else table.markdown() + "\n")
+    return len(table.rows)
+
+
+def stored_table(stores: Sequence[str]) -> Table:
+    """All rows of stores, each once."""
+    rows = [cells(row) for row in {row["strong_id"]: row for store in stores for row in stored_rows(store)}.values()]
+    columns = list(dict.fromkeys(name for row in rows for name in row)) or COLUMNS
+    return Table.of([Column(name) for name in columns], rows)
 
 
 def cells(row: Row) -> dict[str, Any]:
@@ -59,23 +63,3 @@ def shape_fields(row: Row) -> dict[str, Any]:
         return {"shape": row["scheme"]["file"], "nodes": row.get("nodes")}
     scheme = scheme_from_dict(row["scheme"])
     return {"shape": scheme_spec(scheme), "nodes": scheme.nodes}
-
-
-def _csv(table: Sequence[Row], columns: Sequence[str]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in table)
-    return text.getvalue()
-
-
-def _markdown(table: Sequence[Row], columns: Sequence[str]) -> str:
-    body = [[_shown(row.get(name)).replace("|", "\\|") for name in columns] for row in table]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (columns, ["---"] * len(columns), *body))
-
-
-def _shown(value: Any) -> str:
-    return "" if value is None else printable(str(value))
-
-
-_TEXTS: Mapping[str, Callable[[Sequence[Row], Sequence[str]], str]] = {".csv": _csv, ".md": _markdown}

@@ -60,9 +60,9 @@ def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None])
 
 
 def parts(values: Any) -> list[str]:
-    """Every part of the texts among values, and of lists of them, that may name a file that is read."""
+    """The texts among values, and in lists of them, and every part of these that may name a file that is read."""
     if isinstance(values, str):
-        return [part for part in re.split("[:,=]", values) if part]
+        return [part for part in (values, *re.split("[:,=]", values)) if part]
     return [part for value in values for part in parts(value)] if isinstance(values, list) else []
 
 

@@ -73,7 +73,7 @@ L2 = "1..2"
 """
 OUTPUTS = (
     *("--json", "--csv", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
-    *("-o", "--out", "--export", "--page", "--store", "--save", "--ordinary"),
+    *("-o", "--out", "--export", "--store", "--save", "--ordinary"),
 )
 STORES = ("--resume", "--store")
 SMALL = "--vocab 2 --K 1 --L2 1"
@@ -101,8 +101,8 @@ COMMANDS = {
     "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r -o a.json",
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
     "verify": "verify made.json --json a.json",
-    "report, a table": "report made.db --page a.csv --json a.json",
-    "report": "report made.db --page a.html --json a.json",
+    "report, a table": "report made.db -o a.csv",
+    "report": "report made.db -o a.html",
     "model train": "model train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
     **{
         f"model train, {kind}": f"model train --kind {kind} --pair ../pair --text ../text.txt --device cpu --out new "

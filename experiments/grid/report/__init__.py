@@ -63,7 +63,7 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
         summary=summary,
         named=", ".join(stores),
         version=version,
-        again=shlex.join(["draftproof", "report", *stores, "--json", "-"]),
+        again=shlex.join(["draftproof", "report", *stores, "--json"]),
         colours=_colours(summary),
         pictures=_pictures(summary["delay"]["lines"]),
         places={
@@ -111,7 +111,7 @@ def _shortened(section: Section) -> Section:
     """The section with at most `MOST_LINES` lines, and without texts on hover where it is long."""
     rows, note = section.rows, section.note
     if len(rows) > MOST_LINES:
-        note = f"{note} The first {MOST_LINES} of {len(rows):,} lines; --json - has all.".strip()
+        note = f"{note} The first {MOST_LINES} of {len(rows):,} lines; --json has all.".strip()
     if len(rows) > MOST_LINES_WITH_HOVER:
         rows = [[cell._replace(hover="") for cell in row] for row in rows[:MOST_LINES]]
     return replace(section, rows=rows, note=note)

@@ -43,18 +43,17 @@ KINDS = ("law", "bound", "failure", "swept law", "swept bound", "cell", "theorem
 
 
 def read(paths: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of all stores by their kind; raises `InvalidInput` for a store that has no rows for a report."""
+    """The rows of all stores by their kind; raises `InvalidInput` for a store without rows."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for path in paths:
         if Path(path).is_file():
             check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
-        found = by_kind(stored_rows(path, KINDS))
-        if not found:
+        if next(stored_rows(path), None) is None:
             raise InvalidInput(
-                f"{cut(path)} has no rows that a report shows; draftproof sweep FILE.toml --store {cut(path)} computes "
+                f"{cut(path)} has no rows; draftproof sweep FILE.toml --store {cut(path)} computes "
                 "some, as compare and validate do with --resume"
             )
-        for name, some in found.items():
+        for name, some in by_kind(stored_rows(path, KINDS)).items():
             rows[name] += some
     return rows
 

@@ -44,7 +44,7 @@ def test_worlds_have_a_temperature(draftproof, tmp_path, here):
     warm = SMALL.replace("denominator = 20", 'denominator = 20\nsampling = "temperature=.5"')
     (tmp_path / "warm.toml").write_text(warm)
     assert swept(draftproof, "warm.toml", "--export", "warm.csv").code == 0
-    again = draftproof("report", "sweep.db", "--json", "-").json
+    again = draftproof("report", "sweep.db", "--json").json
     words = shlex.split(next(row for row in again["verifiers"] if row["verifier"] == "naive")["worst_command"])
     assert "--sampling temperature=.5" in " ".join(words)
     [row] = draftproof(*words[1:], "--optimum", "--json", "-").json["rows"]

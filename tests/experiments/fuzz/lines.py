@@ -48,12 +48,12 @@ LINES = tuple(
     compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by root,depth --budget 1
     compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
     compare naive --text text.txt --vocab 2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy ratio
-    bound --vocab 2 --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert --json out.json
+    bound --world family:dirichlet --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert -o out.json
     verify certificate.json --instance given.json --json -
-    bound --instance given.json --K 2 --L2 1 --plot out.png
+    bound --world given.json --K 2 --L2 1 --plot out.png
     strings slem block --drafted 1 --depth 1 --letters ab --vocab 3 --draft-vocab 3 --after a --ordinary o.json --json -
     check naive block --world conformance:instances=1 --scheme delayed
-    report rows.db -o out.csv --json -
+    report rows.db -o out.csv --json
     check naive --world family:dirichlet,vocab=2,denominator=64 --K 1 --L2 1 --precision float32,float16
     audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
     audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary

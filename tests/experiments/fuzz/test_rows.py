@@ -26,7 +26,7 @@ FLOATS = ("compare", "naive", *SHAPES, "--json", "c.json")
 PROVE = ("prove", "naive", "--K", 1, "--L2", 1, "--jobs", 1)
 RELATE = (*PROVE, "--equals", "block", "--json", "p.json")
 SWEPT = ("sweep", "s.toml", "--jobs", 1, "--store")
-REPORT = ("report", "-o", "r.html", "--json", "r.json")
+REPORT = ("report", "-o", "r.html", "-o", "r.json")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def asked(tiny_folder, tmp_path, monkeypatch):
 
 def test_rows_are_those_of_compare(draftproof, asked):
     assert draftproof("sweep", "models.toml", "--jobs", 1).code == 0
-    summary = draftproof("report", "sweep.db", "--json", "-").json
+    summary = draftproof("report", "sweep.db", "--json").json
     assert (summary["kinds"], summary["rows"], summary["worlds"]) == (["models"], 3, 1)
     given = (*asked, "--sampling", "temperature=.7", "--roots", 2, "--K", 2, "--L1", 0, "--L2", 1, "--optimum")
     rows = {
