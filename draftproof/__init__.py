@@ -11,7 +11,7 @@ report   a page of results
 list     verifiers, draft schemes and all else that is known by name
 verify   is what a certificate says true?
 
-`draftproof --help` has them as commands; `check`, `compare`, `bound` and the rest of `__all__` are for scripts:
+`draftproof --help` has them as commands; `check`, `prove`, `compare`, `bound` and the rest of `__all__` are for scripts:
 
     check("naive", world=(target, draft), scheme="delayed:K=2,L1=0,L2=1")
 

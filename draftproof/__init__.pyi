@@ -11,6 +11,7 @@ from draftproof.experiments.api.strings import string_optimum as string_optimum
 from draftproof.experiments.cli.bound import bound as bound
 from draftproof.experiments.cli.check import check as check
 from draftproof.experiments.cli.claims import claims as claims
+from draftproof.experiments.cli.prove import prove as prove
 from draftproof.experiments.cli.report import report as report
 from draftproof.experiments.inputs.processes import from_model as from_model
 from draftproof.experiments.models.loop.generate_with import generate_with as generate_with

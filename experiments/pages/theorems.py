@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.cli.prove.any_vocabulary import run as run_every_size
-from draftproof.experiments.cli.prove.relating import Related, relate_two
-from draftproof.experiments.cli.prove.work import Report, Request, run_proof
+from draftproof.experiments.cli.prove.request import Request
+from draftproof.experiments.cli.prove.work import Related, Report, relate_two, run_proof
 from draftproof.experiments.grid.rows import strong_id
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier

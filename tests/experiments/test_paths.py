@@ -35,7 +35,7 @@ OUTPUTS = (
     f"compare block {SMALL} --plot @",
     f"bound {SMALL} --certificate @",
     f"bound {SMALL} --plot @",
-    "prove block --json @",
+    "prove block -o @",
     "model train --out @",
     "model validate --pair @",
     "model validate --times @",

@@ -1,155 +1,105 @@
-"""`draftproof prove`."""
+"""`draftproof.prove` and `draftproof prove`."""
 
+import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.given import with_groups
-from draftproof.experiments.inputs.verifiers import find_verifier
-from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.progress import console_for
+from draftproof.experiments.inputs.schemes import Schemes, find_schemes
+from draftproof.experiments.inputs.verifiers import NamedVerifier, as_verifier
+from draftproof.experiments.result import Result
+from draftproof.experiments.shared.output import check_files, write_whole
+from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.simulator.protocol import Verifier
 
-_CORES = os.cpu_count() or 1
-#: Without --vocab the balance is also checked at random points of this vocabulary size: some bugs need a third token.
+if TYPE_CHECKING:
+    from draftproof.experiments.cli.prove.request import Request
+
+#: Without a vocabulary size the balance is also checked at random points of this one: some bugs need a third token.
 LARGER_VOCABULARY = 3
-_ABOUT = "What the theorem is about"
-
-Vocab = Annotated[
-    str | None,
-    typer.Option(
-        help="Vocabulary size V (default 2; random points at V = 3 are checked, too), or `any` for every size at once.",
-        rich_help_panel=_ABOUT,
-    ),
-]
-Zeros = Annotated[
-    bool, typer.Option("--zeros", help="Also for p and q with zero probabilities.", rich_help_panel=_ABOUT)
-]
-Free = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Prove it for every value of this parameter (may be repeated), for every result of its `solver`, or for "
-        "all `weights`. Not with --vocab any.",
-        rich_help_panel=_ABOUT,
-    ),
-]
-Equals = Annotated[
-    str | None,
-    typer.Option(
-        help="Prove that its block efficiency equals this verifier's (with --vocab any: the law of verdicts).",
-        rich_help_panel=_ABOUT,
-    ),
-]
-Dominates = Annotated[
-    str | None,
-    typer.Option(
-        help="Prove that its block efficiency is never below this verifier's (with --vocab any: that every drafted "
-        "prefix is kept at least as often).",
-        rich_help_panel=_ABOUT,
-    ),
-]
-EveryLength = Annotated[
-    bool,
-    typer.Option(
-        "--every-length",
-        help="With --vocab any: prove what an induction needs for trees of every depth, too.",
-        rich_help_panel=_ABOUT,
-    ),
-]
-Formula = Annotated[
-    bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell. Not with --vocab any.")
-]
-Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
-Resume = Annotated[
-    str | None,
-    typer.Option(help="Store of rows: a stored theorem, or step of one, is not proved again. Not with --vocab any."),
-]
-MaxTrees = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="Refuse shapes with more draft trees; with --vocab any only for a witness.",
-        rich_help_panel="How to compute",
-    ),
-]
-Jobs = Annotated[
-    int, typer.Option(min=1, help="Number of processes (--vocab any: one).", rich_help_panel="How to compute")
-]
-WitnessFile = Annotated[
-    str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
-]
 
 
-@with_groups()
 def prove(
-    verifier: Annotated[
-        str, typer.Argument(help="A name from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.")
-    ],
-    shape: opt.Shape,
-    vocab: Vocab = None,
-    zeros: Zeros = False,
-    free: Free = None,
-    equals: Equals = None,
-    dominates: Dominates = None,
-    every_length: EveryLength = False,
-    formula: Formula = False,
-    jobs: Jobs = _CORES,
-    max_trees: MaxTrees = 1_000,
-    certificate: Certificate = None,
-    resume: Resume = None,
-    witness: WitnessFile = None,
-    json_target: opt.JsonTarget = None,
-) -> int:
+    verifier: str | Verifier,
+    /,
+    scheme: Schemes | None = None,
+    *,
+    K: int | None = None,
+    L1: int | None = None,
+    L2: int | None = None,
+    vocab: int | str | None = None,
+    zeros: bool = False,
+    free: str | Sequence[str] = (),
+    equals: str | Verifier | None = None,
+    dominates: str | Verifier | None = None,
+    every_length: bool = False,
+    formula: bool = False,
+    certificate: str | None = None,
+    resume: str | None = None,
+    witness: str | None = None,
+    max_trees: int = 1_000,
+    jobs: int | None = None,
+) -> Result:
     """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
 
-    Open: neither proved nor refuted, as the solver left some cells undecided or, with --vocab any, as a sum over the
+    Open: neither proved nor refuted, as the solver left some cells undecided or, with vocab any, as a sum over the
     drafts cannot be computed, or is not shown to be as claimed.
+
+    Args:
+        verifier: A name from `list` (ensemble:w=1/2 sets a parameter), or FILE.py:NAME.
+        scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
+        K: Branches of the scheme.
+        L1: Length of its trunk.
+        L2: Length of its branches.
+        vocab: Vocabulary size V (2, with random points at V = 3, where none is given), or any: every size at once.
+        zeros: Also for p and q with zero probabilities.
+        free: Prove it for every value of this parameter, every result of its `solver`, or all `weights`.
+        equals: Prove that its block efficiency is that of this verifier (with vocab any: its law of verdicts).
+        dominates: Prove that its block efficiency is never below that of this verifier (with vocab any: that every
+            drafted prefix is kept at least as often).
+        every_length: With vocab any: prove what an induction needs for trees of every depth, too.
+        formula: Block efficiency and acceptance on each cell.
+        certificate: File of the certificate; `verify` checks it.
+
+    Other Parameters:
+        resume: Store of rows: a stored theorem, or step of one, is not proved again.
+        witness: File of a refuting instance; where it is not given, a name made from the content.
+        max_trees: Refuse shapes with more draft trees; with vocab any only for a witness.
+        jobs: Number of processes (all cores where it is not given; with vocab any one).
     """
-    from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
+    from draftproof.experiments.cli.prove.request import Request
+    from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
-    outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
-    check_files((), {**outputs, "--resume": resume})
-    named, size = find_verifier(verifier), _size(vocab)
-    request = work.Request(named, size or 2, shape.build(), zeros, tuple(free or ()), max_trees)
-    console = console_for(json_target)
+    check_files((), {"certificate": certificate, "resume": resume, "witness": witness})
     if equals is not None and dominates is not None:
-        raise InvalidInput("--equals and --dominates are theorems of their own; give one of them")
+        raise InvalidInput("equals and dominates are theorems of their own; give one of them")
     kind, other = (DOMINATES, dominates) if equals is None else (EQUALS, equals)
-    relation = None if other is None else (kind, find_verifier(other))
+    relation = None if other is None else (kind, as_verifier(other))
+    schemes = find_schemes(scheme, None, K, L1, L2)
+    if len(schemes) > 1:
+        raise InvalidInput(f"a theorem is about one scheme, not {len(schemes)}; take them one by one")
+    numbers = (free,) if isinstance(free, str) else tuple(free or ())
+    size = _size(vocab)
+    request = Request(as_verifier(verifier), size or 2, schemes[0], zeros, numbers, max_trees)
+    others = [] if relation is None else [replace(request, named=relation[1])]
+    if any(each.nameless for each in (request, *others)):
+        _refuse("an object of Python, which no file can name", {"certificate": certificate, "resume": resume})
+        jobs = 1
     if size is None:
-        if zeros or free or resume:
-            raise InvalidInput("--vocab any takes no --zeros, --free or --resume")
-        if formula:
-            raise InvalidInput("--formula is for one vocabulary size; leave --vocab any out, or take --vocab 2")
-        if every_length and relation is not None:
-            raise InvalidInput("--every-length is about losslessness; leave --equals and --dominates out")
-        asked = any_vocabulary.Asked(request, relation, every_length, certificate, witness, json_target)
-        return any_vocabulary.answer(console, asked)
+        _refuse("vocab any", {"zeros": zeros, "free": numbers, "resume": resume, "formula": formula})
+        return _of_every_size(request, relation, every_length, certificate, witness)
     if every_length:
-        raise InvalidInput("--every-length goes with --vocab any")
-    store = Store(resume, work.KINDS)
+        raise InvalidInput("every_length goes with vocab any; leave it out, or take vocab any")
+    processes = jobs or os.cpu_count() or 1
     if relation is not None:
-        if formula or free:
-            raise InvalidInput("--equals and --dominates are theorems of their own; leave --formula and --free out")
-        related = relating.relate_two(request, *relation, certificate, jobs, store)
-        return views.show_relation(console, related, witness, json_target)
-    larger = work.try_points(request, LARGER_VOCABULARY) if vocab is None and not free else None
-    if larger is not None and not larger.holds:
-        request = replace(request, vocab_size=LARGER_VOCABULARY)
-    known = work.known_row(request, store)
-    if known is not None and certificate is None:
-        return views.show_stored(console, known, json_target, larger)
-    report = work.run_proof(request, formula, certificate, jobs, store)
-    work.store_row(report, store)
-    return views.show_report(console, replace(report, larger=larger), witness, json_target)
+        _refuse(relation[0], {"formula": formula, "free": numbers})
+        return _related(request, relation, certificate, processes, resume, witness)
+    return _proved(request, vocab is None and not numbers, formula, certificate, processes, resume, witness)
 
 
-def _size(vocab: str | None) -> int | None:
+def _size(vocab: int | str | None) -> int | None:
     """The vocabulary size, None for every size."""
     if vocab is None:
         return 2
@@ -158,4 +108,82 @@ def _size(vocab: str | None) -> int | None:
     try:
         return int(vocab)
     except ValueError:
-        raise InvalidInput(f"--vocab {vocab!r} is neither a whole number nor `any`") from None
+        raise InvalidInput(f"vocab {vocab!r} is neither a whole number nor `any`") from None
+
+
+def _refuse(what: str, given: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for a parameter that means nothing for such a theorem."""
+    for name, value in given.items():
+        if value:
+            raise InvalidInput(f"{name} is not for {what}; leave one of the two out")
+
+
+def _proved(
+    request: "Request",
+    is_tried_larger: bool,
+    formula: bool,
+    certificate: str | None,
+    jobs: int,
+    resume: str | None,
+    witness: str | None,
+) -> Result:
+    from draftproof.experiments.cli.prove import views, work
+    from draftproof.experiments.grid.store import Store
+
+    store = Store(resume, work.KINDS)
+    larger = work.try_points(request, LARGER_VOCABULARY) if is_tried_larger else None
+    if larger is not None and not larger.holds:
+        request = replace(request, vocab_size=LARGER_VOCABULARY)
+    known = work.known_row(request, store)
+    if known is not None and certificate is None and not formula:
+        return views.stored_result(request, known, larger)
+    report = work.run_proof(request, formula, certificate, jobs, store)
+    work.store_row(report, store)
+    return views.report_result(report, larger, witness)
+
+
+def _related(
+    request: "Request",
+    relation: tuple[str, NamedVerifier],
+    certificate: str | None,
+    jobs: int,
+    resume: str | None,
+    witness: str | None,
+) -> Result:
+    from draftproof.experiments.cli.prove import views, work
+    from draftproof.experiments.grid.store import Store
+
+    related = work.relate_two(request, *relation, certificate, jobs, Store(resume, work.KINDS))
+    return views.relation_result(related, witness)
+
+
+def _of_every_size(
+    request: "Request",
+    relation: tuple[str, NamedVerifier] | None,
+    every_length: bool,
+    certificate: str | None,
+    witness: str | None,
+) -> Result:
+    """Prove it, or refute it at the smallest vocabulary size."""
+    from draftproof.experiments.cli.prove import any_vocabulary, views
+    from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
+
+    if every_length and relation is not None:
+        raise InvalidInput("every_length is about losslessness; leave equals and dominates out")
+    kind, other = relation or (LOSSLESS, None)
+    theorem = any_vocabulary.theorem_of(request, kind, other)  # what it cannot be about is refused before the work
+    if every_length:
+        any_vocabulary.hypotheses_of(theorem)
+    if other is None:
+        refuted = any_vocabulary.refuted(request)
+        if refuted is not None:
+            return views.report_result(refuted, None, witness)
+    proof = any_vocabulary.run(request, kind, other, every_length, records=certificate is not None)
+    if proof.proved and certificate is not None:
+        remark("the proof is written as sums and products, which takes as long again, or several times as long")
+        write_whole(certificate, json.dumps(any_vocabulary.certificate(proof), separators=(",", ":")) + "\n")
+    if other is not None and not proof.proved:
+        related = any_vocabulary.refuted_relation(request, kind, other)
+        if related is not None:
+            return views.relation_result(related, witness)
+    return views.every_size_result(proof)

@@ -1,79 +1,55 @@
-"""Free numbers of a theorem: parameters of a verifier, or the results of the solver that it calls.
-
-A theorem for every result of a solver does not depend on the solver. The names are those of variables in formulas.
-"""
+"""What a theorem of `draftproof prove` may leave free: parameters, what solvers return, races of layer verifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.cli.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces, Racing, free_names
-from draftproof.simulator.arithmetic import RATIONAL, exact_fraction
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
-from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
-from draftproof.simulator.theorems.proof.numbers import Number, Run
+from draftproof.simulator.theorems.proof.free import (
+    Solver,
+    Values,
+    assumed_nonnegative,
+    with_parameters,
+    with_solver,
+    with_values,
+)
+from draftproof.simulator.theorems.proof.races import (
+    CHOICES,
+    NULL_OPTION,
+    WEIGHTS,
+    Drafted,
+    Racing,
+    Weight,
+    drafted_paths,
+    free_names,
+    names_of,
+    weight_name,
+)
 from draftproof.simulator.theorems.proof.theorem import Subject
+from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._node_orders import DENOMINATOR, Mixture
+from draftproof.verifiers._race import Race
 from draftproof.verifiers._tournament import DENOMINATOR as UNITS
 from draftproof.verifiers._tournament import play
 
-if TYPE_CHECKING:
-    from draftproof.experiments.inputs.verifiers import NamedVerifier
-
 #: `--free solver`: everything that the solver of the verifier returns.
 SOLVED = "solver"
-Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class AsFraction:
-    """A number with the interface of a `Fraction`: it is its own numerator."""
-
-    numerator: Any
-    denominator: int = 1
-
-
-class WithSolver:
-    """A verifier whose solver is replaced by functions of the context; see `Verifier`."""
-
-    def __init__(self, verifier: Any, solver: _Solver, values: Values) -> None:
-        self._verifier, self._solver, self._values = verifier, solver, values
-
-    @property
-    def card(self) -> Card:
-        """The card of the verifier."""
-        card: Card = self._verifier.card
-        return card
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """`verify` with the other solver, which is given the context of the row that it is called with."""
-        contexts = {id(node.target): node.context for node in _nodes(root)}
-
-        def solver(p: Vector, *rest: Any) -> Any:
-            return self._solver.choose(self._values, contexts[id(p)], p, *rest)
-
-        verdict: Verdict = replace(self._verifier, solver=solver).verify(root, coin)
-        return verdict
-
-
-@dataclass(frozen=True)
-class _Solver:
-    """The names of the free numbers at a context, and the function of them that replaces the solver."""
-
-    names: Callable[[Context, int, int], list[str]]
-    choose: Callable[..., Any]
-
-
-def _nodes(node: DraftNode) -> list[DraftNode]:
-    return [node, *(below for token in dict.fromkeys(node.children) for below in _nodes(node.child(token)))]
+#: The races of layer verifiers.
+RACES = {
+    "layer_transport": Racing(True, Delayed),
+    "layer_greedy": Racing(False, Greedy),
+    "layer_without_replacement": Racing(False, WithoutReplacement),
+}
 
 
 def _text(context: Context) -> str:
@@ -112,9 +88,7 @@ def _rho(values: Values, context: Context, p: Vector, q: Vector, k: int) -> Any:
     rho = 1 + (k - 1) * values[f"r{_text(context)}_{k}"]
     beta = np.minimum(p / rho, q).sum()
     slack = rho - sum((1 - beta) ** power for power in range(k)) if beta > 0 else rho * 0
-    if isinstance(slack, Number):
-        slack.of_run.assume(-slack, NEGATIVE | ZERO)
-    elif slack < 0:  # at a point: the smallest `rho` that is always allowed
+    if not assumed_nonnegative(slack):  # at a point: the smallest `rho` that is always allowed
         rho = rho * 0 + k
     return np.array([rho], dtype=object)
 
@@ -132,8 +106,8 @@ def _mixtures(values: Values, context: Context, p: Vector, q: Vector, state: Any
     for k in range(2, len(state)):
         units = [values[f"m{_text(context)}_{k}_{order}"] * DENOMINATOR for order in range(len(orders) - 1)]
         rest = DENOMINATOR - sum(units)
-        if isinstance(rest, Number) and len(units) > 1:
-            rest.of_run.assume(-rest, NEGATIVE | ZERO)
+        if len(units) > 1:
+            assumed_nonnegative(rest)
         mixtures.append(Mixture((*units, rest), orders))
     return tuple(mixtures)
 
@@ -154,69 +128,72 @@ def _plausible(values: Values, context: Context, p: Vector, token: int, epsilon:
 
 
 _SOLVERS = {
-    "typical": _Solver(_levels, _plausible),
-    "khisti": _Solver(_weights, _tournament),
-    "spectr": _Solver(_shares, _rho),
-    "path_transport": _Solver(_orders, _mixtures),
+    "typical": Solver(_levels, _plausible),
+    "khisti": Solver(_weights, _tournament),
+    "spectr": Solver(_shares, _rho),
+    "path_transport": Solver(_orders, _mixtures),
 }
 
 
-def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: DraftScheme) -> Subject:
+def subject_of(verifier: Verifier, free: Sequence[str], size: int, scheme: DraftScheme) -> Subject:
     """The verifier with these numbers free, each in [0, 1]; raises `InvalidInput` for what it does not have."""
+    name = verifier.card.name
     if not free:
-        return Subject.of(named.verifier)
-    verifier_name = named.verifier.card.name
-    if list(free) == [SOLVED] and verifier_name in _SOLVERS:
-        return _with_solver_free(named, _SOLVERS[verifier_name], size, scheme)
-    if verifier_name in RACES and list(free) in ([WEIGHTS], [CHOICES]):
-        return _with_races_free(named, RACES[verifier_name], free[0], size, scheme)
-    special = [SOLVED] if verifier_name in _SOLVERS else [CHOICES, WEIGHTS] if verifier_name in RACES else []
-    known = [*named.verifier.card.parameters, *special]
-    wrong = next((name for name in free if name not in named.verifier.card.parameters), None)
+        return Subject.of(verifier)
+    if list(free) == [SOLVED] and name in _SOLVERS:
+        return with_solver(verifier, _SOLVERS[name], size, scheme)
+    if name in RACES and list(free) in ([WEIGHTS], [CHOICES]):
+        racing, kind = RACES[name], free[0]
+        names = free_names(racing, kind, size, scheme)
+        return with_values(name, names, lambda values: FreeRaces(verifier, racing, kind, values))
+    special = [SOLVED] if name in _SOLVERS else [CHOICES, WEIGHTS] if name in RACES else []
+    parameters = verifier.card.parameters
+    wrong = next((each for each in free if each not in parameters), None)
     if wrong is not None:
-        raise InvalidInput(f"--free {wrong}: {verifier_name} can leave free {', '.join(known) or 'nothing'}")
-
-    def with_parameters(values: Sequence[Any], convert: Callable[[Any], Any]) -> Verifier:
-        verifier = copy(named.verifier)
-        for key, value in zip(free, values, strict=True):
-            object.__setattr__(verifier, key, convert(value))
-        return verifier
-
-    def formal(run: Run) -> Verifier:
-        return with_parameters([run.variable(run.ring.names.index(key)) for key in free], AsFraction)
-
-    return Subject(
-        verifier_name,
-        formal,
-        lambda values: with_parameters(values, exact_fraction),
-        tuple(free),
-    )
+        known = ", ".join([*parameters, *special]) or "nothing"
+        raise InvalidInput(f"free {wrong}: {name} can leave free {known}")
+    return with_parameters(verifier, free)
 
 
-def _with_races_free(named: NamedVerifier, racing: Racing, kind: str, size: int, scheme: DraftScheme) -> Subject:
-    return _with_values(
-        named, free_names(racing, kind, size, scheme), lambda values: FreeRaces(named.verifier, racing, kind, values)
-    )
+class FreeRaces:
+    """A layer verifier whose races are free numbers; see `Verifier`."""
 
+    def __init__(self, verifier: Any, racing: Racing, kind: str, values: Values) -> None:
+        self._verifier, self._racing, self._kind, self._values = verifier, racing, kind, values
 
-def _with_solver_free(named: NamedVerifier, solver: _Solver, size: int, scheme: DraftScheme) -> Subject:
-    paths = getattr(scheme, "K", 1)
-    contexts: list[Context] = [()]
-    for context in contexts:  # grows while it is walked
-        if len(context) < scheme.depth - 1:
-            contexts += [(*context, token) for token in range(size)]
-    names = tuple(name for context in contexts for name in solver.names(context, size, paths))
+    @property
+    def card(self) -> Card:
+        """The card of the verifier."""
+        card: Card = self._verifier.card
+        return card
 
-    return _with_values(named, names, lambda values: WithSolver(named.verifier, solver, values))
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """The verifier's own algorithm with its solver replaced."""
+        return sweep(root, coin, partial(self._step, root))
 
+    def _step(self, root: DraftNode, layer: Sequence[Scored]) -> Step:
+        beside = names_of(drafted_paths(root, len(layer[0].node.context)))
+        tokens = range(len(layer[0].node.target))
+        pairs = [[names_of([(*scored.node.context, y)]) for y in tokens] for scored in layer if scored.node.children]
+        step: Step = replace(self._verifier, solver=partial(self._race, pairs, beside)).step(layer)
+        # a pair that is never selected beside others is in a later block than they are: it has no score then
+        return Step({context: score for context, score in step.scores.items() if score > 0}, step.means)
 
-def _with_values(named: NamedVerifier, names: tuple[str, ...], build: Callable[[Values], Verifier]) -> Subject:
-    """The subject that `build` makes from a free number for each name."""
-
-    def formal(run: Run) -> Verifier:
-        return build({name: run.variable(run.ring.names.index(name)) for name in names})
-
-    def at(values: Sequence[Any]) -> Verifier:
-        return build(dict(zip(names, map(RATIONAL.number, values), strict=True)))
-
-    return Subject(named.verifier.card.name, formal, at, names)
+    def _race(self, pairs: list[list[str]], beside: str, owed: Vector, draft: Vector, key: Any) -> Any:
+        weights, blocks = np.empty((2, len(pairs), len(pairs[0])), dtype=object)
+        for at in np.ndindex(weights.shape):
+            pair = pairs[at[0]][at[1]]
+            weights[at] = (
+                Drafted((pair,), beside, self._values)
+                if self._kind == CHOICES
+                else Weight((pair,), self._values[weight_name("v", pair, beside)])
+            )
+            blocks[at] = self._values.get(weight_name("b", pair, beside), 0)
+        if not self._racing.blocks:
+            return weights
+        null_option: Any = Drafted((NULL_OPTION,), beside, self._values)
+        if self._kind != CHOICES:
+            null_option = Weight((NULL_OPTION,), self._values[weight_name("v", NULL_OPTION, beside)])
+        values = blocks.ravel().tolist()
+        ranks = [sum(int(other < value) for other in values) for value in values]
+        return Race(np.array(ranks).reshape(blocks.shape), weights, max(ranks), null_option)

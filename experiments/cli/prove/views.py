@@ -1,20 +1,22 @@
-"""Prints a theorem, its refutation or its undecided cells, and writes them as JSON."""
+"""The results of `prove`: theorems, refutations with their instances, relations, theorems for every vocabulary size."""
+
+from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from draftproof.experiments.cli.prove.relating import Related
-from draftproof.experiments.cli.prove.work import LargerVocabulary, Report
-from draftproof.experiments.cli.witnesses import save_witness, scheme_flag, show_witness, witness_fields
-from draftproof.experiments.shared.output import write_json, write_whole
-from draftproof.experiments.shared.progress import NOT_PROVED, remark
-from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.files import printable
+from draftproof.experiments.cli.check.views import rows_table, witness_tables
+from draftproof.experiments.cli.prove.any_vocabulary import ALIKE, EverySize, listed_steps
+from draftproof.experiments.cli.prove.request import Request
+from draftproof.experiments.cli.prove.work import LargerVocabulary, Related, Report
+from draftproof.experiments.cli.witnesses import scheme_flag, witness_path
+from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.progress import NOT_PROVED
+from draftproof.simulator.theorems.any_vocabulary.theorem import LOSSLESS
 from draftproof.simulator.theorems.certificate.formulas import condition_text, conditions
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.rows import Shape
@@ -23,43 +25,83 @@ from draftproof.simulator.verdicts.witness import Witness
 
 #: Exit codes by verdict.
 CODES = {"proved": 0, "refuted": 1, "open": NOT_PROVED}
-#: Open cells that are printed.
-SHOWN = 3
+#: Open cells that are shown, and the most characters of the reason why a step is not.
+SHOWN, REASON = 3, 300
+RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
+_NEGATION = {EQUALS: "does not have the block efficiency of", DOMINATES: "falls below"}
 
-
-def show_report(console: Console, report: Report, witness_file: str | None, json_target: str | None) -> int:
-    """Show the verdict, save a refuting instance, write the JSON; returns the exit code."""
-    fields: dict[str, Any] = {**report.as_json(), "witness": None}
-    proof, shape = report.proof, report.proof.shape
-    about = about_text(shape, len(proof.subject.parameters))
-    title = Text(f"{report.request.named.label}: ")
-    verdicts = {
-        "proved": (f"LOSSLESS {about}", "bold green"),
-        "refuted": ("REFUTED", "bold red"),
-        "open": (f"NOT PROVED {about}", "bold yellow"),
-    }
-    console.print(title.append(*verdicts[report.verdict]))
-    if proof.refutation is not None:
-        fields["witness"] = _show_refutation(console, report, proof.refutation, witness_file)
-    else:
-        zeros = "zeros and ties" if shape.zeros else "ties"
-        console.print(
-            f"  {report.trees} draft trees, {proof.verdict_cells} cells of verdicts ({zeros} included), "
-            f"{proof.identities} identities on {proof.cells} cells, degree at most {proof.degree}\n"
-            f"  coverage {'complete' if proof.proved else f'incomplete: {len(proof.open_cells)} cells are undecided'}; "
-            f"{proof.explorer.oracle.asked} queries of the solver, {report.seconds:.1f} s"
-        )
-        if proof.open_cells:
-            share, most = open_share(proof)
-            fields["open_share"], fields["open_share_at_most"] = share, most
-            console.print(f"  {share:.1%} of random points lie in them, at most {most:.1%} at 95% confidence")
-        for region in proof.open_cells[:SHOWN]:
-            console.print(f"  undecided where {', '.join(conditions(shape, region))}", soft_wrap=True)
-        if report.larger is not None:
-            console.print(f"  {report.larger}", soft_wrap=True)
-        _show_formulas(console, report)
-    write_json(json_target, fields)
-    return CODES[report.verdict]
+_ABOUT = (
+    Column("verifier"),
+    Column("other", shown=False),
+    Column("verdict", "verdict"),
+    Column("vocab_size", shown=False),
+    Column("scheme", shown=False),
+    Column("zeros", shown=False),
+    Column("proved", shown=False),
+)
+_HOW = (Column("seconds"), Column("processes", shown=False), Column("versions", shown=False))
+_THEOREM = (
+    *_ABOUT,
+    Column("identity", shown=False),
+    Column("free", shown=False),
+    Column("polynomial", title="the balance has the numerator"),
+    Column("cell", title="not zero where"),
+    Column("draft_trees", "count"),
+    Column("verdict_cells", "count", "cells of verdicts"),
+    Column("identities", "count"),
+    Column("cells", "count", "on cells"),
+    Column("degree", "count", "degree at most"),
+    Column("coverage"),
+    Column("open_cells", "count", shown=False),
+    Column("open_share", "percent", "open, of random points"),
+    Column("open_share_at_most", "percent", "at most (at 95%)"),
+    Column("runs", "count", shown=False),
+    Column("solver_questions", "count", "questions to z3"),
+    Column("compared", "count", "compared with enumeration at points"),
+    Column("larger", shown=False),
+    *_HOW,
+)
+_RELATED = (
+    *_ABOUT,
+    Column("relation", shown=False),
+    Column("by"),
+    Column("same_law", shown=False),
+    Column("cells", "count"),
+    Column("certified", "count", "by products"),
+    Column("solved", "count", "by z3"),
+    Column("open_cells", "count", shown=False),
+    *_HOW,
+)
+_EVERY_SIZE = (
+    *_ABOUT,
+    Column("identity", shown=False),
+    Column("relation", shown=False),
+    Column("assumed", shown=False),
+    Column("every_length", shown=False),
+    *_HOW,
+)
+_FORMULAS = (Column("name", title="of"), Column("formula"), Column("where"), Column("cells", shown=False))
+_STEPS = (
+    Column("step"),
+    Column("depth", shown=False),
+    Column("hypothesis", shown=False),
+    Column("branches", shown=False),
+    Column("proved"),
+    Column("cases", "count"),
+    Column("failed", "count"),
+    Column("runs", "count", "runs of the code"),
+    Column("inner_cases", "count", shown=False),
+    Column("equations", "count", "functions compared"),
+    Column("solver_questions", "count", "questions to z3"),
+    Column("reason", shown=False),
+)
+_COUNTEREXAMPLE = (
+    Column("vocab_size", "count", "V"),
+    Column("scheme"),
+    Column("block_efficiency", "exact", "E[tau+1]"),
+    Column("file"),
+    Column("again", "command", "see it again"),
+)
 
 
 def about_text(shape: Shape, free: int) -> str:
@@ -69,100 +111,145 @@ def about_text(shape: Shape, free: int) -> str:
     return f"for every p and q{support}{numbers} at {shape}"
 
 
-def _show_formulas(console: Console, report: Report) -> None:
+def report_result(report: Report, larger: LargerVocabulary | None, witness_file: str | None) -> Result:
+    """The result of a proof. larger: of points of a larger vocabulary, where they were tried."""
+    proof, shape = report.proof, report.proof.shape
+    about = about_text(shape, len(proof.subject.parameters))
+    words = {"proved": f"LOSSLESS {about}", "refuted": "REFUTED", "open": f"NOT PROVED {about}"}[report.verdict]
+    row = report.as_json() | {"larger": None if larger is None else vars(larger)}
+    title = f"{report.request.named.label} on {report.request.scheme}"
+    if proof.refutation is not None:
+        empty = dict.fromkeys(("verdict_cells", "identities", "cells", "degree", "solver_questions", "compared"))
+        row |= empty | _refutation_fields(proof.refutation)
+        found = proof.refutation
+        witness = Witness(report.request.named.verifier.card.name, found.instance, found.violation, shrunk=True)
+        tables = [_theorem_table(row, words, shape), *witness_tables(witness, report.request.named, witness_file)]
+        file = witness_file or str(witness_path(witness.verifier, witness.instance))
+        return Result(title, tables, (), CODES[report.verdict], {file: witness.instance.dumps()})
+    notes = [f"undecided where {', '.join(conditions(shape, region))}" for region in proof.open_cells[:SHOWN]]
+    if proof.open_cells:
+        row["open_share"], row["open_share_at_most"] = open_share(proof)
+    tables = [_theorem_table(row, words, shape)]
     if report.formulas:
-        console.print("  p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 minus the others")
+        tables.append(_formulas(report))
+        notes.append("p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 minus the others")
+    return Result(title, tables, (*notes, *_of_larger(larger)), CODES[report.verdict])
+
+
+def stored_result(request: Request, row: Mapping[str, Any], larger: LargerVocabulary | None) -> Result:
+    """The result of a theorem from the store."""
+    subject, shape = request.subject_and_shape()
+    fields = {key: row[key] for key in ("verdict", "vocab_size", "identities", "cells", "seconds")}
+    fields |= {"verifier": request.named.label, "zeros": request.zeros, "open_cells": 0}
+    words = f"LOSSLESS {about_text(shape, len(subject.parameters))}, from the store"
+    table = _theorem_table(fields, words, shape)
+    return Result(f"{request.named.label} on {request.scheme}", [table], _of_larger(larger))
+
+
+def _of_larger(larger: LargerVocabulary | None) -> list[str]:
+    return [] if larger is None else [str(larger)]
+
+
+def _theorem_table(row: Mapping[str, Any], words: str, shape: Shape) -> Table:
+    open_cells = f"incomplete: {row['open_cells']} cells are undecided" if row["open_cells"] else "complete"
+    fields = {**row, "verdict": words, "scheme": str(shape.scheme), "proved": row["verdict"] == "proved"}
+    return Table.of(_THEOREM, [{**fields, "coverage": None if row["verdict"] == "refuted" else open_cells}])
+
+
+def _refutation_fields(refutation: Refutation) -> dict[str, Any]:
+    """The polynomial that is not zero, and the conditions of its cell."""
+    cell = ", ".join(condition_text(polynomial, mask) for polynomial, mask in refutation.cell)
+    known = refutation.polynomial is not None
+    return {"polynomial": refutation.polynomial, "cell": (cell or "p and q are distributions") if known else None}
+
+
+def _formulas(report: Report) -> Table:
+    """Each formula with the cells on which it holds."""
+    rows = []
     for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
-        console.print(f"  {name}")
-        regions: dict[str, list[str]] = {}
+        regions: dict[str, list[tuple[str, ...]]] = {}
         for cell in cells:
-            regions.setdefault(cell.formula, []).append(", ".join(cell.conditions))
+            regions.setdefault(cell.formula, []).append(cell.conditions)
         for formula, parts in regions.items():
-            text = "; or ".join(parts) if all(parts) else ""
-            text = f"where {text}" if text else "everywhere"
-            console.print(f"    {formula}    {text}", soft_wrap=True)
+            where = "; or ".join(", ".join(part) for part in parts) if all(parts) else "everywhere"
+            rows.append({"name": name, "formula": formula, "where": where, "cells": parts})
+    return Table.of(_FORMULAS, rows, name="formulas", title="formulas")
 
 
-def show_stored(
-    console: Console, row: dict[str, Any], json_target: str | None, larger: LargerVocabulary | None = None
-) -> int:
-    """Show a theorem from the store. larger: the result at points of a larger vocabulary."""
-    console.print(Text(f"{row['verifier']}: LOSSLESS, from the store", "bold green"))
-    console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
-    if larger is not None:
-        console.print(f"  {larger}", soft_wrap=True)
-    write_json(json_target, row)
-    return CODES[row["verdict"]]
-
-
-RELATION = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
-_NEGATION = {EQUALS: "does not have the block efficiency of", DOMINATES: "falls below"}
-
-
-def show_relation(console: Console, related: Related, witness_file: str | None, json_target: str | None) -> int:
-    """Show a relation or its counterexample, write the JSON; returns the exit code."""
-    relation, fields = related.relation, {**related.as_json(), "witness": None}
+def relation_result(related: Related, witness_file: str | None) -> Result:
+    """The result of a relation of two verifiers at one shape."""
+    relation = related.relation
     one, other = related.request.named.label, related.other.label
+    law = ", and the same law" if relation.same_law else ""
     about = about_text(relation.shape, 0)
-    if related.verdict == "proved":
-        law = ", and the same law" if relation.same_law else ""
-        console.print(Text(f"{one} {RELATION[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
-        console.print(f"  by {relation.by}: {relation.cells} cells, ties included, {related.seconds:.1f} s")
-        if relation.kind == DOMINATES:
-            equal = relation.cells - relation.certified - relation.solved
-            console.print(
-                f"  {relation.certified} cells by products checked by multiplication, {relation.solved} by z3, "
-                f"on {equal} both are equal or nothing is claimed"
-            )
-    elif relation.counterexample is not None:
-        counterexample = relation.counterexample
-        values = [str(value) for value in counterexample.values]
-        console.print(Text(f"{one} {_NEGATION[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
-        text = counterexample.instance.dumps()
-        file = _save_counterexample(text, witness_file)
-        if file:
-            again = shlex.join(["draftproof", "compare", related.request.named.spec, related.other.spec])
-            again += f" --instance {file}{scheme_flag(counterexample.instance.scheme)}"
-            console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
-        fields["witness"] = {"file": file, "block_efficiency": values, "instance": counterexample.instance.as_dict()}
-    else:
-        console.print(Text(f"{one} {RELATION[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
-        console.print(f"  {len(relation.open_cells)} cells are undecided")
-    write_json(json_target, fields)
-    return CODES[related.verdict]
+    row = {**related.as_json(), "scheme": str(relation.shape.scheme)}
+    failed = relation.counterexample
+    if failed is not None:
+        row |= dict.fromkeys(("by", "cells", "certified", "solved")) | {"verdict": "REFUTED"}
+        text = failed.instance.dumps()
+        file = witness_file or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+        place = {
+            "vocab_size": failed.instance.vocab_size,
+            "scheme": str(failed.instance.scheme),
+            "block_efficiency": list(failed.values),
+            "file": file,
+            "again": _again(related, file),
+        }
+        table = Table.of(_COUNTEREXAMPLE, [place], title="witness", name="witness")
+        tables = [Table.of(_RELATED, [row]), table, rows_table(failed.instance, None)]
+        title = f"{one} {_NEGATION[relation.kind]} {other}: {failed.values[0]} against {failed.values[1]}"
+        return Result(title, tables, (), CODES["refuted"], {file: text})
+    row["verdict"] = f"PROVED {about}" if relation.proved else f"NOT PROVED {about}"
+    notes = []
+    if relation.proved and relation.kind == DOMINATES:
+        notes.append("by products: by multiplication; on cells that are neither, both are equal or nothing is claimed")
+    elif not relation.proved:
+        notes.append(f"{len(relation.open_cells)} cells are undecided")
+    return Result(
+        f"{one} {RELATION[relation.kind]} {other}{law}", [Table.of(_RELATED, [row])], notes, CODES[related.verdict]
+    )
 
 
-def _save_counterexample(text: str, path: str | None) -> str | None:
-    """Write a counterexample and return its file; None if the default file cannot be written."""
-    file = path or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
-    try:
-        write_whole(file, text)
-    except InvalidInput as error:
-        if path:
-            raise
-        remark(f"the counterexample was not saved: {error}, or give --witness FILE")
+def _again(related: Related, file: str) -> str | None:
+    """The command that shows both block efficiencies; None for objects, which no command can name."""
+    if related.request.nameless or replace(related.request, named=related.other).nameless:
         return None
-    return file
+    specs = " ".join(shlex.quote(named.spec) for named in (related.request.named, related.other))
+    return f"draftproof check {specs} --world {shlex.quote(file)}{scheme_flag(related.request.scheme)}"
 
 
-def _show_refutation(
-    console: Console, report: Report, refutation: Refutation, witness_file: str | None
-) -> dict[str, Any]:
-    """Show the polynomial and its cell, then the witness; the fields for JSON."""
-    violation = refutation.violation
-    if refutation.polynomial is not None:
-        console.print(f"  the balance after {violation.context}, token {violation.token} has the numerator")
-        console.print(f"    {refutation.polynomial}", soft_wrap=True)
-        cell = (
-            ", ".join(condition_text(polynomial, mask) for polynomial, mask in refutation.cell)
-            or "p and q are distributions"
+def every_size_result(proof: EverySize) -> Result:
+    """The result of a theorem for every vocabulary size."""
+    shown = proof.claim if proof.theorem.kind == LOSSLESS else f"PROVED: {proof.claim}"
+    words = shown if proof.proved else f"NOT PROVED: {proof.claim}"
+    row = {**proof.as_json(), "scheme": str(proof.theorem.scheme), "verdict": words}
+    steps, notes = [], []
+    named = [("", 0)] * len(proof.steps) + [(name, branches) for name, branches, _ in proof.hypotheses]
+    for (hypothesis, branches), (title, step) in zip(named, listed_steps(proof), strict=True):
+        steps.append(
+            {
+                "step": title,
+                "depth": None if hypothesis else len(step.context),
+                "hypothesis": hypothesis or None,
+                "branches": branches or None,
+                "proved": "yes" if step.proved else "not shown" if step.reason else "no",
+                "cases": len(step.cases),
+                "failed": len(step.failed) or None,
+                "runs": step.account.runs,
+                "inner_cases": step.account.cases,
+                "equations": step.account.equations,
+                "solver_questions": step.asked,
+                "reason": step.reason or None,
+            }
         )
-        console.print(f"  which is not zero where {cell}", soft_wrap=True)
-    witness = Witness(report.request.named.verifier.card.name, refutation.instance, violation, shrunk=True)
-    file = save_witness(witness, witness_file)
-    show_witness(console, witness, file, report.request.named.spec, saved=file is not None)
-    return {
-        **witness_fields(witness, file),
-        "polynomial": refutation.polynomial,
-        "cell": [condition_text(polynomial, mask) for polynomial, mask in refutation.cell],
-    }
+        if step.reason:
+            reason = step.reason if len(step.reason) <= REASON else f"{step.reason[:REASON]} ..."
+            notes.append(f"{title}: {reason}")
+    if any(step["reason"] for step in steps):
+        notes.append("p0, q0, p1, ..: p and q of the context, of the token after it and of drafted tokens, or sums")
+    if proof.hypotheses:
+        scope = "for" if proof.of_every_length else "NOT PROVED, as a step is not shown: for"
+        notes.append(f"{scope} every depth, if {ALIKE}. Read that in the code: it is NOT proved.")
+    tables = [Table.of(_EVERY_SIZE, [row]), Table.of(_STEPS, steps, name="steps", title="steps")]
+    title = f"{proof.named.label} on {proof.theorem.scheme}, every vocabulary size"
+    return Result(title, tables, notes, CODES["proved" if proof.all_proved else "open"])

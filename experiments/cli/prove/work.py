@@ -1,81 +1,38 @@
-"""`draftproof prove`: one verifier at one shape, for all p and q."""
+"""Proofs and relations of verifiers at one shape, for all p and q, with progress."""
+
+from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from random import Random
 from typing import Any
 
-from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.cli.prove.parallel import ProofInputs, StepExecutor
+from draftproof.experiments.cli.prove.request import Request
+from draftproof.experiments.cli.prove.steps import StepExecutor
 from draftproof.experiments.grid.rows import strong_id, versions
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
+from draftproof.experiments.inputs.verifiers import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
-from draftproof.simulator.protocol import DraftScheme
-from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.certificate.formulas import FormulaCell, formula_cells
-from draftproof.simulator.theorems.certificate.theorems import (
-    RecordingOracle,
-    certificate_of,
-)
+from draftproof.simulator.theorems.certificate.relations import relation_certificate
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle, certificate_of
 from draftproof.simulator.theorems.proof.balance import places
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.points import tree_sets
-from draftproof.simulator.theorems.proof.rows import Shape, check_numbers
-from draftproof.simulator.theorems.proof.theorem import Proof, Subject, fields_of, prove, tried
-
-
-def announce(shape: Shape, trees: int) -> None:
-    """Warn where the set of possible draft trees depends on q: then the proof has to find a cell for every such set."""
-    sets, points = tree_sets(shape, trees)
-    if sets > 1:
-        remark(
-            f"{shape.scheme} has {sets} sets of possible draft trees at {points} random points; the "
-            "proof takes each on its own, so its duration is not known before; fewer nodes or layers make it shorter"
-        )
-
+from draftproof.simulator.theorems.proof.relations import Relation, relate
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
 
 #: Points of a larger vocabulary are checked if there are at most this many draft trees.
 MOST_TREES_TRIED = 200
 #: Kinds of rows that a proof stores.
 KINDS = ("theorem", "step")
-
-
-@dataclass(frozen=True)
-class Request:
-    """The theorem to prove.
-
-    zeros: whether p and q may have zeros. free: numbers of the verifier that may have any value in [0, 1].
-    max_trees: shapes with more draft trees are refused.
-    """
-
-    named: NamedVerifier
-    vocab_size: int
-    scheme: DraftScheme
-    zeros: bool
-    free: tuple[str, ...]
-    max_trees: int
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The fields whose hash, the `strong_id`, names the stored row of the theorem."""
-        return {**self.theorem_fields, "versions": versions()}
-
-    @property
-    def theorem_fields(self) -> dict[str, Any]:
-        """Everything that defines the theorem."""
-        return {
-            "verifier": self.named.identity,
-            "vocab_size": self.vocab_size,
-            "scheme": self.scheme.as_dict(),
-            "zeros": self.zeros,
-            "free": list(self.free),
-        }
 
 
 @dataclass(frozen=True)
@@ -95,7 +52,7 @@ class LargerVocabulary:
 
 @dataclass(frozen=True)
 class Report:
-    """The answer, and how long it took. larger: the checks at a larger vocabulary, if there were any."""
+    """Whether a verifier is lossless, and how long the answer took."""
 
     request: Request
     proof: Proof
@@ -103,7 +60,6 @@ class Report:
     seconds: float
     processes: int = 1
     formulas: Sequence[FormulaCell] = ()
-    larger: LargerVocabulary | None = None
 
     @property
     def verdict(self) -> str:
@@ -111,7 +67,7 @@ class Report:
         return "proved" if self.proof.proved else "refuted" if self.proof.refutation else "open"
 
     def as_json(self) -> dict[str, Any]:
-        """The fields that programs read."""
+        """The fields that a store keeps."""
         shape = self.proof.shape
         return {
             "verifier": self.request.named.label,
@@ -126,7 +82,45 @@ class Report:
             "formulas": [asdict(cell) for cell in self.formulas],
             "seconds": round(self.seconds, 3),
             "processes": self.processes,
-            "larger": None if self.larger is None else asdict(self.larger),
+            "versions": versions(),
+        }
+
+
+@dataclass(frozen=True)
+class Related:
+    """The relation of two verifiers, and how long the answer took."""
+
+    request: Request
+    other: NamedVerifier
+    relation: Relation
+    seconds: float
+    processes: int = 1
+
+    @property
+    def verdict(self) -> str:
+        """proved, refuted or open."""
+        return "proved" if self.relation.proved else "refuted" if self.relation.counterexample else "open"
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that programs read."""
+        relation = self.relation
+        return {
+            "verifier": self.request.named.label,
+            "relation": relation.kind,
+            "other": self.other.label,
+            "vocab_size": relation.shape.vocab_size,
+            "scheme": relation.shape.scheme.as_dict(),
+            "zeros": relation.shape.zeros,
+            "verdict": self.verdict,
+            "proved": relation.proved,
+            "by": relation.by or None,
+            "same_law": relation.same_law,
+            "cells": relation.cells,
+            "certified": relation.certified,
+            "solved": relation.solved,
+            "open_cells": len(relation.open_cells),
+            "seconds": round(self.seconds, 3),
+            "processes": self.processes,
             "versions": versions(),
         }
 
@@ -135,8 +129,8 @@ def try_points(request: Request, size: int) -> LargerVocabulary | None:
     """Check the balance at points of another vocabulary; None where there are too many draft trees, or none."""
     request = replace(request, vocab_size=size, max_trees=MOST_TREES_TRIED)
     try:
-        subject = subject_of(request.named, request.free, size, request.scheme)
-        shape, _ = shape_of(request, (request.named,), subject.parameters)
+        subject, shape = request.subject_and_shape()
+        request.trees(shape)
     except (TooLarge, UnsupportedTree):
         return None
     with named_errors(request.named.label):
@@ -153,31 +147,72 @@ def run_proof(
 ) -> Report:
     """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work if the request is not possible.
 
-    jobs: number of processes. store: for the result of every step.
+    certificate: the file for it. jobs: number of processes. store: for the result of every step.
     """
-    subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
-    shape, trees = shape_of(request, (request.named,), subject.parameters)
-    announce(shape, trees)
-    start = time.perf_counter()
+    subject, shape = request.subject_and_shape()
+    trees = request.trees(shape)
+    _announce(shape, trees)
+    start, label = time.perf_counter(), request.named.label
     steps = trees + len(list(places(shape)))
-    executor = executor_of(request, jobs, store)
-    label = request.named.label
-    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, blame_stored_steps(executor):
+    executor = StepExecutor(request, jobs, Store(None) if store is None else store)
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, _blame_stored_steps(executor):
         proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), executor)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
-        write_whole(certificate, json.dumps(certificate_of(proof, request.theorem_fields), indent=1) + "\n")
+        _write_certificate(certificate, certificate_of(proof, request.theorem_fields))
     return Report(request, proof, trees, time.perf_counter() - start, executor.processes, cells)
 
 
-def executor_of(request: Request, jobs: int, store: Store | None) -> StepExecutor:
-    """The executor of the steps of a theorem."""
-    inputs = ProofInputs.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
-    return StepExecutor(inputs, jobs, request.identity, Store(None) if store is None else store)
+def relate_two(
+    request: Request,
+    kind: str,
+    other: NamedVerifier,
+    certificate: str | None = None,
+    jobs: int = 1,
+    store: Store | None = None,
+    seconds: float = inf,
+) -> Related:
+    """The relation between two verifiers; as `run_proof`. Raises `TooLarge` where a step ends after so many seconds."""
+    requests = request, replace(request, named=other)
+    (one, shape), (two, _) = (each.subject_and_shape() for each in requests)
+    trees = request.trees(shape)
+    _announce(shape, trees)
+    start = time.perf_counter()
+    label = f"{request.named.label} {kind} {other.label}"
+    first, second = (StepExecutor(each, jobs, Store(None) if store is None else store) for each in requests)
+    steps = 2 * trees + len(shape.contexts)
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, _blame_stored_steps(first, second):
+
+        def step_done(_: object) -> None:
+            tick(1)
+            if time.perf_counter() - start > seconds:
+                raise TooLarge(f"{label}, {shape}: stopped after {seconds:.0f} s; try it by itself")
+
+        explorer = Explorer(RecordingOracle(shape.ring))
+        relation = relate(kind, one, two, shape, explorer, step_done, (first, second))
+    if certificate is not None and relation.proved:
+        about = {**request.theorem_fields, "relation": kind, "other": other.identity}
+        _write_certificate(certificate, relation_certificate(relation, explorer.oracle, about))
+    processes = max(first.processes, second.processes)
+    return Related(request, other, relation, time.perf_counter() - start, processes)
+
+
+def _write_certificate(path: str, fields: dict[str, Any]) -> None:
+    write_whole(path, json.dumps(fields, indent=1) + "\n")
+
+
+def _announce(shape: Shape, trees: int) -> None:
+    """Warn where the set of possible draft trees depends on q: then the proof has to find a cell for every such set."""
+    sets, points = tree_sets(shape, trees)
+    if sets > 1:
+        remark(
+            f"{shape.scheme} has {sets} sets of possible draft trees at {points} random points; the "
+            "proof takes each on its own, so its duration is not known before; fewer nodes or layers make it shorter"
+        )
 
 
 @contextmanager
-def blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
+def _blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
     """Raise an error about the store instead where stored steps were used and something failed."""
     try:
         yield
@@ -188,12 +223,6 @@ def blame_stored_steps(*executors: StepExecutor) -> Iterator[None]:
             raise
         reason = f"the steps stored in the --resume file do not fit this proof ({type(error).__name__})"
         raise InvalidInput(f"{reason}; name another file") from error
-
-
-def subject_and_shape(request: Request) -> tuple[Subject, Shape]:
-    """What a theorem is about, for the check of its certificate."""
-    subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
-    return subject, shape_of(request, (request.named,), subject.parameters)[0]
 
 
 def known_row(request: Request, store: Store) -> dict[str, Any] | None:
@@ -207,24 +236,3 @@ def store_row(report: Report, store: Store) -> None:
         name = strong_id(report.request.identity)
         if name not in store:  # proved again for its certificate, or by another run meanwhile
             store.add({"kind": "theorem", **report.as_json(), "strong_id": name})
-
-
-def assert_provable(named: Sequence[NamedVerifier]) -> None:
-    """Raise `InvalidInput` for verifiers that no theorem is about, and where the solver is not installed."""
-    for verifier in named:
-        if isinstance(verifier.verifier, Planned):
-            raise InvalidInput(f"{verifier.spec} is computed for one instance, so no theorem covers all p and q")
-    solver_module()
-
-
-def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
-    """The shape of a theorem and how many draft trees it has."""
-    assert_provable(named)
-    shape = Shape(request.vocab_size, request.scheme, request.zeros, parameters)
-    check_numbers(shape)
-    trees = request.scheme.count(shape.instance(shape.point).draft)
-    if trees > request.max_trees:
-        raise TooLarge(
-            f"{shape} has {trees:,} draft trees, more than {request.max_trees:,}; take a smaller shape or --max-trees"
-        )
-    return shape, trees

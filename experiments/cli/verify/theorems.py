@@ -5,9 +5,11 @@ names in it, code of a file only where the command names that file.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from draftproof.experiments.cli.prove import any_vocabulary, relating, views, work
+from draftproof.experiments.cli.prove import any_vocabulary, views
+from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.verify.check_certificate import Checker
 from draftproof.experiments.inputs.schemes import find_scheme
 from draftproof.experiments.inputs.verifiers import NamedVerifier, find_verifier, from_file
@@ -29,7 +31,8 @@ from draftproof.simulator.theorems.proof.theorem import fields_of
 def check_theorem(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> dict[str, Any]:
     """Whether a verifier is lossless as stated, as fields for JSON and lines. code: `FILE.py:NAME` of the command."""
     request = _request(fields, code, max_trees)
-    subject, shape = work.subject_and_shape(request)
+    subject, shape = request.subject_and_shape()
+    request.trees(shape)
     with named_errors(request.named.label):
         found = checked(fields, subject, shape)
     label = request.named.verifier.card.name if request.free else request.named.label
@@ -47,7 +50,8 @@ def check_relation(fields: dict[str, Any], code: Sequence[str], max_trees: int) 
     request, other, kind = _request(fields, code, max_trees), _verifier(fields, "other", code), fields.get("relation")
     if kind not in (EQUALS, DOMINATES):
         raise InvalidInput(f"its relation is {cut(repr(kind))}, not {EQUALS} or {DOMINATES}")
-    one, two, shape = relating.subjects_and_shape(request, other)
+    (one, shape), (two, _) = (replace(request, named=named).subject_and_shape() for named in (request.named, other))
+    request.trees(shape)
     with named_errors(f"{request.named.label} {kind} {other.label}"):
         found = checked_relation(fields, kind, one, two, shape)
     relation = found.relation
@@ -71,11 +75,11 @@ def check_any_vocabulary(fields: dict[str, Any], code: Sequence[str], max_trees:
     kind = fields["kind"]
     request = _request({**fields, "vocab_size": 2, "zeros": False, "free": []}, code, max_trees)
     other = None if kind == LOSSLESS else _verifier(fields, "other", code)
-    report = any_vocabulary.run(request, kind, other, records=True)
-    valid = report.proved and any_vocabulary.certificate(report) == fields
+    proof = any_vocabulary.run(request, kind, other, records=True)
+    valid = proof.proved and any_vocabulary.certificate(proof) == fields
     reason = "every sum is what the code computes" if valid else "its sums are not what the code computes"
     counts = [f"{count:,} {what}" for what, count in checker.counts.items()]
-    claim = f"{request.named.label}: {any_vocabulary.claim(report)}"
+    claim = f"{request.named.label}: {proof.claim}"
     return {"valid": valid, "reason": reason, "lines": [claim, reason, *counts]}
 
 
@@ -87,13 +91,13 @@ KINDS: dict[str, Callable[[dict[str, Any], Sequence[str], int], dict[str, Any]]]
 }
 
 
-def _request(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> work.Request:
+def _request(fields: dict[str, Any], code: Sequence[str], max_trees: int) -> Request:
     """The theorem that a certificate is about; raises `InvalidInput` for what is none."""
     size, zeros, free = (fields.get(key) for key in ("vocab_size", "zeros", "free"))
     if type(size) is not int or type(zeros) is not bool or not isinstance(free, list):
         raise InvalidInput("its vocab_size must be a whole number, its zeros true or false, and its free a list")
     names = tuple(map(str, free))
-    return work.Request(_verifier(fields, "verifier", code), size, _scheme(fields, code), zeros, names, max_trees)
+    return Request(_verifier(fields, "verifier", code), size, _scheme(fields, code), zeros, names, max_trees)
 
 
 def _verifier(fields: dict[str, Any], key: str, code: Sequence[str]) -> NamedVerifier:

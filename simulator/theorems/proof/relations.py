@@ -31,7 +31,7 @@ from draftproof.simulator.theorems.proof.judgements import (
 from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of, plain_law
 from draftproof.simulator.theorems.proof.points import simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import TRIALS, RelationExecutor, Subject, law_at_point
+from draftproof.simulator.theorems.proof.theorem import TRIALS, ProofExecutor, Subject, law_at_point
 
 EQUALS, DOMINATES = "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.
@@ -97,11 +97,11 @@ def relate(
     shape: Shape,
     explorer: Explorer,
     progress: Any = None,
-    executor: RelationExecutor | None = None,
+    executors: tuple[ProofExecutor, ProofExecutor] | None = None,
 ) -> Relation:
     """Prove or refute that `one` equals or dominates `other` in block efficiency.
 
-    progress: is called with a text after each step.
+    progress: is called with a text after each step. executors: for the law of each; the first judges, too.
     """
     relation = Relation(kind, one, other, shape)
 
@@ -113,8 +113,8 @@ def relate(
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    pairs = both_laws(one, other, shape, explorer, progress, executor)
-    oracle = explorer.oracle
+    pairs = both_laws(one, other, shape, explorer, progress, executors)
+    oracle, executor = explorer.oracle, executors[0] if executors else None
     if kind == EQUALS:
         judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, progress, executor)
         relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle, executor)
@@ -132,13 +132,13 @@ def both_laws(
     shape: Shape,
     explorer: Explorer,
     progress: Any = None,
-    executor: RelationExecutor | None = None,
+    executors: tuple[ProofExecutor, ProofExecutor] | None = None,
 ) -> Pairs:
     """The laws of two verifiers on the same cells of drafting."""
     cells = draftings(shape, explorer)
     mine, theirs = (
         parts_of(shape, subject.formal, cells, explorer, progress, place.explored if place else None)
-        for subject, place in zip((one, other), executor.executors if executor else (None, None), strict=True)
+        for subject, place in zip((one, other), executors or (None, None), strict=True)
     )
     return list(zip(mine, theirs, strict=True))
 
@@ -150,7 +150,7 @@ def judge_cells(
     oracle: Oracle,
     judging: Judging,
     progress: Any = None,
-    executor: RelationExecutor | None = None,
+    executor: ProofExecutor | None = None,
 ) -> None:
     """Judge every cell of every difference, from the beginning; what cannot be shown stays open."""
     relation.by, relation.cells = by, 0
@@ -175,7 +175,7 @@ def _executed(
     wanted: Sequence[tuple[int, Place]],
     oracle: Oracle,
     progress: Any,
-    executor: RelationExecutor | None,
+    executor: ProofExecutor | None,
 ) -> dict[tuple[int, Place], Mapping[str, Any]]:
     """The executor's results about differences, by number of part and place; {} without an executor."""
     wanted = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
@@ -227,7 +227,7 @@ def _function(part: Part, place: Place, shape: Shape, oracle: Oracle) -> Tree:
     return mass(shape, part, (context, token[0]), oracle) if token else reach(shape, part, context, oracle)
 
 
-def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, executor: RelationExecutor | None = None) -> bool:
+def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, executor: ProofExecutor | None = None) -> bool:
     """Whether every block has the same mass under both."""
     blocks = list(product(shape.contexts, range(shape.vocab_size)))
     wanted = [(number, block) for number, (part, _) in enumerate(pairs) if part.gap is None for block in blocks]

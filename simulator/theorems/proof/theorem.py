@@ -51,17 +51,10 @@ class ProofExecutor(Protocol):
         """Proofs that balances are zero, by numbers of part and place; see `prove_balance`, and `laws.plain_law`."""
         ...
 
-
-class RelationExecutor(Protocol):
-    """Carries out the steps of a relation of two verifiers; executors: for the law of each verifier."""
-
-    @property
-    def executors(self) -> tuple[ProofExecutor, ProofExecutor]: ...
-
     def judged(
         self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
     ) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """Differences, by numbers of part and places; see `relations.judged`. laws: see `laws.plain_law`."""
+        """Differences of two laws, by numbers of part and places; see `relations.judged`, and `laws.plain_law`."""
         ...
 
 

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from draftproof.experiments.cli.prove import parallel, work
-from draftproof.experiments.cli.prove.parallel import _Durations, _size
-from draftproof.experiments.cli.prove.work import Request, run_proof
+from draftproof.experiments.cli.prove import steps, work
+from draftproof.experiments.cli.prove.request import Request
+from draftproof.experiments.cli.prove.work import run_proof
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
@@ -29,13 +29,13 @@ class Dying(Naive):
 @pytest.fixture
 def many(monkeypatch):
     """Processes are taken even for a moment's work."""
-    monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr(steps, "PARALLEL_FROM_SECONDS", 0.0)
 
 
 @pytest.mark.heavy
 def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, tmp_path, many):
     rows = [
-        draftproof("prove", "block", *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json
+        draftproof("prove", "block", *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json").row
         for jobs in (1, 2)
     ]
     assert rows[1]["processes"] == 2
@@ -53,7 +53,7 @@ def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, 
 )
 def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, relation, certified):
     rows = [
-        draftproof("prove", *relation, *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json
+        draftproof("prove", *relation, *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json").row
         for jobs in (1, 2)
     ]
     assert [row["processes"] for row in rows] == [1, 2]
@@ -69,9 +69,9 @@ def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp
     assert len(Store("rows.db")) == 2 * 4 + 6  # draft trees of both, one difference for every context but the root
     change("rows.db", "delete from rows where rowid = (select max(rowid) from rows)")
     done = []
-    explored, judged = parallel.explored, parallel.judged
-    monkeypatch.setattr(parallel, "explored", lambda *given: done.append("tree") or explored(*given))
-    monkeypatch.setattr(parallel, "judged", lambda *given: done.append("difference") or judged(*given))
+    explored, judged = steps.explored, steps.judged
+    monkeypatch.setattr(steps, "explored", lambda *given: done.append("tree") or explored(*given))
+    monkeypatch.setattr(steps, "judged", lambda *given: done.append("difference") or judged(*given))
     assert draftproof(*about, "--certificate", "again.json").code == 0
     assert done == ["difference"]
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
@@ -82,9 +82,9 @@ def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, mo
     from draftproof.simulator.theorems.proof import relations
 
     monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
-    ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json", "-")
+    ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json")
     assert ran.code == 3
-    assert ran.json["open_cells"] > 0
+    assert ran.row["open_cells"] > 0
 
 
 def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
@@ -94,8 +94,8 @@ def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_pa
     shutil.copy("whole.db", "part.db")
     change("part.db", "delete from rows where rowid > 4; update rows set row = substr(row, 1, 40) where rowid = 4")
     done = []
-    explored = parallel.explored
-    monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
+    explored = steps.explored
+    monkeypatch.setattr(steps, "explored", lambda *given: done.append(1) or explored(*given))
     ran = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "part.db", "--certificate", "part.json")
     assert ran.code == 0
     assert len(done) == 1
@@ -108,8 +108,8 @@ def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     assert run_proof(request, store=Store(rows)).verdict == "proved"
     assert work.known_row(request, Store(rows)) is None  # the theorem itself is kept by the command
     done = []
-    explored = parallel.explored
-    monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
+    explored = steps.explored
+    monkeypatch.setattr(steps, "explored", lambda *given: done.append(1) or explored(*given))
     run_proof(request, store=Store(rows))
     assert done == []
     monkeypatch.setattr("draftproof.experiments.grid.store._ours", lambda: "another")
@@ -119,7 +119,7 @@ def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
 
 def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_path, many):
     (tmp_path / "dying.py").write_text(DYING)
-    ran = draftproof("prove", "dying.py:Dying", *STEPS, "--jobs", 2, "--json", "out.json")
+    ran = draftproof("prove", "dying.py:Dying", *STEPS, "--jobs", 2, "-o", "out.json")
     assert ran.code == 2
     assert "ended unexpectedly" in ran.err
     assert not (tmp_path / "out.json").exists()
@@ -130,25 +130,8 @@ def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch)
     from draftproof.simulator.theorems.proof import theorem as proof
 
     monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
-    ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json", "-")
+    ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json")
     assert ran.code == 1
-    again = draftproof("check", "block_by_weights", "--world", ran.json["witness"]["file"], "--json")
-    assert again.witness["found"] == ran.json["witness"]["found"]
+    again = draftproof("check", "block_by_weights", "--world", ran.witness["file"], "--json")
+    assert again.witness["found"] == ran.witness["found"]
     assert again.row["lossless"] is False
-
-
-def test_what_is_left_is_judged_by_size():
-    durations = _Durations([2, 2, 3, 3])
-    assert durations.rest(0) == 0
-    durations.add(1.0)
-    assert durations.rest(1) == 1 + 2 * parallel.TREE_GROWTH
-    durations.add(3.0)
-    assert durations.rest(2) == 2 * 3 * parallel.TREE_GROWTH  # the first did what all of them share
-    durations.add(5.0)
-    assert durations.rest(3) == 5
-
-
-@pytest.mark.parametrize(("size", "depths"), [(2, [0, -1, -1, -2, -2, -2, -2]), (3, [0, 0] + [-1] * 6 + [-2] * 18)])
-def test_balances_are_judged_by_their_layer(size, depths):
-    assert [_size((0, number), size) for number in range(len(depths))] == depths
-    assert _size((0, ((0, 1),)), size) == 0

@@ -6,7 +6,6 @@ import pytest
 from flint import fmpq
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess
@@ -21,7 +20,7 @@ STEP = Delayed(1, 0, 1)
 
 
 def test_ensemble_is_lossy_for_every_strictness_below_one():
-    subject = subject_of(find_verifier("ensemble"), ("w",), 2, STEP)
+    subject = subject_of(make("ensemble"), ("w",), 2, STEP)
     shape = Shape(2, STEP, parameters=("w",))
     ring = shape.ring
     rows = {"p_0": fmpq(1, 3), "q_0": fmpq(1, 2), "w": fmpq(1, 2)}
@@ -60,8 +59,8 @@ def test_typical_is_lossless_only_where_nothing_passes(epsilon, delta, lossless)
     ("epsilon", "delta", "proved"), [("1", "2", True), ("99/100", "2", False), ("1", "1/2", False)]
 )
 def test_typical_for_all_thresholds_that_are_no_smaller(epsilon, delta, proved):
-    named = find_verifier(f"typical:epsilon={epsilon},delta={delta}")
-    subject = subject_of(named, ("solver",), 2, STEP)
+    verifier = make("typical", epsilon=Fraction(epsilon), delta=Fraction(delta))
+    subject = subject_of(verifier, ("solver",), 2, STEP)
     assert subject.parameters == ("e", "d", "h")
     proof = prove(subject, Shape(2, STEP, parameters=subject.parameters))
     assert proof.proved is proved

@@ -5,14 +5,13 @@ from random import Random
 import pytest
 from flint import fmpq
 
-from draftproof.experiments.cli.prove import races
-from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.cli.prove.races import NULL_OPTION, RACES, Drafted, Weight, free_names
-from draftproof.experiments.inputs.verifiers import find_verifier
+from draftproof.experiments.cli.prove import free
+from draftproof.experiments.cli.prove.free import RACES, subject_of
 from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.races import NULL_OPTION, Drafted, Weight, free_names
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import prove
 from draftproof.verifiers import layer_transport, make
@@ -21,7 +20,7 @@ PAIR, DEEP = Delayed(2, 0, 1), Delayed(2, 0, 2)
 
 
 def shape_and_subject(name, size, scheme, free):
-    subject = subject_of(find_verifier(name), (free,), size, scheme)
+    subject = subject_of(make(name), (free,), size, scheme)
     return Shape(size, scheme, parameters=subject.parameters), subject
 
 
@@ -117,7 +116,7 @@ def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, sc
                 found[beside, NULL_OPTION] = int(race.null_block), int(race.null_weight)
             return race
 
-        monkeypatch.setattr(races.FreeRaces, "_race", kept)
+        monkeypatch.setattr(free.FreeRaces, "_race", kept)
         whole = enumerate_law(subject.at(point[-len(shape.parameters) :]), instance.target, instance.draft, scheme)
         monkeypatch.undo()
         values = [chance(found, each) for each in shape.parameters]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.cli.prove.work import Request, run_proof
+from draftproof.experiments.cli.prove.request import Request
+from draftproof.experiments.cli.prove.work import run_proof
 from draftproof.experiments.cli.sweep import work
 from draftproof.experiments.cli.sweep.sweep_file import read as asked_of
 from draftproof.experiments.cli.verify import checked_file

@@ -24,7 +24,7 @@ COMPARE = ("compare", "naive", "block", *SHAPES, "--arithmetic", "rational", "--
            "--csv", "c.csv", "--markdown", "c.md")  # fmt: skip
 FLOATS = ("compare", "naive", *SHAPES, "--json", "c.json")
 PROVE = ("prove", "naive", "--K", 1, "--L2", 1, "--jobs", 1)
-RELATE = (*PROVE, "--equals", "block", "--json", "p.json")
+RELATE = (*PROVE, "--equals", "block", "-o", "p.json")
 SWEPT = ("sweep", "s.toml", "--jobs", 1, "--store")
 REPORT = ("report", "-o", "r.html", "-o", "r.json")
 

@@ -7,7 +7,6 @@ import pytest
 from flint import fmpq
 
 from draftproof.experiments.cli.prove.free import subject_of
-from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
@@ -175,7 +174,7 @@ def accepted_by_spectr(p, q, rho):
 @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.heavy)])
 def test_published_acceptance_of_spectr_given_rho(size):
     shape = Shape(size, Delayed(2, 0, 1), parameters=("r_2",))
-    subject = subject_of(find_verifier("spectr"), ("solver",), size, shape.scheme)
+    subject = subject_of(make("spectr"), ("solver",), size, shape.scheme)
     assert subject.parameters == shape.parameters
     explorer = Explorer(Oracle(shape.ring))
     (part,) = law_of(shape, subject.formal, explorer)
@@ -226,7 +225,7 @@ def test_published_branching_law_of_khisti_for_all_weights():
     pairs = [(i, j) for i in range(size) for j in range(i + 1, size)]
     names = tuple(f"w_1_{i}{j}" for i, j in pairs)
     shape = Shape(size, Delayed(2, 0, 1), parameters=names)
-    subject = subject_of(find_verifier("khisti"), ("solver",), size, shape.scheme)
+    subject = subject_of(make("khisti"), ("solver",), size, shape.scheme)
     assert subject.parameters == names
     explorer = Explorer(Oracle(shape.ring))
     (part,) = law_of(shape, subject.formal, explorer)

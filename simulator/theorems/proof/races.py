@@ -1,7 +1,7 @@
-"""Layer verifiers with a free solver: their races become free numbers, for a theorem about every solver.
+"""Free numbers in place of the races by which layer verifiers select.
 
-A layer verifier selects one drafted pair of node and token by a race, see `verifiers._race` and
-`verifiers._layer_sets`. Its solver makes the race from the paths drafted down to the layer and the rows there.
+A layer verifier selects one drafted pair of node and token by a race; its solver makes the race from the paths drafted
+down to the layer and the rows there.
 `solver`: for every set of paths and of drafted pairs below them, the free numbers are the probabilities that each pair
 is selected; their sum is at most 1, or 1 without a null option. Every race has such probabilities; see `Drafted`.
 `weights`: for every set of paths the free numbers are the weight of each pair in [0, 1], 0 for never, and its rank.
@@ -11,29 +11,22 @@ theorem also covers the code that computes the law from weights and blocks; see 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
-import numpy as np
-
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
+from draftproof.simulator.drafts import Greedy, WithoutReplacement
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.laws.drawing import drawn_trees
-from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
-from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
-from draftproof.simulator.theorems.proof.numbers import Number
+from draftproof.simulator.protocol import Context, DraftNode, DraftScheme
+from draftproof.simulator.theorems.proof.free import Values, assumed_nonnegative
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.verifiers._layers import Scored, Step, sweep
-from draftproof.verifiers._race import Race
 
 WEIGHTS, CHOICES = "weights", "solver"
 #: The name of the null option among pairs; it sorts last.
 NULL_OPTION = "n"
-Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -42,13 +35,6 @@ class Racing:
 
     blocks: bool
     scheme: type[Any]
-
-
-RACES = {
-    "layer_transport": Racing(True, Delayed),
-    "layer_greedy": Racing(False, Greedy),
-    "layer_without_replacement": Racing(False, WithoutReplacement),
-}
 
 
 class Weight:
@@ -125,11 +111,8 @@ class Drafted:
             return 1
         free = [self.chances[chance_name(name, self.pairs, self.beside)] for name in different[:-1]]
         last = 1 - sum(free)
-        if len(free) > 1:
-            if isinstance(last, Number):
-                last.of_run.assume(-last, NEGATIVE | ZERO)
-            elif last < 0:  # at a point: the same ratios
-                free, last = [chance / (1 - last) for chance in free], last * 0
+        if len(free) > 1 and not assumed_nonnegative(last):  # at a point: the same ratios
+            free, last = [chance / (1 - last) for chance in free], last * 0
         return dict(zip(different, [*free, last], strict=True))[pair]
 
 
@@ -145,61 +128,18 @@ class Share:
         return self.mass * drafted.chance(pair) * count / drafted.pairs.count(pair)
 
 
-class FreeRaces:
-    """A layer verifier whose races are free numbers; see `Verifier`."""
-
-    def __init__(self, verifier: Any, racing: Racing, kind: str, values: Values) -> None:
-        self._verifier, self._racing, self._kind, self._values = verifier, racing, kind, values
-
-    @property
-    def card(self) -> Card:
-        """The card of the verifier."""
-        card: Card = self._verifier.card
-        return card
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """The verifier's own algorithm with its solver replaced."""
-        return sweep(root, coin, partial(self._step, root))
-
-    def _step(self, root: DraftNode, layer: Sequence[Scored]) -> Step:
-        beside = _text(_paths(root, len(layer[0].node.context)))
-        tokens = range(len(layer[0].node.target))
-        pairs = [[_text([(*scored.node.context, y)]) for y in tokens] for scored in layer if scored.node.children]
-        step: Step = replace(self._verifier, solver=partial(self._race, pairs, beside)).step(layer)
-        # a pair that is never selected beside others is in a later block than they are: it has no score then
-        return Step({context: score for context, score in step.scores.items() if score > 0}, step.means)
-
-    def _race(self, pairs: list[list[str]], beside: str, owed: Vector, draft: Vector, key: Any) -> Any:
-        weights, blocks = np.empty((2, len(pairs), len(pairs[0])), dtype=object)
-        for at in np.ndindex(weights.shape):
-            pair = pairs[at[0]][at[1]]
-            weights[at] = (
-                Drafted((pair,), beside, self._values)
-                if self._kind == CHOICES
-                else Weight((pair,), self._values[weight_name("v", pair, beside)])
-            )
-            blocks[at] = self._values.get(weight_name("b", pair, beside), 0)
-        if not self._racing.blocks:
-            return weights
-        null_option: Any = Drafted((NULL_OPTION,), beside, self._values)
-        if self._kind != CHOICES:
-            null_option = Weight((NULL_OPTION,), self._values[weight_name("v", NULL_OPTION, beside)])
-        values = blocks.ravel().tolist()
-        ranks = [sum(int(other < value) for other in values) for value in values]
-        return Race(np.array(ranks).reshape(blocks.shape), weights, max(ranks), null_option)
-
-
-def _paths(node: DraftNode, depth: int) -> tuple[Context, ...]:
+def drafted_paths(node: DraftNode, depth: int) -> tuple[Context, ...]:
     """The drafted prefixes of one length, sorted, with repetitions."""
     if depth == 0:
         return (node.context,)
     if depth == 1:
         return tuple(sorted((*node.context, token) for token in node.children))
-    below = (_paths(node.child(token), depth - 1) for token in sorted(set(node.children)))
+    below = (drafted_paths(node.child(token), depth - 1) for token in sorted(set(node.children)))
     return tuple(context for contexts in below for context in contexts)
 
 
-def _text(contexts: Sequence[Context]) -> str:
+def names_of(contexts: Sequence[Context]) -> str:
+    """The names of paths, with `_` between them."""
     return "_".join("".join(map(str, context)) for context in contexts)
 
 
@@ -216,14 +156,14 @@ def chance_name(pair: str, drafted: Sequence[str], beside: str) -> str:
 def free_names(racing: Racing, kind: str, size: int, scheme: DraftScheme) -> tuple[str, ...]:
     """The names of all free numbers; raises `InvalidInput` for draft trees of another scheme."""
     if not isinstance(scheme, racing.scheme):
-        raise InvalidInput(f"--free {kind} is for draft trees of {racing.scheme.name}, not {scheme}")
+        raise InvalidInput(f"free {kind} is for draft trees of {racing.scheme.name}, not {scheme}")
     shape = Shape(size, WithoutReplacement(scheme.K, scheme.L1, scheme.L2) if isinstance(scheme, Greedy) else scheme)
     instance = shape.instance(shape.point)
     names: dict[str, None] = {}
     for tree, _ in drawn_trees(shape.scheme, instance.draft, RATIONAL):
         root = tree.root(instance.target, instance.draft)
         for depth in range(scheme.depth):
-            nodes, beside = _nodes(root, depth), _text(_paths(root, depth))
+            nodes, beside = _nodes(root, depth), names_of(drafted_paths(root, depth))
             if sum(len(node.children) for node in nodes) > 1:
                 names |= dict.fromkeys(_names_of(racing, kind, nodes, size, beside))
     return tuple(names)
@@ -231,7 +171,7 @@ def free_names(racing: Racing, kind: str, size: int, scheme: DraftScheme) -> tup
 
 def _names_of(racing: Racing, kind: str, nodes: Sequence[DraftNode], size: int, beside: str) -> Iterator[str]:
     """The names of the free numbers of one layer."""
-    pairs = {node.context: [_text([(*node.context, y)]) for y in range(size)] for node in nodes}
+    pairs = {node.context: [names_of([(*node.context, y)]) for y in range(size)] for node in nodes}
     if kind == WEIGHTS:
         for letter in "vb" if racing.blocks else "v":
             yield from (weight_name(letter, pair, beside) for row in pairs.values() for pair in row)

@@ -1,0 +1,133 @@
+"""Computes the steps of a proof in several processes and stores each result, so that an interrupted proof resumes.
+
+A step finds the cells of one draft tree (the regions of rows on which its verdicts have one formula), proves that one
+balance is zero (the mass of a context less the target's), or judges one difference of two laws. Its result does not
+depend on other steps or on its process, so the theorem, its cells and its certificate do not depend on the number of
+processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from draftproof.experiments.cli.prove.request import Request
+from draftproof.experiments.grid.pool import pooled_results
+from draftproof.experiments.grid.rows import strong_id
+from draftproof.experiments.grid.store import Store
+from draftproof.simulator.theorems.algebra.plain import read_number
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
+from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
+from draftproof.simulator.theorems.proof.points import starting_points
+from draftproof.simulator.theorems.proof.relations import judged
+from draftproof.simulator.theorems.proof.theorem import prove_balance
+
+#: Seconds of work after which further processes are started for the steps that are left.
+PARALLEL_FROM_SECONDS = 3.0
+#: Kinds of steps beside the relations, whose steps are differences.
+TREE, BALANCE = "draft tree", "balance"
+
+Result = Mapping[str, Any]
+Law = Mapping[str, Any]
+Step = tuple[int, Result]
+
+
+class Worker:
+    """What a process keeps while it computes steps of one kind. laws: those that the steps are about; see `plain_law`.
+
+    kind: `TREE`, `BALANCE`, or the relation of which differences are judged.
+    """
+
+    def __init__(self, request: Request, kind: str, laws: Sequence[Law]) -> None:
+        self.kind, self.laws = kind, laws
+        self.subject, self.shape = request.subject_and_shape()
+        self.oracle = RecordingOracle(self.shape.ring)
+        self.known_points = starting_points(self.shape) if kind == TREE else []
+        for point in laws[0]["points"] if laws else ():
+            self.oracle.points.append(tuple(map(read_number, point)))
+        self._parts: dict[int, list[Part]] = {}
+
+    def result(self, task: Any) -> Result:
+        """The result of one step. task: plain data of a draft tree, or the number of a part of the laws and a place."""
+        if self.kind == TREE:
+            return explored(self.shape, self.subject.formal, task, self.oracle, self.known_points)
+        number, place = task
+        if number not in self._parts:
+            self._parts[number] = [read_part(law, number, self.shape.ring) for law in self.laws]
+        if self.kind == BALANCE:
+            [part] = self._parts[number]
+            return prove_balance(self.subject, self.shape, part, place, self.oracle)
+        one, other = self._parts[number]
+        return judged(self.kind, (one, other), place, self.shape, self.oracle)
+
+
+@dataclass
+class StepExecutor:
+    """Computes the steps in `jobs` processes; see `theorem.ProofExecutor`.
+
+    store: of the results. reused: how many of them it had already. processes: the most that were at work.
+    """
+
+    request: Request
+    jobs: int = 1
+    store: Store = field(default_factory=lambda: Store(None))
+    reused: int = 0
+    processes: int = 1
+
+    def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
+        """The cells of every draft tree, with what it adds to the law on each."""
+        return self._steps(TREE, TREE, (), tasks)
+
+    def balances(self, law: Law, wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
+        """The proofs that balances are zero. wanted: of each the number of its part of the law and its index."""
+        return self._steps(f"balance of {_digest(law)}", BALANCE, (law,), wanted)
+
+    def judged(self, kind: str, laws: Sequence[Law], wanted: Sequence[tuple[int, tuple[Any, ...]]]) -> Iterator[Step]:
+        """The signs of differences of two laws."""
+        return self._steps(f"difference of {kind} of {_digest(laws)}", kind, laws, wanted)
+
+    def _steps(self, name: str, kind: str, laws: Sequence[Law], tasks: Sequence[Any]) -> Iterator[Step]:
+        """Results by number: the stored ones first."""
+        names = [strong_id({**self.request.identity, "step": name, "task": task}) for task in tasks]
+        known = [number for number, each in enumerate(names) if each in self.store]
+        self.reused += len(known)
+        for number in known:
+            yield number, self.store[names[number]]["result"]
+        missing = [number for number in range(len(tasks)) if names[number] not in self.store]
+        for number, result in self._computed(kind, laws, [(number, tasks[number]) for number in missing]):
+            row = {"kind": "step", "strong_id": names[number], "step": name.partition(" of ")[0], "result": result}
+            self.store.add(row)
+            yield number, result
+
+    def _computed(self, kind: str, laws: Sequence[Law], calls: Sequence[tuple[int, Any]]) -> Iterator[Step]:
+        """Results in this process, and after a while those of the steps that are left in several."""
+        worker, began = Worker(self.request, kind, laws), time.perf_counter()
+        for done, (number, task) in enumerate(calls):
+            left = calls[done:]
+            if self.jobs > 1 and done and len(left) > 1 and time.perf_counter() - began > PARALLEL_FROM_SECONDS:
+                self.processes = min(self.jobs, len(left))
+                request = pickle.dumps(self.request)  # user-defined code is loaded once the process is made ready
+                yield from pooled_results(self.processes, _work, left, _start, request, kind, laws)
+                return
+            yield number, worker.result(task)
+
+
+def _digest(laws: Any) -> str:
+    return hashlib.sha256(json.dumps(laws).encode()).hexdigest()
+
+
+_worker: Worker
+
+
+def _start(request: bytes, kind: str, laws: Sequence[Law]) -> None:
+    global _worker  # noqa: PLW0603 - a process works on one kind of steps only
+    _worker = Worker(pickle.loads(request), kind, laws)
+
+
+def _work(number: int, task: Any) -> Step:
+    return number, _worker.result(task)
