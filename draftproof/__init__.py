@@ -2,7 +2,7 @@
 
 check    is this verifier lossless, on these rows or on standard ones?
 prove    is it, for all p and q?
-audit    is the function of another project? In Python: `assert_lossless`
+audit    is the function of another project? For test suites: `assert_lossless`
 compare  which verifier brings most tokens a block?
 bound    how many could any verifier bring, without a bias or with one?
 claims   what papers say, each with a test
@@ -11,7 +11,7 @@ report   a page of results
 list     verifiers, draft schemes and all else that is known by name
 verify   is what a certificate says true?
 
-`draftproof --help` has them as commands; `check`, `prove`, `compare`, `bound` and the rest of `__all__` are for scripts:
+`draftproof --help` has them as commands; `check`, `prove`, `audit`, `bound` and the rest of `__all__` are for scripts:
 
     check("naive", world=(target, draft), scheme="delayed:K=2,L1=0,L2=1")
 

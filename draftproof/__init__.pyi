@@ -8,6 +8,7 @@ from draftproof.experiments.api.comparing import compare as compare
 from draftproof.experiments.api.strings import check_strings as check_strings
 from draftproof.experiments.api.strings import string_instance as string_instance
 from draftproof.experiments.api.strings import string_optimum as string_optimum
+from draftproof.experiments.cli.audit import audit as audit
 from draftproof.experiments.cli.bound import bound as bound
 from draftproof.experiments.cli.check import check as check
 from draftproof.experiments.cli.claims import claims as claims

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from inspect import Parameter, Signature, cleandoc, signature
+from inspect import Parameter, Signature, cleandoc, signature, unwrap
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -30,7 +30,11 @@ _OUTPUT = "Output"
 
 
 def command(verb: Verb) -> Callable[..., int]:
-    """What typer makes the command of a verb from: it shows and writes the result, and returns the verdict."""
+    """What typer makes the command of a verb from: it shows and writes the result, and returns the verdict.
+
+    A decorator of the verb is for calls in Python; the command runs what it decorates.
+    """
+    verb = unwrap(verb)
     about, documented = _read(verb.__doc__ or "")
     parameters = signature(verb, eval_str=True).parameters
     arguments = [name for name, each in parameters.items() if each.kind is Parameter.POSITIONAL_ONLY]

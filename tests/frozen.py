@@ -43,7 +43,8 @@ def printed(*arguments: str) -> Any:
     """The JSON of a command, and its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "printed.json"
-        ran = same_rows.run([*arguments, "--json", str(path)], folder)
+        flag = "-o" if arguments[0] in same_rows.VERBS else "--json"
+        ran = same_rows.run([*arguments, flag, str(path)], folder)
         return {"exit": ran.returncode, "json": json.loads(path.read_text(encoding="utf-8")) if path.exists() else None}
 
 

@@ -175,7 +175,7 @@ COMMANDS = {
     "audit a tree": "audit theirs.py:tree --scheme delayed --K 2 --L2 1 --arithmetic rational",
     "audit a chain": "audit theirs.py:chain --interface chain --cases context,zeros",
     "audit a wrong chain": "audit theirs.py:from_target --interface chain --boundary",
-    "audit a loop": "audit theirs.py:loop --interface loop --vocab 2 --family dirichlet --arithmetic rational",
+    "audit a loop": "audit theirs.py:loop --interface loop --world family:dirichlet,vocab=2 --arithmetic rational",
     "audit tensors": "audit tensors.py:chain --interface chain --library torch --arithmetic float32 --cases context",
     "audit what cannot be followed": "audit theirs.py:refused --interface chain",
     "compare": "compare naive specinfer block traversal layer_transport --family perturbed:s=1 --K 2 --L1 0..1"
@@ -210,7 +210,7 @@ COMMANDS = {
     " --K 1 --L1 0 --L2 1..2",
 }
 #: Commands that write files by `-o`.
-VERBS = ("bound", "check", "claims", "list", "report")
+VERBS = ("audit", "bound", "check", "claims", "list", "prove", "report")
 #: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
 #: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any
 
 from draftproof.experiments.cli.audit.work import Report, run_audit
 from draftproof.experiments.gallery.entries import ENTRIES, Entry
-from draftproof.experiments.shared.output import write_json
-from draftproof.experiments.shared.progress import console_for, remark
+from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.audit import default_cases, make_audit
 from draftproof.simulator.audit.verdict import Request
 from draftproof.simulator.errors import InvalidInput
@@ -62,10 +62,11 @@ def measured() -> dict[str, Outcome]:
 
 def record(file: Path) -> None:
     """Record the outcomes in the JSON of `audit --gallery`, and keep the recorded ones of other entries."""
-    outcomes = json.loads(file.read_text(encoding="utf-8"))["entries"]
-    kept = {**measured(), **{row["name"]: Outcome(**row) for row in outcomes}}
-    rows = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
-    MEASURED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    outcomes = [Outcome(**{field.name: row[field.name] for field in fields(Outcome)}) for row in rows]
+    kept = {**measured(), **{outcome.name: outcome for outcome in outcomes}}
+    listed = [asdict(kept[entry.name]) for entry in ENTRIES if entry.name in kept]
+    MEASURED.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
 
 
 def project_folder(entry: Entry, checkout: Path) -> Path | None:
@@ -77,46 +78,51 @@ def project_folder(entry: Entry, checkout: Path) -> Path | None:
     return next((folder for folder in folders if (folder / entry.path).is_file()), None)
 
 
-def measure(name: str | None, checkout: Path, json_target: str | None) -> int:
-    """Audit an entry, or all that the checkout has, and compare with what was recorded; 1 where one differs.
+_ROWS = (
+    Column("name"),
+    Column("verdict", "verdict"),
+    Column("instances", "count"),
+    Column("refuted", "count"),
+    Column("deviation", "exact", "largest imbalance"),
+    Column("recorded"),
+    Column("source", shown=False),
+    Column("place", shown=False),
+    Column("hypothesis", shown=False),
+    Column("day", shown=False),
+    Column("agrees", shown=False),
+)
+
+
+def measure(name: str | None, checkout: Path) -> Result:
+    """Audit an entry, or all that the checkout has, and compare with what was recorded; verdict 1 where one differs.
 
     checkout: of the project, or a folder of checkouts. Raises `InvalidInput` where it has no file of the entries.
     """
-    known, console = measured(), console_for(json_target)
-    outcomes, differing = [], []
+    known, rows = measured(), []
     today = datetime.now(UTC).date().isoformat()
     for entry in ENTRIES if name is None else (entry_named(name),):
         folder = project_folder(entry, checkout)
         if folder is None:
             remark(f"{entry.name}: no {entry.path} of {entry.repository} below {checkout}")
             continue
-        outcome = run(entry, folder, today)
-        outcomes.append(outcome)
-        before = known.get(entry.name)
+        outcome, before = run(entry, folder, today), known.get(entry.name)
         same = before is not None and outcome.agrees_with(before)
-        comparison = (
-            "as recorded" if same else "nothing was recorded" if before is None else f"recorded: {before.verdict}"
-        )
-        numbers = f"{outcome.refuted} of {outcome.instances} refuted, largest imbalance {outcome.deviation:.6g}"
-        console.print(f"{entry.name}: {outcome.verdict}; {numbers} ({comparison})", soft_wrap=True, markup=False)
-        differing += [] if same else [entry.name]
-    if not outcomes:
+        recorded = "the same" if same else "nothing" if before is None else before.verdict
+        rows.append(asdict(outcome) | {"recorded": recorded, "agrees": same})
+    if not rows:
         raise InvalidInput(
             f"{checkout} has no file of these entries; draftproof list gallery says which repositories to check out"
         )
-    write_json(json_target, {"entries": [asdict(outcome) for outcome in outcomes], "differing": differing})
-    return 1 if differing else 0
+    return Result("gallery", [Table.of(_ROWS, rows)], (), 0 if all(row["agrees"] for row in rows) else 1)
 
 
 def run(entry: Entry, folder: Path, day: str) -> Outcome:
-    """The audit of an entry; raises as audits do, and `KeyboardInterrupt` where it is interrupted."""
+    """The audit of an entry; raises as audits do."""
     function = entry.build(folder, entry.path)
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
     cases = [case for case in cases if case.scheme.depth]  # engines call these functions only where there are drafts
     report = run_audit(Request(entry.name, audit, cases))
-    if not report.complete:
-        raise KeyboardInterrupt
     return Outcome(entry.name, source_of(entry, folder), **_fields(report), day=day)
 
 

@@ -81,7 +81,7 @@ _servers: list[_Server] = []
 judging = False
 
 
-def result_of(call: str, argument: bytes, modules: list[str]) -> str | None:
+def result_of(call: str, argument: bytes, modules: list[str]) -> Any:
     """What a function returns in a process of its own; see `Work`. Its errors are raised here.
 
     Raises `InvalidVerifier` where that process ends without an answer.
@@ -106,7 +106,7 @@ def result_of(call: str, argument: bytes, modules: list[str]) -> str | None:
         raise raised.__new__(raised, text)
     if kind == "failed":
         raise RuntimeError(f"the process of an audit failed:\n{text}")
-    return text or None
+    return text
 
 
 def _current() -> _Server:
@@ -184,16 +184,16 @@ def _forked(work: Work, pipe: Connection) -> tuple[Connection, int]:
     return reading, worker
 
 
-def _answer(work: Work) -> tuple[str, str, str]:
-    """What came of it: "returned", "error" (of draftproof, with its class) or "failed", and the text."""
+def _answer(work: Work) -> tuple[str, Any, str]:
+    """What came of it: "returned", "error" (of draftproof, with its class) or "failed", and the result or the text."""
     global judging  # noqa: PLW0603 - there is one process
     judging = True
     sys.argv[:] = work.arguments
     os.chdir(work.folder)
     module, _, name = work.call.partition(":")
-    function: Callable[[bytes], str | None] = getattr(importlib.import_module(module), name)
+    function: Callable[[bytes], Any] = getattr(importlib.import_module(module), name)
     try:
-        return "returned", function(work.argument) or "", ""
+        return "returned", function(work.argument), ""
     except DraftproofError as error:
         return "error", str(error), f"{type(error).__module__}:{type(error).__name__}"
     except BaseException:

@@ -97,7 +97,6 @@ def refutation(
     draft: TokenProcess | None = None,
     scheme: DraftScheme | None = None,
     cases: Sequence[str] | None = None,
-    strict: bool = False,
     boundary: bool = False,
     max_runs: int = MOST_CALLS,
     tolerance: float = TOLERANCE,
@@ -107,11 +106,11 @@ def refutation(
 ) -> str | None:
     """Why a function, loaded under recording functions, is not lossless; None where it is. options: see `make_audit`.
 
-    cases: names of default instances, None for all. tolerance: the largest bias, a total variation, that is lossless;
-    strict: whether it is 0. boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds
-    an instance with tokens of probability zero. lengths: of independent paths, in a batch of the path of each request.
+    cases: names of default instances, None for all. tolerance: the largest bias, a total variation, that is lossless.
+    boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. also: "masked" adds an instance with tokens
+    of probability zero. lengths: of independent paths, in a batch of the path of each request.
     """
-    audit = make_audit(function, tolerance=0 if strict else tolerance, **options)
+    audit = make_audit(function, tolerance=tolerance, **options)
     if lengths:
         scheme = of_lengths(lengths, audit.audited.interface.multi_path, audit.batch)
     chosen = _cases(audit, target, draft, scheme, cases)

@@ -94,7 +94,7 @@ COMMANDS = {
     "depths": "depths naive --vocab 2 --L 1 --jobs 1 --resume r --plot a.png --json a.json",
     "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",
-    "audit": "audit own.py:first --witness w.json --json a.json",
+    "audit": "audit own.py:first --witness w.json -o a.json",
     "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json -o a.json",
     "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json -o a.json",
     "list gallery": "list gallery -o a.json",
@@ -502,7 +502,7 @@ PIPED = {
 
 def to_stdout(name: str) -> list[str]:
     """What makes a command print JSON."""
-    return ["--json"] if name.startswith(("bound", "check", "list", "prove")) else ["--json", "-"]
+    return ["--json"] if name.startswith(("audit", "bound", "check", "list", "prove")) else ["--json", "-"]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

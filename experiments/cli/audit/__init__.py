@@ -1,196 +1,154 @@
-"""`draftproof audit`."""
+"""`draftproof.audit` and `draftproof audit`."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import signature, unwrap
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal, ParamSpec
 
-import typer
-
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.given import Given, with_groups
+from draftproof.experiments.inputs.schemes import Schemes
+from draftproof.experiments.inputs.world_grammar import Worlds
+from draftproof.experiments.result import Result
 from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.progress import console_for
-from draftproof.simulator.audit.interfaces import INTERFACES
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
 
-_HOW = "How the function is called"
-_PROCESSING = "Processing inside the function"
-
-Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
-Library = Annotated[
-    str | None,
-    typer.Option(help="Rows as python lists, numpy or torch (default: the interface's).", rich_help_panel=_HOW),
-]
-Logits = Annotated[bool, typer.Option("--logits", help="Pass rows as natural logarithms.", rich_help_panel=_HOW)]
-Arguments = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--argument",
-        help="Another argument, NAME=VALUE, or what the code reads, self.NAME=VALUE, global.NAME=VALUE.",
-        rich_help_panel=_HOW,
-    ),
-]
-Batch = Annotated[int, typer.Option(min=1, help="Requests in one call.", rich_help_panel=_HOW)]
-Kind = Annotated[
-    str, typer.Option("--arithmetic", help="Rows in float64, float32 or rational.", rich_help_panel="How to compute")
-]
-Cases = Annotated[
-    str | None, typer.Option(help="Only these default instances: context,zeros,..", rich_help_panel="Instance")
-]
-Also = Annotated[
-    str | None,
-    typer.Option(
-        help="Instances to add: masked (tokens of probability zero, as logits -inf).",
-        rich_help_panel="Instance",
-    ),
-]
-Processing = Annotated[
-    str | None,
-    typer.Option(
-        help="How the function itself processes rows, written as for --sampling.", rich_help_panel=_PROCESSING
-    ),
-]
-Instances = Annotated[
-    int | None, typer.Option(min=1, help="Audit N random instances of the family.", rich_help_panel="Instance")
-]
-Lengths = Annotated[
-    str | None,
-    typer.Option(help="Paths of these lengths: 2,1; in a batch one for each request.", rich_help_panel="Drafts"),
-]
-Boundary = Annotated[
-    bool,
-    typer.Option(
-        "--boundary", help="Also try random numbers at the ends of their range.", rich_help_panel="How to compute"
-    ),
-]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict",
-        help="Refute any bias beyond the rounding of the rows, as --tolerance 0 does.",
-        rich_help_panel="How to compute",
-    ),
-]
-Tolerance = Annotated[
-    float,
-    typer.Option(
-        help="The largest bias that is lossless, an exact total variation; 1e-2 for an engine of 16 bits.",
-        rich_help_panel="How to compute",
-    ),
-]
-Shrink = Annotated[
-    bool, typer.Option(help="Search for the smallest witness of a refutation.", rich_help_panel="How to compute")
-]
-Sample = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Where no exact answer is possible: up to N calls with real random numbers; never a proof.",
-        rich_help_panel="How to compute",
-    ),
-]
-Level = Annotated[
-    float,
-    typer.Option(
-        help="With --sample: the largest probability that a lossless function is refuted.",
-        rich_help_panel="How to compute",
-    ),
-]
-ShrinkSeconds = Annotated[
-    float,
-    typer.Option(
-        min=0, help="Seconds of that search; then the smallest one so far is kept.", rich_help_panel="How to compute"
-    ),
-]
-Gallery = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHECKOUT",
-        help="Audit a public project again from its checkout, or all in a folder of checkouts: FUNCTION is then an "
-        "entry of `list gallery`, or nothing for all. Exit 1: not as recorded.",
-        rich_help_panel=_HOW,
-    ),
-]
-WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
+P = ParamSpec("P")
 
 
-@with_groups()
+def _in_a_process_of_its_own(verb: Callable[P, Result]) -> Callable[P, Result]:
+    """In Python an audit runs in the process that judges functions; the command has one of its own already."""
+
+    @wraps(verb)
+    def run(*arguments: P.args, **options: P.kwargs) -> Result:
+        from draftproof.simulator.audit import child, sent
+
+        given = signature(verb).bind(*arguments, **options)  # raises the error of a wrong option
+        if child.judging:  # while code of the user is imported there
+            return Result("an audit within an audit, which is not carried out")
+        function, *rest = given.args or (None,)
+        made: Result = child.result_of(f"{__name__}:_audited", *sent.packed(function, *rest, **given.kwargs))
+        return made
+
+    return run
+
+
+def _audited(data: bytes) -> Result:
+    """The result of an audit whose arguments `sent.packed` has packed."""
+    from draftproof.simulator.audit import sent
+
+    arguments, options = sent.unpacked(data)
+    made: Result = unwrap(audit)(*arguments, **options)
+    return made
+
+
+@_in_a_process_of_its_own
 def audit(
-    call: typer.Context,
-    function: Annotated[
-        str | None, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")
-    ] = None,
+    function: str | Callable[..., Any] | None = None,
+    /,
+    world: Worlds | None = None,
+    scheme: Schemes | None = None,
     *,
-    given: Given,
-    shape: opt.Shape,
-    interface: Interface = "tree",
-    library: Library = None,
-    logits: Logits = False,
-    argument: Arguments = None,
-    batch: Batch = 1,
-    processing: Processing = None,
-    cases: Cases = None,
-    also: Also = None,
-    instances: Instances = None,
-    lengths: Lengths = None,
-    arithmetic: Kind = "float64",
-    boundary: Boundary = False,
-    strict: Strict = False,
-    tolerance: Tolerance = 1e-6,
-    max_runs: opt.MaxRuns = 2_000_000,
-    shrink: Shrink = True,
-    shrink_seconds: ShrinkSeconds = 60,
-    sample: Sample = None,
-    level: Level = 1e-6,
-    gallery: Gallery = None,
-    witness: WitnessFile = None,
-    json_target: opt.JsonTarget = None,
-) -> int:
+    K: int | None = None,
+    L1: int | None = None,
+    L2: int | None = None,
+    lengths: str | Sequence[int] | None = None,
+    cases: str | Sequence[str] | None = None,
+    also: str | Sequence[str] | None = None,
+    interface: str = "tree",
+    library: Literal["python", "numpy", "torch"] | None = None,
+    logits: bool = False,
+    argument: str | Sequence[str] | Mapping[str, Any] | None = None,
+    batch: int = 1,
+    processing: str | None = None,
+    boundary: bool = False,
+    tolerance: float = 1e-6,
+    sample: int | None = None,
+    sampling: str | None = None,
+    draft_sampling: str | None = None,
+    told: Any = None,
+    arithmetic: Literal["float64", "float32", "rational"] = "float64",
+    max_runs: int = 2_000_000,
+    shrink_seconds: float = 60,
+    level: float = 1e-6,
+    seed: int = 0,
+    gallery: str | None = None,
+    witness: str | None = None,
+) -> Result:
     """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: not judged.
 
-    With --sample a refusal is followed by a test on real random numbers. Exit 1: refuted at --level, or it fails in
+    With sample a refusal is followed by a test on real random numbers. Exit 1: refuted at the level, or it fails in
     some calls; 2: no bias found.
-    """
-    from draftproof.experiments.cli.audit import plan as audit_plan
-    from draftproof.experiments.cli.audit import views as audit_views
-    from draftproof.experiments.cli.audit.work import run_audit
-    from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
 
-    check_files(given.inputs, {"--json": json_target, "--witness": witness})
-    if not 0 < level < 1:
-        raise InvalidInput(f"--level {level}: give the largest probability of a false alarm, such as 1e-6")
+    Args:
+        function: FILE.py:FUNCTION, or an installed MODULE:FUNCTION.
+        world: p and q, as family:dirichlet,denominator=997,seeds=0..9 or pair.json; in place of default instances.
+        scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
+        K: Branches of the scheme.
+        L1: Length of its trunk.
+        L2: Length of its branches.
+        lengths: Paths of these lengths: 2,1; in a batch one for each request.
+        cases: Only these default instances: context,zeros,..
+        also: Instances to add: masked (tokens of probability zero, as logits -inf).
+        interface: How it is called: tree, chain, paths, posterior, coins, step, loop, transformers, vllm, vllm-v2,
+            sglang, sglang-chain, eagle or tensorrt-llm.
+        library: Rows as lists of Python, of numpy or of torch (where it is not given, as the interface has them).
+        logits: Pass rows as natural logarithms.
+        argument: Another argument, NAME=VALUE, or what the code reads, self.NAME=VALUE, global.NAME=VALUE.
+        batch: Requests in one call.
+        processing: How the function itself processes rows, as temperature=.7,top_k=50.
+        boundary: Also try random numbers at the ends of their range.
+        tolerance: The largest bias that is lossless, an exact total variation; 1e-2 for an engine of 16 bits, or 0.
+        sample: Where no exact answer is possible: up to N calls with real random numbers; never a proof.
+
+    Other Parameters:
+        sampling: How tokens are drawn from both, as temperature=.7,top_k=50.
+        draft_sampling: How tokens are drawn from the draft, where otherwise.
+        told: The q that the function is told: sampled, draft, target, or a sampling; in Python also a third process.
+        arithmetic: Rows in float64, float32 or rational.
+        max_runs: Refuse to make more calls.
+        shrink_seconds: Seconds of the search for the smallest witness of a refutation; 0 keeps the refuted instance.
+        level: Of sample: the largest probability that a lossless function is refuted.
+        seed: Of the random numbers of sample.
+        gallery: Audit a public project again from its checkout, or all in a folder of checkouts: FUNCTION is then an
+            entry of `list gallery`, or nothing for all. Exit 1: not as recorded.
+        witness: File of a witness; where it is not given, a name made from the content.
+    """
+    given = dict(locals())
     if gallery is not None:
         from draftproof.experiments.gallery.measuring import measure
 
-        _refuse_others(call, ("function", "gallery", "json_target"))
-        return measure(function, Path(gallery), json_target)
+        _refuse_beside_gallery(given)
+        return measure(None if function is None else str(function), Path(gallery))
     if function is None:
         raise InvalidInput("no function is named; write FILE.py:FUNCTION or MODULE:FUNCTION")
-    options: dict[str, Any] = {"interface": interface, "library": library, "logits": logits, "batch": batch}
-    chain = Sampling.parse(processing or "", "--processing")
+    if not 0 < level < 1:
+        raise InvalidInput(f"level {level}: give the largest probability of a false alarm, such as 1e-6")
+    from draftproof.experiments.cli.audit import plan, sampled, views
+    from draftproof.experiments.cli.audit.work import run_audit
+    from draftproof.simulator.audit.verdict import NOT_JUDGED, Request
+
+    check_files([world] if isinstance(world, str) else [], {"witness": witness})
+    chain = Sampling.parse(processing or "", "processing")
     chain.assert_row_wise()
-    options |= {"arithmetic": arithmetic, "processing": chain.text, "tolerance": 0 if strict else tolerance}
-    audited = audit_plan.load_audit(function, argument or [], **options)
-    planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
-    added = audit_plan.names_of(also)
-    planned += audit_plan.added_cases(audited, given, shape, lengths, added, planned)
-    request = Request(function, audited, planned, boundary, max_runs, given.samplings)
+    options: dict[str, Any] = {"interface": interface, "library": library, "logits": logits, "batch": batch}
+    options |= {"arithmetic": arithmetic, "processing": chain.text, "tolerance": tolerance}
+    audited = plan.load_audit(function, argument or [], **options)
+    wanted = {name: given[name] for name in signature(plan.Instances).parameters}
+    instances = plan.Instances(**wanted)
+    spec = function if isinstance(function, str) else audited.name
+    request = Request(spec, audited, instances.chosen(audited), boundary, max_runs, instances.samplings)
     try:
-        report = run_audit(request, shrink, shrink_seconds)
+        report = run_audit(request, shrink_seconds)
     except NOT_JUDGED as error:
         if sample is None:
             raise
-        from draftproof.experiments.cli.audit import sampled
-
-        found = sampled.sample(request, str(error), sample, level, given.seed)
-        return sampled.deliver(console_for(json_target), found, json_target)
-    return audit_views.deliver(console_for(json_target), report, witness, json_target)
+        return sampled.sampled_result(sampled.sample(request, str(error), sample, level, seed))
+    return views.audit_result(report, witness, is_object=not isinstance(function, str))
 
 
-def _refuse_others(call: typer.Context, allowed: Collection[str]) -> None:
-    """Raises `InvalidInput` for an option that is given beside `--gallery`."""
-    for option in call.command.params:
-        source = call.get_parameter_source(str(option.name))
-        if option.name not in allowed and source is not None and source.name == "COMMANDLINE":
-            raise InvalidInput(f"--gallery audits an entry as it was recorded; leave out {option.opts[0]}")
+def _refuse_beside_gallery(given: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for a parameter that is given beside a checkout of the gallery."""
+    for name, parameter in signature(audit).parameters.items():
+        if name not in ("function", "gallery") and given[name] not in (parameter.default, []):
+            raise InvalidInput(f"gallery audits an entry as it was recorded; leave out {name}")

@@ -4,38 +4,50 @@ import ast
 import importlib
 import re
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.given import Given, choose_problem
-from draftproof.experiments.inputs.schemes import planned_on
-from draftproof.experiments.inputs.worlds import FamilyWorld, World
+from draftproof.experiments.inputs.schemes import Schemes, find_schemes, planned_on
+from draftproof.experiments.inputs.world_grammar import Worlds, find_worlds
+from draftproof.experiments.inputs.worlds import FileWorld, World
 from draftproof.experiments.shared.progress import quiet
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, SelfDrafted, default_cases, make_audit
-from draftproof.simulator.audit.instances import DENOMINATOR, also_cases
+from draftproof.simulator.audit.instances import also_cases
 from draftproof.simulator.audit.ragged import of_lengths
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function, patches
 
+#: Further arguments of a function as they may be given: NAME=VALUE, several of these, or values by name.
+Arguments = str | Sequence[str] | Mapping[str, Any]
 
-def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
-    """`FILE.py:FUNCTION` or `MODULE:FUNCTION` with how it is to be called; raises `InvalidInput`.
 
-    FUNCTION may be `CLASS.METHOD`. arguments: NAME=VALUE; "self.NAME" and "global.NAME" set what the function reads.
+def load_audit(function: str | Callable[..., Any], arguments: Arguments, **options: Any) -> Audit:
+    """A function with how it is to be called; raises `InvalidInput`.
+
+    function: an object, `FILE.py:FUNCTION` or `MODULE:FUNCTION`, where FUNCTION may be `CLASS.METHOD`. arguments:
+    "self.NAME" and "global.NAME" set what a function reads that is given by its name. options: of `make_audit`.
     """
-    typed = {text.partition("=")[0]: text.partition("=")[2] for text in arguments}
-    where, colon, name = spec.rpartition(":")
-    if not colon or not name:
-        raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
-    keywords = parse_arguments(arguments)
+    if isinstance(arguments, Mapping):
+        typed, keywords = {}, dict(arguments)
+    else:
+        texts = [arguments] if isinstance(arguments, str) else list(arguments)
+        typed = {text.partition("=")[0]: text.partition("=")[2] for text in texts}
+        keywords = parse_arguments(texts)
     environment = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in environment}
+    if not isinstance(function, str):
+        if environment:
+            raise InvalidInput(f"{min(environment)} is for code of a file; set it in the object that is audited")
+        return make_audit(function, keywords=plain, typed=typed, **options)
+    where, colon, name = function.rpartition(":")
+    if not colon or not name:
+        raise InvalidInput(f"{function!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
     with quiet():
         located = (
             locate_function(where, name, environment)
@@ -96,7 +108,7 @@ def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
         first, dot, rest = name.partition(".")
         environment = dot and first in ("self", "global") and rest.isidentifier()
         if not equals or not (name.isidentifier() or environment):
-            raise InvalidInput(f"--argument {text!r}: write NAME=VALUE")
+            raise InvalidInput(f"argument {text!r}: write NAME=VALUE")
         parsed[name] = _value(value)
     return parsed
 
@@ -117,84 +129,99 @@ def _value(text: str) -> Any:
     return text
 
 
-def chosen_cases(
-    audit: Audit, given: Given, shape: opt.Shape, lengths: str | None, cases: str | None, instances: int | None
-) -> list[Case]:
-    """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction.
+@dataclass(frozen=True)
+class Instances:
+    """What says the instances of an audit, as the parameters of `draftproof.audit`.
 
-    lengths: of independent paths of unequal length, which only audits have.
+    told: a text, or in Python a process beside two others. lengths: of independent paths, which only audits have.
     """
-    interface = audit.audited.interface
-    flags = {"--instance": given.instance, "--text": given.text, "--family": given.family, "--vocab": given.vocab}
-    flags |= {"--pair": given.pair, "--target": given.target, "--draft": given.draft}
-    source_flag = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
-    if source_flag is None:
-        chosen = None if cases is None else names_of(cases)
-        scheme = _scheme(audit, shape, lengths, None)
-        made = _sampled(given, default_cases(interface, scheme, chosen, audit.batch > 1, audit.audited.sorts))
-        return made if chosen else audit.legal(made)
-    if cases is not None:
-        raise InvalidInput(f"--cases names default instances, {source_flag} gives others; leave one of them out")
-    if instances is not None and given.denominator is None and given.instance is None:
-        given = replace(given, denominator=DENOMINATOR)
-    problem = choose_problem(given, told=True)
-    scheme = _scheme(audit, shape, lengths, problem)
-    assert scheme is not None
-    if instances is None:
-        roots = problem.cases(scheme.depth, RATIONAL)
-    elif isinstance(problem, FamilyWorld):
-        seeds = range(problem.seed, problem.seed + instances)
-        roots = [problem.member(seed, scheme.depth, RATIONAL) for seed in seeds]
-    else:
-        raise InvalidInput(f"--instances makes its own instances; leave out {problem.flag}")
-    return [replace(root, title=f"{problem}", draft_scheme=scheme) for root in roots]
 
+    world: Worlds | None = None
+    scheme: Schemes | None = None
+    K: int | None = None
+    L1: int | None = None
+    L2: int | None = None
+    lengths: str | Sequence[int] | None = None
+    cases: str | Sequence[str] | None = None
+    also: str | Sequence[str] | None = None
+    sampling: str | None = None
+    draft_sampling: str | None = None
+    told: Any = None
 
-def names_of(text: str | None) -> list[str]:
-    """The names of a list with commas; none of None."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+    @property
+    def samplings(self) -> Samplings:
+        """How tokens are drawn; raises `InvalidInput` for values out of range."""
+        told = self.told if isinstance(self.told, str) else None
+        return Samplings.of_options(self.sampling, self.draft_sampling, told, "")
 
+    def chosen(self, audit: Audit) -> list[Case]:
+        """The instances to be judged; raises `InvalidInput` on a contradiction."""
+        judged = self._default(audit) if self.world is None else self._of_worlds(audit, self.world)
+        scheme, also = self._scheme(audit, None), _listed(self.also)
+        added = also_cases(audit.audited.interface, scheme, also, judged, audit.batch > 1)
+        return judged + self._sampled(added)
 
-def added_cases(
-    audit: Audit, given: Given, shape: opt.Shape, lengths: str | None, also: Sequence[str], known: Sequence[Case]
-) -> list[Case]:
-    """The cases of `--also`; raises `InvalidInput` for a name that it does not have."""
-    scheme = _scheme(audit, shape, lengths, None)
-    return _sampled(given, also_cases(audit.audited.interface, scheme, also, known, audit.batch > 1))
+    def _default(self, audit: Audit) -> list[Case]:
+        names = None if self.cases is None else _listed(self.cases)
+        if self.told is not None and not isinstance(self.told, str):
+            raise InvalidInput("a process as told is for a world of two processes; give told as a text")
+        scheme = self._scheme(audit, None)
+        made = default_cases(audit.audited.interface, scheme, names, audit.batch > 1, audit.audited.sorts)
+        drawn = self._sampled(made)
+        return drawn if names else audit.legal(drawn)
 
+    def _of_worlds(self, audit: Audit, worlds: Worlds) -> list[Case]:
+        if self.cases is not None:
+            raise InvalidInput("cases names default instances, world gives others; leave one of them out")
+        judged = []
+        for world in find_worlds(worlds, self.sampling, self.draft_sampling, self.told):
+            scheme = self._scheme(audit, world)
+            assert scheme is not None
+            made = world.cases(scheme.depth, RATIONAL)
+            judged += [replace(case, title=f"{world}", draft_scheme=scheme) for case in made]
+        return judged
 
-def _sampled(given: Given, cases: Sequence[Case]) -> list[Case]:
-    drawn = [given.samplings.cases([case], case.scheme.depth, None)[0] for case in cases]
-    return [replace(case, draft_scheme=planned_on(case.scheme, [case])) for case in drawn]
+    def _sampled(self, cases: Sequence[Case]) -> list[Case]:
+        drawn = [self.samplings.cases([case], case.scheme.depth, None)[0] for case in cases]
+        return [replace(case, draft_scheme=planned_on(case.scheme, [case])) for case in drawn]
 
-
-def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
-    """Paths of different lengths, or requests of a batch, which only audits have."""
-    if shape != opt.Shape():
-        raise InvalidInput("--lengths determines the drafts; leave out every other option of the shape")
-    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", lengths):
-        raise InvalidInput(f"--lengths {lengths}: write whole numbers, the longest first: 2,1")
-    return of_lengths([int(length) for length in lengths.split(",")], audit.audited.interface.multi_path, audit.batch)
-
-
-def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: World | None) -> DraftScheme | None:
-    """The scheme that the options give; None if there are none, as default instances have their own."""
-    interface, no_shape = audit.audited.interface, shape == opt.Shape()
-    if lengths is not None:
-        return _ragged(audit, shape, lengths)
-    if interface.drafts:
-        if shape != opt.Shape(L2=shape.L2):
+    def _scheme(self, audit: Audit, world: World | None) -> DraftScheme | None:
+        """The scheme that is asked for; None if none is, as default instances have their own."""
+        interface = audit.audited.interface
+        shape = {name: getattr(self, name) for name in ("scheme", "K", "L1", "L2")}
+        given = {name for name, value in shape.items() if value is not None}
+        if self.lengths is not None:
+            if given:
+                raise InvalidInput("lengths determine the drafts; leave out the scheme, K, L1 and L2")
+            return of_lengths(_whole_numbers(self.lengths), interface.multi_path, audit.batch)
+        if interface.drafts and given - {"L2"}:
             raise InvalidInput(
-                f"the {interface.name} interface drafts by itself; of the shape give only --L2, the number of tokens"
+                f"the {interface.name} interface drafts by itself; of the shape give only L2, the number of tokens"
             )
-        if no_shape and problem is None:
+        if not given and world is None:
             return None
-        return SelfDrafted(2 if shape.L2 is None else shape.L2)
-    if no_shape and problem is None:
-        return None
-    if not interface.multi_path and shape.scheme in (None, "delayed"):
-        if shape.K not in (None, 1):
-            raise InvalidInput(f"the interface {interface.name} takes one path; leave out --K {shape.K}")
-        if not no_shape or not hasattr(getattr(problem, "instance", None), "scheme"):
-            shape = replace(shape, K=1)
-    return opt.choose_scheme(shape, problem)
+        if interface.drafts:
+            return SelfDrafted(2 if self.L2 is None else self.L2)
+        if not interface.multi_path and self.scheme in (None, "delayed"):
+            if self.K not in (None, 1):
+                raise InvalidInput(f"the interface {interface.name} takes one path; leave out K={self.K}")
+            if given or not isinstance(world, FileWorld):
+                shape["K"] = 1
+        schemes = find_schemes(world=world, schemes=shape.pop("scheme"), **shape)
+        if len(schemes) > 1:
+            raise InvalidInput(f"an audit is of one scheme, not {len(schemes)}; take them one by one")
+        return schemes[0]
+
+
+def _listed(given: str | Sequence[Any] | None) -> list[str]:
+    """The parts of texts with commas, or of several things."""
+    several = [given] if isinstance(given, str) else given or ()
+    parts = [part.strip() for each in several for part in str(each).split(",")]
+    return [part for part in parts if part]
+
+
+def _whole_numbers(lengths: str | Sequence[Any]) -> list[int]:
+    parts = _listed(lengths)
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise InvalidInput(f"lengths {lengths}: write whole numbers, the longest first: 2,1")
+    return [int(part) for part in parts]

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import exp, inf, log
-from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from draftproof.experiments.cli.audit.e_process import Counts, RowsAfter, log_e_value, refutes
+from draftproof.experiments.cli.audit.views import ABOUT, about
 from draftproof.experiments.grid.rows import versions
-from draftproof.experiments.shared.output import write_json
-from draftproof.experiments.shared.progress import INTERRUPTED, bar, duration, named_errors, remark
+from draftproof.experiments.result import Column, Result, Table
+from draftproof.experiments.shared.progress import bar, duration, named_errors, remark
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.audit.failures import FunctionFailed
 from draftproof.simulator.audit.verdict import Failure, Record, Request, assert_called_rightly, one_thread
@@ -151,14 +150,14 @@ class _Instance:
         return Counts.of(np.array(texts, dtype=np.int64).reshape(-1, self.length), self._expected.vocab_size)
 
 
-def sample(request: Request, refusal: str, wanted: int, level: float, seed: int) -> Sampled | None:
+def sample(request: Request, refusal: str, wanted: int, level: float, seed: int) -> Sampled:
     """The test on up to so many calls, the instances in turn; it ends where it refutes, or after calls that failed.
 
-    None for Ctrl-C before a look. Raises `InvalidInput` for a batch, and `InvalidVerifier` where every call fails in a
-    way that wrong arguments explain.
+    Raises `InvalidInput` for a batch, and `InvalidVerifier` where every call fails in a way that wrong arguments
+    explain.
     """
     if request.audit.batch > 1:
-        raise InvalidInput("samples are of one request a call; leave out --batch")
+        raise InvalidInput("samples are of one request a call; leave out the batch")
     generator = np.random.default_rng([seed, wanted])
     instances = [_Instance(request, case, generator) for case in request.cases]
     portions, largest = count(), 0.0
@@ -185,17 +184,14 @@ def sample(request: Request, refusal: str, wanted: int, level: float, seed: int)
     seconds = (time.perf_counter() - started) / done * wanted
     remark(f"no exact answer: {refusal}")
     remark(f"up to {wanted:,} calls with real random numbers on {len(instances)} instances, {duration(seconds)}")
-    try:
-        with bar(f"{request.audit.name}: calls", wanted) as tick:
-            tick(done)
-            while done < wanted and not refutes(largest, level) and not failures():
-                made = add(PORTION)
-                done += made
-                tick(made)
-                largest = max(largest, _log_value(instances))
+    with bar(f"{request.audit.name}: calls", wanted) as tick:
+        tick(done)
+        while done < wanted and not refutes(largest, level) and not failures():
+            made = add(PORTION)
+            done += made
+            tick(made)
             largest = max(largest, _log_value(instances))
-    except KeyboardInterrupt:
-        return None
+        largest = max(largest, _log_value(instances))
     place = max((instance.worst() for instance in instances), key=lambda place: place.deviations)
     return Sampled(request, refusal, seed, level, wanted, done, largest, place, tuple(failures()))
 
@@ -204,65 +200,71 @@ def _log_value(instances: Sequence[_Instance]) -> float:
     return log_e_value([instance.counts for instance in instances], [instance.rows for instance in instances])
 
 
-def deliver(console: Console, found: Sampled | None, json_target: str | None) -> int:
-    """Show what was found and write the JSON. The exit code: 1 where refuted, else 2, since nothing is proved."""
-    if found is None:
-        remark("interrupted before the samples were done; nothing is said about them")
-        return INTERRUPTED
-    audited = found.request.audit.audited
-    title = f"{found.request.spec} ({audited.interface.name} interface): "
-    value = min(found.largest / log(10), _INFINITE)
-    needed = -log(found.level) / log(10)
-    counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
-    if found.failures:
-        what = f"FAILS in {len(found.failures):,} of {found.samples:,} calls with real random numbers"
-        console.print(f"{title}{what}: {found.failures[0].error.what}", style="bold red", soft_wrap=True)
-        console.print(f"  fails here: {found.failures[0]}", soft_wrap=True, markup=False)
-    elif found.refuted:
-        console.print(f"{title}REFUTED by {counted}", style="bold red", soft_wrap=True)
-    else:
-        console.print(f"{title}NO BIAS FOUND in {counted}: not a proof", style="bold yellow", soft_wrap=True)
-    if not found.failures:  # the texts of the other calls are not all that it writes
-        console.print(
-            f"  e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {found.p_value:.2g}, at any time: "
-            f"a lossless function is refuted with a probability of at most {found.level:g}",
-            soft_wrap=True,
-        )
-        unlike = "most unlike the target" if found.refuted else "largest difference"
-        console.print(f"  {unlike}: {found.place}", soft_wrap=True)
-    console.print(f"  no exact answer: {found.refusal}", soft_wrap=True)
-    console.print(f"  {audited.adapter}; seed {found.seed}", soft_wrap=True)
-    write_json(json_target, _fields(found, value, needed))
-    return 1 if found.refuted else NOT_JUDGED
+_ROWS = (
+    *ABOUT,
+    Column("verdict", "verdict"),
+    Column("instances", "count"),
+    Column("samples", "count"),
+    Column("seed"),
+    Column("level"),
+    Column("lossless", shown=False),
+    Column("proved", shown=False),
+    Column("log10_e_value", shown=False),
+    Column("log10_needed", shown=False),
+    Column("p_value", shown=False),
+    Column("place", shown=False),
+    Column("refusal", shown=False),
+    Column("versions", shown=False),
+)
 
 
-def _fields(found: Sampled, value: float, needed: float) -> dict[str, Any]:
-    audited, place = found.request.audit.audited, found.place
-    return {
-        "function": found.request.spec,
-        "interface": audited.interface.name,
-        "library": audited.rows.library,
-        "arithmetic": audited.rows.kind.name,
-        "arguments": {name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed),
+def sampled_result(found: Sampled) -> Result:
+    """What was found; verdict 1 where refuted, else 2, since nothing is proved."""
+    audit, place = found.request.audit, found.place
+    value, needed = min(found.largest / log(10), _INFINITE), -log(found.level) / log(10)
+    row = {
+        **about(found.request.spec, audit),
+        "verdict": _verdict(found),
         "instances": len(found.request.cases),
-        "versions": versions(),
-        "lossless": False if found.refuted else None,
-        "proved": bool(found.failures),
-        "failures": [{"case": item.case.name, "error": item.error.what} for item in found.failures],
-        "refusal": found.refusal,
         "samples": found.samples,
         "seed": found.seed,
         "level": found.level,
+        "lossless": False if found.refuted else None,
+        "proved": bool(found.failures),
         "log10_e_value": value,
         "log10_needed": needed,
         "p_value": found.p_value,
         "place": {
             "case": place.case.name,
-            "scheme": place.case.scheme.as_dict(),
+            "scheme": str(place.case.scheme),
             "context": list(place.context),
             "token": place.token,
             "seen": place.seen,
             "visits": place.visits,
             "expected": place.expected,
         },
+        "refusal": found.refusal,
+        "versions": versions(),
     }
+    notes = [f"fails here: {failure}" for failure in found.failures[:1]]
+    if not found.failures:  # the texts of the other calls are not all that it writes
+        unlike = "most unlike the target" if found.refuted else "largest difference"
+        notes += [
+            f"e-process 10^{value:.2f} at most, alarm at 10^{needed:.2f}; p-value {found.p_value:.2g}, at any time: "
+            f"a lossless function is refuted with a probability of at most {found.level:g}",
+            f"{unlike}: {place}",
+        ]
+    notes += [f"no exact answer: {found.refusal}", audit.audited.adapter]
+    failures = [{"case": each.case.name, "error": each.error.what} for each in found.failures]
+    tables = [Table.of(_ROWS, [row])]
+    tables.append(Table.of((Column("case"), Column("error")), failures, name="failures", shown=False))
+    title = f"{found.request.spec} ({audit.audited.interface.name} interface)"
+    return Result(title, tables, notes, 1 if found.refuted else NOT_JUDGED)
+
+
+def _verdict(found: Sampled) -> str:
+    counted = f"{found.samples:,} samples on {len(found.request.cases)} instances"
+    if found.failures:
+        calls = f"{len(found.failures):,} of {found.samples:,} calls with real random numbers"
+        return f"FAILS in {calls}: {found.failures[0].error.what}"
+    return f"REFUTED by {counted}" if found.refuted else f"NO BIAS FOUND in {counted}: not a proof"

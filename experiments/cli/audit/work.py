@@ -66,11 +66,11 @@ OPTIMUM_PATHS = 64
 COMPARED = {False: ("naive", "block"), True: ("naive_tree", "specinfer", "traversal")}
 
 
-def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) -> Report:
-    """Announce the size of the audit and judge all instances, with a bar; Ctrl-C leaves the report incomplete.
+def run_audit(request: Request, seconds: float = math.inf) -> Report:
+    """Announce the size of the audit and judge all instances, with a bar. Raises as `survey` and `conclude` do.
 
-    After a refutation find the smallest witness within so many seconds, or without `shrink` keep the refuted instance,
-    and hypotheses about the bug. Raises as `survey` and `conclude` do.
+    After a refutation find the smallest witness within so many seconds (0: keep the refuted instance), and hypotheses
+    about the bug.
     """
     report = Report(request)
     surveyed = survey(report, clock=time.perf_counter)
@@ -90,13 +90,15 @@ def run_audit(request: Request, shrink: bool = True, seconds: float = math.inf) 
             judge(report, cases, partial(_optimum, report), tick)
         conclude(report)
     except KeyboardInterrupt:
-        pass  # `conclude` has not run, so that the report is incomplete
+        found = "it is refuted on one of them" if report.verdict.refuted else "no violation on these"
+        remark(f"interrupted after {len(report.findings)} of {len(request.cases)} instances: {found}")
+        raise
     refuted = report.verdict.refuted
-    if refuted is not None and report.complete:
+    if refuted is not None:
         remark("looking for the cause (Ctrl-C ends the audit)")
         with quiet():
             report.hypotheses = diagnose(Evidence(request.audit, refuted, report.findings))
-        report.witness = find_witness(report, seconds) if shrink else unshrunk_witness(refuted)
+        report.witness = find_witness(report, seconds) if seconds else unshrunk_witness(refuted)
         with quiet():
             report.hypotheses = _on_witness(report)
     report.hypotheses += diagnose_corners(report.corners)
@@ -228,7 +230,7 @@ def find_witness(report: Report, seconds: float = math.inf) -> Witness | None:
             return shrink(audit.audited, finding.instance, finding.scheme, EXAMPLES, judged, drawn)
     except KeyboardInterrupt as ended:
         if isinstance(ended, _TimeIsUp):
-            remark("the smallest witness so far is kept (--shrink-seconds allows more)")
+            remark("the smallest witness so far is kept; a larger shrink_seconds allows more")
         return best[0]
     except DraftproofError:
         return unshrunk

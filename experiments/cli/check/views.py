@@ -289,17 +289,21 @@ def failure_result(
 
 def witness_tables(witness: Witness, named: NamedVerifier, file: str | None) -> list[Table]:
     """The violated balance equation, and the rows of the instance."""
-    instance = witness.instance
-    name = file or str(witness_path(witness.verifier, instance))
+    name = file or str(witness_path(witness.verifier, witness.instance))
+    return tables_of_witness(witness, name, _again(named, witness.instance, name))
+
+
+def tables_of_witness(witness: Witness, file: str, again: str | None) -> list[Table]:
+    """The same with the command that shows it again, None where there is none."""
     place = {
         "verifier": witness.verifier,
         **_violation(witness),
         "shrunk": witness.shrunk,
-        "file": name,
-        "again": _again(named, instance, name),
+        "file": file,
+        "again": again,
     }
     table = Table.of(_WITNESS, [place], title="witness", name="witness")
-    return [table, rows_table(instance, witness.violation.context)]
+    return [table, rows_table(witness.instance, witness.violation.context)]
 
 
 def _violation(witness: Witness) -> dict[str, Any]:

@@ -1,16 +1,21 @@
 """`draftproof audit`: exit codes, the report, the JSON that programs read, bad input in one line."""
 
 import json
+import random
+import re
 import sys
 from inspect import signature
 from pathlib import Path
 
 import pytest
 
+import draftproof as dp
+from draftproof.simulator.audit import INTERFACES
+
 AUDITED = Path(__file__).parents[2] / "data" / "audited"
 QUICK = ("--cases", "context,three_tokens")
 FIELDS = {"function", "interface", "library", "arithmetic", "instances", "lossless", "max_deviation"}
-FIELDS |= {"total_variation", "cases", "first_imbalance", "hypotheses", "reuse", "corners", "rests_on", "witness"}
+FIELDS |= {"total_variation", "first_imbalance", "reuse", "corners", "rests_on"}
 
 
 def spec(file, name="wrong"):
@@ -19,30 +24,30 @@ def spec(file, name="wrong"):
 
 @pytest.mark.heavy
 def test_lossless_function_exits_zero_with_its_efficiency_beside_the_zoo(draftproof):
-    ran = draftproof("audit", spec("uncapped_ratio", "right"), "--interface", "chain", "--json", "-")
+    ran = draftproof("audit", spec("uncapped_ratio", "right"), "--interface", "chain", "--json")
     assert ran.code == 0
-    assert set(ran.json) >= FIELDS
-    assert ran.json["lossless"] is True
-    assert ran.json["max_deviation"] <= 1e-12
-    assert ran.json["witness"] is None
-    assert ran.json["instances"] == len(ran.json["cases"]) >= 8
+    assert set(ran.row) >= FIELDS
+    assert ran.row["lossless"] is True
+    assert ran.row["max_deviation"] <= 1e-12
+    assert "witness" not in ran.json
+    assert ran.row["instances"] == len(ran.json["cases"]) >= 8
     for case in ran.json["cases"]:
         # Both are block verification, one of them in floats.
-        assert case["block_efficiency"] == pytest.approx(case["verifiers"]["block"], abs=1e-12)
+        assert case["block_efficiency"] == pytest.approx(case["block_float"], abs=1e-12)
     assert "draft trees, about" in ran.err  # the size before the work
 
 
 @pytest.mark.heavy
 def test_rational_rows_give_deviation_exactly_zero(draftproof):
-    given = ("--interface", "chain", "--arithmetic", "rational", "--json", "-")
+    given = ("--interface", "chain", "--arithmetic", "rational", "--json")
     ran = draftproof("audit", spec("correction_from_target", "right"), *given)
-    assert (ran.code, ran.json["max_deviation"], ran.json["total_variation"]) == (0, "0", "0")
+    assert (ran.code, ran.row["max_deviation"], ran.row["total_variation"]) == (0, "0", "0")
     wrong = draftproof("audit", spec("correction_from_target"), *given, *QUICK)
-    assert wrong.json["first_imbalance"]["deviation"].count("/") == 1
+    assert wrong.row["first_imbalance"]["deviation"].count("/") == 1
 
 
 def test_refuted_function_exits_one_with_place_hypothesis_and_witness(draftproof, tmp_path):
-    ran = draftproof("audit", spec("correction_from_target"), "--interface", "chain", *QUICK, "--json", "out.json")
+    ran = draftproof("audit", spec("correction_from_target"), "--interface", "chain", *QUICK, "-o", "out.json")
     assert ran.code == 1
     assert "REFUTED" in ran.out
     assert "first imbalance: after context" in ran.out
@@ -50,13 +55,13 @@ def test_refuted_function_exits_one_with_place_hypothesis_and_witness(draftproof
     assert "exact total variation" in ran.out
     fields = json.loads((tmp_path / "out.json").read_text())
     assert fields["hypotheses"][0]["name"] == "correction from p"
-    witness = fields["witness"]
+    [witness] = fields["witness"]
     assert (witness["shrunk"], witness["vocab_size"]) == (True, 2)
     again = draftproof(
-        "audit", spec("correction_from_target"), "--interface", "chain", "--instance", witness["file"], "--json", "-"
+        "audit", spec("correction_from_target"), "--interface", "chain", "--world", witness["file"], "--json"
     )
     assert again.code == 1
-    assert again.json["witness"]["deviation"] == witness["deviation"]
+    assert again.witness["deviation"] == witness["deviation"]
 
 
 @pytest.mark.heavy
@@ -65,8 +70,8 @@ def test_more_tokens_than_the_optimum_is_an_alarm_of_its_own(draftproof):
     ran = draftproof("audit", spec("declared_q"), *given)
     assert ran.code == 1
     assert "hypothesis: the drafts are not drawn from the q" in ran.out
-    greedy = draftproof("audit", spec("uncapped_ratio"), "--interface", "chain", "--cases", "context", "--json", "-")
-    assert greedy.json["exceeds_optimum"] is True
+    greedy = draftproof("audit", spec("uncapped_ratio"), "--interface", "chain", "--cases", "context", "--json")
+    assert greedy.row["exceeds_optimum"] is True
     assert any(case["block_efficiency"] > case["optimum_float"] for case in greedy.json["cases"])
 
 
@@ -74,25 +79,25 @@ def test_more_tokens_than_the_optimum_is_an_alarm_of_its_own(draftproof):
 def test_order_of_leaves_is_named_on_the_witness_of_the_zoo(draftproof):
     world = "family:dirichlet,denominator=20,seeds=0..19"
     found = draftproof("check", "traversal_insertion_order", "--K", 3, "--world", world, "--json").witness
-    ran = draftproof("audit", spec("order_of_leaves"), "--instance", found["file"], "--json", "-")
+    ran = draftproof("audit", spec("order_of_leaves"), "--world", found["file"], "--json")
     assert ran.json["hypotheses"][0]["name"] == "order of leaves"
     # The same algorithm with the same bug, one in rationals and one in floats.
-    assert ran.json["witness"]["deviation_float"] == pytest.approx(found["deviation_float"], abs=1e-12)
+    assert ran.witness["deviation_float"] == pytest.approx(found["deviation_float"], abs=1e-12)
 
 
 @pytest.mark.heavy
 def test_order_of_leaves_shrinks_to_three_paths(draftproof):
-    ran = draftproof("audit", spec("order_of_leaves"), "--cases", "three_paths", "--json", "-")
-    assert ran.json["witness"]["instance"]["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
+    ran = draftproof("audit", spec("order_of_leaves"), "--cases", "three_paths", "--json")
+    assert ran.witness["scheme"] == "delayed(K=3, L1=0, L2=2)"
 
 
 @pytest.mark.heavy
 def test_boundary_reports_tokens_of_probability_zero(draftproof):
     given = ("--interface", "chain", "--library", "numpy", "--cases", "zeros,disjoint")
     assert draftproof("audit", spec("zero_coin"), *given).code == 0
-    ran = draftproof("audit", spec("zero_coin"), *given, "--boundary", "--json", "-")
+    ran = draftproof("audit", spec("zero_coin"), *given, "--boundary", "--json")
     assert ran.code == 1
-    assert any("accepts token" in corner and "probability zero" in corner for corner in ran.json["corners"])
+    assert any("accepts token" in corner and "probability zero" in corner for corner in ran.row["corners"])
     right = draftproof("audit", spec("zero_coin", "right"), *given, "--boundary")
     assert right.code == 0
     assert "no token of probability zero" in right.out
@@ -132,15 +137,23 @@ def test_missing_package_is_named_with_the_extra_that_brings_it(draftproof, monk
 
 
 def test_roots_of_a_text(draftproof):
-    given = ("--interface", "chain", "--text", "topics", "--vocab", 2, "--L2", 1, "--roots", 2)
-    ran = draftproof("audit", spec("correction_from_target", "right"), *given, "--json", "-")
-    assert (ran.code, ran.json["instances"]) == (0, 2)
+    given = ("--interface", "chain", "--world", "text:topics,vocab=2,roots=2", "--L2", 1)
+    ran = draftproof("audit", spec("correction_from_target", "right"), *given, "--json")
+    assert (ran.code, ran.row["instances"]) == (0, 2)
 
 
 def test_random_instances_of_a_family(draftproof):
-    given = ("--interface", "chain", "--instances", 3, "--vocab", 2, "--L2", 1, "--json", "-")
+    given = (
+        "--interface",
+        "chain",
+        "--world",
+        "family:dirichlet,denominator=997,vocab=2,seeds=0..2",
+        "--L2",
+        1,
+        "--json",
+    )
     ran = draftproof("audit", spec("correction_from_target", "right"), *given)
-    assert (ran.code, ran.json["instances"]) == (0, 3)
+    assert (ran.code, ran.row["instances"]) == (0, 3)
 
 
 @pytest.mark.heavy
@@ -154,18 +167,18 @@ def test_ragged_witness_is_seen_again_with_its_lengths(draftproof, tmp_path):
     (tmp_path / "ragged.py").write_text(text)
     ran = draftproof("audit", "ragged.py:f", "--interface", "paths", "--witness", "found.json")
     assert ran.code == 1
-    assert "--instance found.json --lengths 2,1" in ran.out
-    given = ("ragged.py:f", "--interface", "paths", "--instance", "found.json", "--json", "-")
+    assert "--world found.json --lengths 2,1" in ran.out
+    given = ("ragged.py:f", "--interface", "paths", "--world", "found.json", "--json")
     again = draftproof("audit", *given, "--lengths", "2,1")
-    assert (again.code, again.json["cases"][0]["scheme"]) == (1, {"name": "ragged", "lengths": [2, 1]})
+    assert (again.code, again.json["cases"][0]["scheme"]) == (1, "ragged(2,1)")
     assert draftproof("audit", *given, "--L2", 2, "--K", 2).code == 0
 
 
 @pytest.mark.heavy
 def test_what_the_function_prints_is_no_part_of_the_json(draftproof, tmp_path):
     (tmp_path / "loud.py").write_text("def f(t, q, p):\n    print('loud')\n    return 0, 0\n")
-    ran = draftproof("audit", "loud.py:f", "--interface", "chain", "--cases", "short", "--json", "-")
-    assert (ran.code, ran.json["lossless"]) == (1, False)
+    ran = draftproof("audit", "loud.py:f", "--interface", "chain", "--cases", "short", "--json")
+    assert (ran.code, ran.row["lossless"]) == (1, False)
     assert "loud" in ran.err
 
 
@@ -174,8 +187,8 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
     decisions = "".join(f"    if u < {i}/8:\n        n += 1\n" for i in range(1, 8))
     text = f"import random\ndef f(t, q, p):\n    u, n = random.random(), 0\n{decisions}    return 0, n % 2\n"
     (tmp_path / "again.py").write_text(text)
-    ran = draftproof("audit", "again.py:f", "--interface", "chain", "--cases", "short", "--json", "all.json")
-    reuse = json.loads((tmp_path / "all.json").read_text())["reuse"]
+    ran = draftproof("audit", "again.py:f", "--interface", "chain", "--cases", "short", "-o", "all.json")
+    reuse = json.loads((tmp_path / "all.json").read_text())["rows"][0]["reuse"]
     assert len(reuse) == 6  # the first of seven lines is no second decision
     assert ran.out.count("one random number decides twice: ") == 5
     assert "and 1 more such places" in ran.out
@@ -187,7 +200,7 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
         ((spec("duplicates_twice"), "--interface", "paths", "--lengths", "1,2"), "the longest first"),
         (
             (spec("duplicates_twice"), "--interface", "paths", "--lengths", "2,1", "--K", 2),
-            "every other option of the shape",
+            "leave out the scheme",
         ),
         ((spec("bonus_row"), "--interface", "chain", "--lengths", "2,1"), "takes one path"),
         (("nowhere.py:verify",), "no file nowhere.py"),
@@ -201,7 +214,7 @@ def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproo
         ((spec("bonus_row"), "--interface", "chian"), "did you mean 'chain'?"),
         ((spec("bonus_row"), "--cases", "zeroes"), "did you mean 'zeros'?"),
         ((spec("bonus_row"), "--interface", "chain", "--batch", 2, "--lengths", "2,2,2"), "one for each of 2 requests"),
-        ((spec("bonus_row"), "--cases", "zeros", "--vocab", 2), "--cases names default instances"),
+        ((spec("bonus_row"), "--cases", "zeros", "--world", "family:dirichlet"), "cases names default instances"),
         ((spec("bonus_row"), "--interface", "chain", "--K", 2), "takes one path"),
         ((spec("declared_q"), "--interface", "step", "--K", 2), "drafts by itself"),
         ((spec("bonus_row"), "--argument", "weight"), "write NAME=VALUE"),
@@ -231,10 +244,10 @@ def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):
 def test_an_open_plan_is_made_for_every_instance(draftproof, tmp_path):
     file = tmp_path / "own.py"
     file.write_text("def walk(root):\n    return (), 0\n")
-    ran = draftproof("audit", f"{file}:walk", "--scheme", "sequoia", "--cases", "context,equal", "--json", "-")
+    ran = draftproof("audit", f"{file}:walk", "--scheme", "sequoia", "--cases", "context,equal", "--json")
     assert ran.code == 1
-    trees = [case["scheme"]["tree"] for case in ran.json["cases"]]
-    assert trees == [[2, 0, 2, 0, 0], [1, 1, 0]]  # where q = p the first child is always accepted
+    trees = [re.search(r"tree=([\d-]+)", case["scheme"])[1] for case in ran.json["cases"]]
+    assert trees == ["2-0-2-0-0", "1-1-0"]  # where q = p the first child is always accepted
 
 
 def test_a_module_that_fails_to_import_something_says_what_and_where(draftproof, tmp_path, monkeypatch):
@@ -243,3 +256,37 @@ def test_a_module_that_fails_to_import_something_says_what_and_where(draftproof,
     ran = draftproof("audit", "theirs_with_gap:verify", "--interface", "chain")
     assert ran.code == 2
     assert "No module named 'no_such_package'; raised at theirs_with_gap.py line 2" in ran.err
+
+
+def careless(tokens, q, p):
+    for place, token in enumerate(tokens):
+        if random.random() * q[place][token] >= p[place][token]:
+            return place, random.choices(range(len(p[place])), p[place])[0]
+    return len(tokens), random.choices(range(len(p[-1])), p[-1])[0]
+
+
+def test_in_python_it_is_a_function_that_takes_objects_and_texts(draftproof):
+    """It runs in a process of its own, like assertions, with the numbers of the command."""
+    how = {"interface": "chain", "cases": "context", "shrink_seconds": 0}
+    found = dp.audit(careless, **how)
+    assert (found.verdict, found.row["verdict"], found.row["function"]) == (1, "REFUTED", "careless")
+    assert any("drawn from p" in note for note in found.notes)
+    [file] = found.files
+    assert not Path(file).exists()
+    by_name = dp.audit(spec("correction_from_target"), **how)
+    ran = draftproof(
+        "audit", spec("correction_from_target"), "--interface", "chain", "--cases", "context", "--shrink-seconds", 0,
+        "--json",
+    )  # fmt: skip
+    assert by_name.row["bias"] == ran.row["bias"] == pytest.approx(found.row["bias"], abs=1e-12)
+    right = dp.audit(spec("correction_from_target", "right"), interface="chain", world=(["1/3", "2/3"], ["1/2", "1/2"]))
+    assert (right.verdict, right.row["instances"]) == (0, 1)
+    with pytest.raises(dp.InvalidInput, match="unknown interface"):
+        dp.audit(careless, interface="nothing")
+    with pytest.raises(TypeError, match="strict"):
+        dp.audit(careless, strict=True)
+
+
+def test_the_help_names_every_interface():
+    words = set(re.findall(r"[\w-]+", dp.audit.__doc__))
+    assert set(INTERFACES) <= words

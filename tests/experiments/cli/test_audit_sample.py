@@ -24,12 +24,12 @@ def sampled(name, cases, wanted, level=1e-6, seed=0, **options):
 
 def test_a_biased_function_is_refuted_with_exit_1(draftproof):
     given = ("--interface", "chain", "--cases", "short", "--sample", 5000)
-    ran = draftproof("audit", f"{FILE}:wrong", *given, "--json", "-")
+    ran = draftproof("audit", f"{FILE}:wrong", *given, "--json")
     assert ran.code == 1
-    assert (ran.json["lossless"], ran.json["proved"]) == (False, False)
-    assert ran.json["samples"] < 5000  # it ends where it refutes
-    assert ran.json["p_value"] <= ran.json["level"] == 1e-6
-    assert "random.gauss cannot be enumerated (refused.py:8)" in ran.json["refusal"]
+    assert (ran.row["lossless"], ran.row["proved"]) == (False, False)
+    assert ran.row["samples"] < 5000  # it ends where it refutes
+    assert ran.row["p_value"] <= ran.row["level"] == 1e-6
+    assert "random.gauss cannot be enumerated (refused.py:8)" in ran.row["refusal"]
     assert "up to 5,000 calls with real random numbers on 1 instances, " in ran.err
 
 
@@ -42,10 +42,10 @@ def test_a_lossless_one_is_not_and_the_exit_code_is_no_proof(draftproof):
 
 
 def test_an_exact_answer_needs_no_samples(draftproof):
-    given = ("--interface", "chain", "--cases", "short", "--sample", 1000, "--json", "-")
+    given = ("--interface", "chain", "--cases", "short", "--sample", 1000, "--json")
     ran = draftproof("audit", f"{FILE.with_name('correction_from_target.py')}:right", *given)
     assert ran.code == 0
-    assert "samples" not in ran.json
+    assert "samples" not in ran.row
 
 
 def test_what_goes_wrong_is_said_in_one_line(draftproof):
@@ -53,15 +53,15 @@ def test_what_goes_wrong_is_said_in_one_line(draftproof):
     failing = draftproof("audit", f"{FILE}:fails", *given)
     assert failing.code == 2
     assert "it raised IndexError" in failing.err
-    assert "--level 2.0: give" in draftproof("audit", f"{FILE}:right", *given, "--level", 2).err
+    assert "level 2.0: give" in draftproof("audit", f"{FILE}:right", *given, "--level", 2).err
 
 
 def test_a_function_that_fails_rarely_fails_and_is_told_how_often(draftproof):
     given = ("--interface", "chain", "--cases", "short", "--sample", 5000)
-    ran = draftproof("audit", f"{FILE}:fails_rarely", *given, "--json", "-")
+    ran = draftproof("audit", f"{FILE}:fails_rarely", *given, "--json")
     assert ran.code == 1
-    assert (ran.json["lossless"], ran.json["proved"]) == (False, True)
-    failed, calls = len(ran.json["failures"]), ran.json["samples"]
+    assert (ran.row["lossless"], ran.row["proved"]) == (False, True)
+    failed, calls = len(ran.json["failures"]), ran.row["samples"]
     assert 0 < failed < 0.05 * calls
     found = sampled("fails_rarely", ["short"], 5000)
     assert (len(found.failures), found.samples) == (failed, calls)

@@ -43,10 +43,10 @@ def wrong(paths, p, q):
 @pytest.mark.parametrize(("name", "code"), [("plain", 0), ("greedy", 1)])
 @pytest.mark.heavy
 def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, name, code):
-    ran = audit(PLAIN, name, "--interface", "step", "--json", "-")
+    ran = audit(PLAIN, name, "--interface", "step", "--json")
     assert ran.code == code
-    assert ran.json["exceeds_optimum"] is False
-    assert (ran.json["max_deviation"] < 1e-6) is (code == 0)
+    assert ran.row["exceeds_optimum"] is False
+    assert (ran.row["max_deviation"] < 1e-6) is (code == 0)
     assert all(case["optimum_float"] is None for case in ran.json["cases"])
 
 
@@ -61,7 +61,7 @@ def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, nam
     ],
 )
 def test_the_third_child_is_rejected_in_some_default_case(audit, name, code, shape):
-    ran = audit(CHILDREN, name, "--interface", "paths", "--cases", "ragged,many_paths,wider", *shape, "--json", "-")
+    ran = audit(CHILDREN, name, "--interface", "paths", "--cases", "ragged,many_paths,wider", *shape, "--json")
     assert ran.code == code
     failed = {case["case"] for case in ran.json["cases"] if not case["lossless"]}
     assert ("wider" in failed) is bool(code)
@@ -86,7 +86,7 @@ def right(tokens, q, p):
 
 @pytest.mark.heavy
 def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(audit):
-    ran = audit(FAILING, "divides", "--interface", "chain", "--json", "-")
+    ran = audit(FAILING, "divides", "--interface", "chain", "--json")
     assert ran.code == 1
     assert "theirs.py line 14" in ran.json["failures"][0]["error"]
     assert all("ZeroDivisionError" in each["error"] and "[" in each["arguments"] for each in ran.json["failures"])
@@ -105,7 +105,7 @@ def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(aud
 
 @pytest.mark.heavy
 def test_its_twin_fails_nowhere(audit):
-    ran = audit(FAILING, "right", "--interface", "chain", "--json", "-")
+    ran = audit(FAILING, "right", "--interface", "chain", "--json")
     assert (ran.code, ran.json["failures"]) == (0, [])
 
 
@@ -129,7 +129,7 @@ def right(tokens, q, p):
 @pytest.mark.parametrize(("name", "code"), [("wrong", 1), ("right", 0)])
 def test_what_is_no_number_is_a_failure_of_the_function(audit, name, code):
     pytest.importorskip("torch")
-    given = ("--interface", "chain", "--library", "torch", "--cases", "short,one_hot", "--json", "-")
+    given = ("--interface", "chain", "--library", "torch", "--cases", "short,one_hot", "--json")
     ran = audit(NOT_A_NUMBER, name, *given)
     assert ran.code == code
     assert bool(ran.json["failures"]) is bool(code)
@@ -172,7 +172,7 @@ def right_division(tokens, q, p):
     ("wrong_division", False, True), ("right_division", False, False),  # a float of Python is not divided by zero
 ])  # fmt: skip
 def test_races_beside_nothing(audit, name, refuted, fails):
-    ran = audit(RACES, name, "--interface", "chain", "--cases", "zeros,short", "--json", "-")
+    ran = audit(RACES, name, "--interface", "chain", "--cases", "zeros,short", "--json")
     assert ran.code == int(refuted or fails)
     assert bool(ran.json["failures"]) is fails
     assert all("ZeroDivisionError" in each["error"] for each in ran.json["failures"])
@@ -187,11 +187,11 @@ def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
 @pytest.mark.heavy
 def test_the_search_for_a_witness_ends_after_its_seconds(draftproof):
     file = Path(__file__).parents[2] / "data" / "audited" / "engine_bugs.py"
-    how = ("--interface", "chain", "--library", "numpy", "--cases", "short", "--shrink-seconds", "0")
-    ran = draftproof("audit", f"{file}:wrong_softmax", *how)
+    how = ("--interface", "chain", "--library", "numpy", "--cases", "short", "--shrink-seconds", ".001")
+    ran = draftproof("audit", f"{file}:wrong_softmax", *how, "--json")
     assert ran.code == 1
-    assert "witness (not shrunk)" in ran.out
-    assert "--shrink-seconds allows more" in ran.err
+    assert ran.witness["shrunk"] is False
+    assert "a larger shrink_seconds allows more" in ran.err
 
 
 def test_without_shrinking_the_verdict_is_the_same_and_the_witness_is_the_refuted_instance(draftproof):
@@ -205,10 +205,12 @@ def test_without_shrinking_the_verdict_is_the_same_and_the_witness_is_the_refute
         "numpy",
         "--cases",
         "short",
-        "--no-shrink",
+        "--shrink-seconds",
+        "0",
+        "--json",
     )
     assert ran.code == 1
-    assert "witness (not shrunk)" in ran.out
+    assert ran.witness["shrunk"] is False
     assert "shrinking the witness" not in ran.err
 
 

@@ -225,9 +225,3 @@ def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draf
     assert (ran.code, list(tmp_path.iterdir())) == (1, [])
     assert "was not saved" in ran.err
     assert "REFUTED" in ran.out
-
-
-def test_random_instances_of_an_audit_are_refused_beside_a_file(draftproof):
-    assert draftproof("check", "naive_from_target", "--K", 1, "--L2", 1, "--witness", "w.json").code == 1
-    ran = draftproof("audit", "random:choice", "--instance", "w.json", "--instances", 3)
-    assert (ran.code, ran.err) == (2, "draftproof: --instances makes its own instances; leave out --instance\n")

@@ -98,9 +98,9 @@ def test_precision(run):
 
 @pytest.mark.heavy
 def test_audit(run):
-    lossless = run("audit theirs.py:chain --interface chain --scheme mine.py:Chain --cases context,zeros --json -")
+    lossless = run("audit theirs.py:chain --interface chain --scheme mine.py:Chain --cases context,zeros --json")
     assert lossless.code == 0
-    assert {case["scheme"]["name"] for case in lossless.json["cases"]} == {"Chain"}
+    assert {case["scheme"] for case in lossless.json["cases"]} == {"Chain"}
     refuted = run("audit theirs.py:careless --interface chain --scheme mine.py:Chain --cases context")
     assert refuted.code == 1
 

@@ -56,7 +56,7 @@ LINES = tuple(
     report rows.db -o out.csv --json
     check naive --world family:dirichlet,vocab=2,denominator=64 --K 1 --L2 1 --precision float32,float16
     audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
-    audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary
+    audit own.py:first --argument a=1 --world family:zeros --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary
     prove block --K 1 --L2 1 --zeros --formula --json
     prove naive --K 1 --L2 1 --resume rows.db --certificate out.cert --max-trees 10
     prove naive --K 1 --L2 1 --equals block --vocab 2

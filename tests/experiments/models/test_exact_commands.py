@@ -147,7 +147,7 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tu
         assert draftproof("check", "naive", *world(each, roots=1, vocab=5), "--K", 1, "--L2", 1).code == 0
     own = Path("own.py")
     own.write_text("def first(root):\n    return root.children[:1], 0\n")
-    assert draftproof("audit", f"{own}:first", *models, "--roots", 1, "--vocab", 5, "--K", 1, "--L2", 1).code == 1
+    assert draftproof("audit", f"{own}:first", *world(models, roots=1, vocab=5), "--K", 1, "--L2", 1).code == 1
 
 
 @pytest.mark.heavy
