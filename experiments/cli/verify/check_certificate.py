@@ -1,5 +1,9 @@
 """Check a certificate of `draftproof prove --vocab any`: `python check_certificate.py FILE`. Needs nothing but Python.
 
+A certificate has polynomials, functions (a numerator over factors), and for every length of a context the cases of one
+sum. The checker multiplies out: every sum is what it should be, every sign follows from signs that are known.
+`simulator/theorems/any_vocabulary/certificate.py` describes the format.
+
 On trust: trees, chances, verdicts (draftproof verify computes them again); that named tokens are listed once,
 with their p and q; that cases and classes are all.
 """
@@ -7,12 +11,43 @@ with their p and q; that cases and classes are all.
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
-ONE: Any = [()]  # the product of no functions; below, how the verdicts of each verifier enter the sum of a theorem
-ENTERS: Any = {"lossless": [("-",)], "equals": [(), ("-",)], "dominates": [(), ("-",)]}
+FORMAT = "draftproof theorem for every vocabulary 5"
+LOSSLESS, EQUALS, DOMINATES = "lossless", "equals", "dominates"
+
+#: The sorted names of variables, as often as they come.
+Monomial = tuple[str, ...]
+#: Monomials with their coefficients, none of which is 0.
+Polynomial = frozenset[tuple[Monomial, Fraction]]
+#: A function by its number in the file, a variable by its name, or `MINUS`.
+Name = int | str
+#: Names of functions that are multiplied; () is 1.
+Product = tuple[Name, ...]
+Sum = Sequence[Product]
+#: The signs that are known of polynomials in a case: ">", ">=" or "=" 0.
+Known = Mapping[Polynomial, str]
+#: The tokens of a context.
+Context = tuple[Any, ...]
+
+MINUS = "-"  # the function -1
+ONE: Sum = [()]
+#: How the verdicts of each verifier enter the sum of a theorem: as they are, or subtracted.
+ENTERS: Mapping[str, Sequence[Product]] = {
+    LOSSLESS: [(MINUS,)],
+    EQUALS: [(), (MINUS,)],
+    DOMINATES: [(), (MINUS,)],
+}
+
+
+class Drafted(NamedTuple):
+    """The tree that was drafted so far. totals: what the masses of the verdicts on it add up to, for each verifier."""
+
+    nodes: Sequence[Context]
+    totals: Sequence[Sum]
 
 
 def require(true: bool, place: str, otherwise: str) -> None:
@@ -21,120 +56,230 @@ def require(true: bool, place: str, otherwise: str) -> None:
         raise ValueError(f"{place}: {otherwise}")
 
 
-def added(terms: Any) -> Any:
-    """A polynomial: pairs of a monomial, the sorted names of its variables, and its coefficient, which is not 0."""
-    total: Any = Counter()
+def polynomial(terms: Iterable[tuple[Monomial, Fraction]]) -> Polynomial:
+    """The sum of these terms."""
+    total: dict[Monomial, Fraction] = {}
     for monomial, value in terms:
-        total[monomial] += value
-    return frozenset(term for term in total.items() if term[1])
+        total[monomial] = total.get(monomial, Fraction(0)) + value
+    return frozenset((monomial, value) for monomial, value in total.items() if value)
+
+
+ZERO = polynomial([])
+
+
+def variable(name: str) -> Polynomial:
+    """The polynomial that is one variable."""
+    return polynomial([((name,), Fraction(1))])
 
 
 @cache
-def product(*factors: Any) -> Any:
+def product(*factors: Polynomial) -> Polynomial:
     """The product of polynomials; 1 if there are none."""
-    one, other = (product(*factors[:-1]), factors[-1]) if factors else ([((), 1)], [((), 1)])
-    return added((tuple(sorted(m + n)), a * b) for m, a in one for n, b in other)
+    if not factors:
+        return polynomial([((), Fraction(1))])
+    *others, last = factors
+    return polynomial((tuple(sorted(m + n)), a * b) for m, a in product(*others) for n, b in last)
+
+
+def linear(functions: Sequence[Name], variables: Sequence[Name] | None) -> Sum:
+    """The sum of functions, or where there are variables, of each function times its variable."""
+    if variables is None:
+        return [(each,) for each in functions]
+    return list(zip(functions, variables, strict=True))
 
 
 class Checker:
-    """One file. known: the signs of polynomials in a case. tree: the nodes drafted so far, what masses add up to."""
+    """One file. counts: of equations by what they are about.
+
+    names: the tokens of the step, which are the context and, but for dominance, the token after it. lengths: of the
+    names for which verdicts were counted. deepest: the length of the longest node.
+    """
 
     def check(self, fields: Any) -> None:
         """Raise an error unless the certificate is valid."""
-        require(fields["format"] == "draftproof theorem for every vocabulary 5", "the file", "it has another format")
-        polynomials = [added((tuple(sorted(m)), Fraction(a)) for a, *m in each) for each in fields["polynomials"]]
-        listed = enumerate([polynomials[n] for n in each] for each in fields["functions"])  # numerator, denominators
-        self.functions: Any = {"-": [added([((), -1)])], **dict(listed)}
-        self.kind, self.counts, self.deepest, self.lengths = fields["kind"], Counter[str](), 0, set[int]()
-        constants = {one: ">" for one in polynomials if all(not names and value > 0 for names, value in one)}
+        require(fields["format"] == FORMAT, "the file", "it has another format")
+        polynomials = [
+            polynomial((tuple(sorted(names)), Fraction(value)) for value, *names in terms)
+            for terms in fields["polynomials"]
+        ]
+        self.functions: dict[Name, list[Polynomial]] = {MINUS: [polynomial([((), Fraction(-1))])]}
+        for number, parts in enumerate(fields["functions"]):
+            self.functions[number] = [polynomials[place] for place in parts]
+        self.kind: str = fields["kind"]
+        self.counts, self.lengths, self.deepest = Counter[str](), set[int](), 0
+        known = {each: ">" for each in polynomials if all(not names and value > 0 for names, value in each)}
+        known[ZERO] = "="
         for step in fields["steps"]:
-            self.names, tree = step["names"], ([()], [ONE for _ in ENTERS[self.kind]])
-            self.cases(constants | {added([]): "="}, "the start", step["cases"], tree, self.names, ONE, [])
-        found, most = [len(step["names"]) for step in fields["steps"]], self.deepest + (self.kind != "dominates")
-        require(found == sorted(self.lengths) == [*range(1, max([most, *found]) + 1)] != [], "the steps", "not all")
+            self.names: list[Any] = step["names"]
+            start = Drafted([()], [ONE for _ in ENTERS[self.kind]])
+            self.check_cases(known, "the start", step["cases"], start, self.names, ONE, [])
+        self.check_lengths([len(step["names"]) for step in fields["steps"]])
 
-    def equal(self, known: Any, place: str, left: Any, right: Any) -> None:
-        """Check that two sums of products are equal."""
-        self.counts[place.rpartition(", ")[2]] += 1
-        found = [[self.functions[n] for n in factors] for factors in (*left, *(("-", *each) for each in right))]
-        below = [Counter(den for _, *dens in factors for den in dens) for factors in found]
-        common = reduce(Counter.__or__, below, Counter[Any]())
-        names = {name for factors in found for each in factors for one in each for term, _ in one for name in term}
-        require(all(added([((name,), 1)]) in known for name in names), place, f"one of {sorted(names)} may not occur")
-        require(all(known.get(den) == ">" for den in common), place, "nothing says that all denominators are > 0")
-        products = ((*(f[0] for f in each), *(common - den).elements()) for each, den in zip(found, below, strict=True))
-        require(not added(term for each in products for term in product(*each)), place, "the two sides differ")
+    def check_lengths(self, given: Sequence[int]) -> None:
+        """Check that there is a step for every length of names up to the longest that a verdict can tell of."""
+        longest = self.deepest if self.kind == DOMINATES else self.deepest + 1
+        wanted = [*range(1, max([longest, *given]) + 1)]
+        complete = bool(wanted) and given == wanted and sorted(self.lengths) == wanted
+        require(complete, "the steps", "not all")
 
-    def sign(self, known: Any, products: Any) -> str:
-        """What the signs of factors say of a sum of products."""
-        signs = [s for f in products if "=" not in (s := {">", *(known.get(self.functions[n][0], "?") for n in f)})]
-        return "=" if not signs else "?" if "?" in set().union(*signs) else ">" if {">"} in signs else ">="
+    def check_cases(
+        self,
+        around: Known,
+        place: str,
+        cases: Sequence[Any],
+        drafted: Drafted,
+        tokens: Sequence[Any],
+        times: Sum,
+        value: Sum,
+    ) -> None:
+        """Check in every case that a sum, times `times`, is `value` and its `rest`, which is 0 or as claimed.
 
-    def cases(self, around: Any, place: str, cases: Any, tree: Any, names: Any, times: Any, less: Any) -> None:
-        """Check that in every case a sum, times `times`, is `less` and its `rest`, which is 0 or as claimed."""
+        tokens: whose p and q come up in the cases. The claim is made where there is no `value`, at the start of a step.
+        """
         require(bool(cases), place, "there are no cases")
         for number, case in enumerate(cases):
-            here, pairs = f"{place}, case {number} of {names}", [*names, *case["pairs"]]
-            new = {f"{side}{n}": [added([((f"{side}{n}",), 1)])] for n in pairs for side in "pq" if type(n) is int}
-            known = around | {variable: ">" for [variable] in new.values()}
-            require(len(known) == len(around) + 2 * len(pairs), here, f"{', '.join(new)}: not all are new")
-            self.functions |= new
-            for sign, name, *terms in case["where"]:  # a condition or, with terms, what follows from others
-                one, minus = self.functions[name][0], product(self.functions[name][0], *self.functions["-"])
-                if terms:
-                    self.equal(known, f"{here}, signs that follow", [(name,)], terms)
-                signs = [self.sign(known, terms)] if terms else [">", ">=", "="] * any(names for names, _ in one)
-                require(sign in signs, here, f"nothing says that function {name} is {sign} 0")
-                known |= {one: "=", minus: "="} if sign == "=" or sign == known.get(minus) == ">=" else {one: sign}
-            if known[added([])] != ">":  # 0 > 0 says that there is nothing in this case
-                value = [(*a, *b) for a in self.sum(known, here, case["sum"], *tree) for b in times]
-                self.equal(known, f"{here}, values in cases", value, [*less, *case["rest"]])
-                signs = [">", ">=", "="] if self.kind == "dominates" and not less else ["="]
-                require(self.sign(known, case["rest"]) in signs, here, "nothing says that it is as claimed")
+            here = f"{place}, case {number} of {tokens}"
+            known = self.with_variables(around, here, [*tokens, *case["pairs"]])
+            for condition in case["where"]:
+                known = self.with_condition(known, here, *condition)
+            if known[ZERO] == ">":  # 0 > 0 says that there is nothing in this case
+                continue
+            found = [(*one, *other) for one in self.sum_of(known, here, case["sum"], drafted) for other in times]
+            self.check_equal(known, here, "values in cases", found, [*value, *case["rest"]])
+            allowed = [">", ">=", "="] if self.kind == DOMINATES and not value else ["="]
+            require(self.sign(known, case["rest"]) in allowed, here, "nothing says that it is as claimed")
 
-    def sum(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
-        """Products that add up to a sum."""
+    def with_variables(self, around: Known, place: str, tokens: Sequence[Any]) -> Known:
+        """What is known where the p and q of these tokens come up: they are > 0."""
+        new = {f"{side}{token}": variable(f"{side}{token}") for token in tokens for side in "pq" if type(token) is int}
+        known = {**around, **dict.fromkeys(new.values(), ">")}
+        require(len(known) == len(around) + 2 * len(tokens), place, f"{', '.join(new)}: not all are new")
+        self.functions.update((name, [each]) for name, each in new.items())
+        return known
+
+    def with_condition(self, known: Known, place: str, sign: str, name: Name, *terms: Product) -> Known:
+        """What is known with a condition of a case or, where there are terms, with a sign that follows from others."""
+        one = self.functions[name][0]
+        minus = product(one, *self.functions[MINUS])
+        if terms:
+            self.check_equal(known, place, "signs that follow", [(name,)], terms)
+            possible = [self.sign(known, terms)]
+        else:  # a constant has the sign that it has
+            possible = [">", ">=", "="] if any(names for names, _ in one) else []
+        require(sign in possible, place, f"nothing says that function {name} is {sign} 0")
+        if sign == "=" or sign == known.get(minus) == ">=":
+            return {**known, one: "=", minus: "="}
+        return {**known, one: sign}
+
+    def sign(self, known: Known, products: Sum) -> str:
+        """What the signs of factors say of a sum of products: ">", ">=", "=", or "?" for nothing."""
+        factors = [{">", *(known.get(self.functions[name][0], "?") for name in each)} for each in products]
+        factors = [signs for signs in factors if "=" not in signs]  # the others are 0
+        if not factors:
+            return "="
+        if any("?" in signs for signs in factors):
+            return "?"
+        return ">" if {">"} in factors else ">="
+
+    def check_equal(self, known: Known, place: str, what: str, left: Sum, right: Sum) -> None:
+        """Check that two sums of products are equal, over their common denominator. what: counted under this name."""
+        self.counts[what] += 1
+        place = f"{place}, {what}"
+        products = [*left, *((MINUS, *each) for each in right)]
+        factors = [[self.functions[name] for name in each] for each in products]
+        denominators = [Counter(below for _, *belows in each for below in belows) for each in factors]
+        common = reduce(Counter.__or__, denominators, Counter[Polynomial]())
+        names = {
+            name
+            for each in factors
+            for function in each
+            for part in function
+            for monomial, _ in part
+            for name in monomial
+        }
+        require(all(variable(name) in known for name in names), place, f"one of {sorted(names)} may not occur")
+        require(all(known.get(each) == ">" for each in common), place, "nothing says that all denominators are > 0")
+        terms: list[tuple[Monomial, Fraction]] = []
+        for each, own in zip(factors, denominators, strict=True):
+            terms += product(*(numerator for numerator, *_ in each), *(common - own).elements())
+        require(not polynomial(terms), place, "the two sides differ")
+
+    def sum_of(self, known: Known, place: str, fields: Any, drafted: Drafted) -> Sum:
+        """The sum of a case: of the verdicts on the tree, or of all tokens that may be drafted next."""
         if "verdicts" in fields:
-            return self.counted(known, place, fields, nodes, totals)
-        value, chances, parts = list[Any](), list[Any](), fields["parts"]
-        require({(*part["node"][:-1],) for part in parts} in [{n} for n in nodes], place, "its row was not drafted")
-        for part in (each for each in parts if "chance" in each):
-            node, new = tuple(part["node"]), part["node"][-1:] * part["new"]
-            # the chance of a token, times what follows, is a function or, of a new one, linear in its p and q
-            of = [[f"p{token}", f"q{token}"] for token in new]
-            times, less = ([*zip(part[name], *of, strict=True)] for name in ("chance", "linear"))
-            chances += zip(part["chance"], *(part["masses"] for _ in new), strict=True)
-            value += zip(part["linear"], *(part["masses"] for _ in new), strict=True)
-            self.cases(known, place, part["cases"], ([*nodes, node], totals), new, times, less)
-        for each in [chances, *([(part["masses"][side],) for part in parts] for side in (0, 1))]:
-            self.equal(known, f"{place}, chances and rows of p and q", each, ONE)
+            return self.sum_of_verdicts(known, place, fields, drafted)
+        parts, chances, value = fields["parts"], list[Product](), list[Product]()
+        above = {tuple(part["node"][:-1]) for part in parts}
+        require(above in [{node} for node in drafted.nodes], place, "its row was not drafted")
+        for part in parts:
+            if "chance" not in part:  # never drafted
+                continue
+            *_, token = node = tuple(part["node"])
+            # The chance of a token, times what follows, is a function. A new token is any of a class: then it is linear
+            # in its p and q, and its sum over the class is linear in their masses.
+            own, of_class = ((f"p{token}", f"q{token}"), part["masses"]) if part["new"] else (None, None)
+            below = Drafted([*drafted.nodes, node], drafted.totals)
+            tokens, times = [token] if part["new"] else [], linear(part["chance"], own)
+            self.check_cases(known, place, part["cases"], below, tokens, times, linear(part["linear"], own))
+            chances += linear(part["chance"], of_class)
+            value += linear(part["linear"], of_class)
+        for added in (chances, *([(part["masses"][side],) for part in parts] for side in (0, 1))):
+            self.check_equal(known, place, "chances and rows of p and q", added, ONE)
         return value
 
-    def counted(self, known: Any, place: str, fields: Any, nodes: Any, totals: Any) -> Any:
-        """Products that add up to what the verdicts on a tree, and those that come later, add to a sum."""
-        later, context = fields.get("later", []), (*self.names[: -1 if (ends := self.kind != "dominates") else None],)
-        if not later and any(n[:-1] == context[: len(n) - 1] and context[: len(n)] not in nodes for n in nodes[1:]):
+    def sum_of_verdicts(self, known: Known, place: str, fields: Any, drafted: Drafted) -> Sum:
+        """What the verdicts on a tree, and those that come later, where more is drafted, add to the sum."""
+        later, names, nodes = fields.get("later", []), self.names, drafted.nodes
+        context = tuple(names if self.kind == DOMINATES else names[:-1])
+        if not later and any(leaves(node, context, nodes) for node in nodes):
             return []  # other tokens are drafted there than those of the context
-        value, self.lengths, self.deepest = [], self.lengths | {len(self.names)}, max(self.deepest, *map(len, nodes))
-        for part, (enters, masses, total) in enumerate(zip(ENTERS[self.kind], fields["verdicts"], totals, strict=True)):
-            listed = [*([mass] for *_, mass in masses), *((each["masses"][part],) for each in later)]
-            self.equal(known, f"{place}, masses of verdicts", listed, total)
+        self.lengths.add(len(names))
+        self.deepest = max(self.deepest, *map(len, nodes))
+        value: list[Product] = []
+        verifiers = zip(ENTERS[self.kind], fields["verdicts"], drafted.totals, strict=True)
+        for number, (enters, masses, total) in enumerate(verifiers):
+            added = [*((mass,) for *_, mass in masses), *((each["masses"][number],) for each in later)]
+            self.check_equal(known, place, "masses of verdicts", added, total)
             for *accepted, token, mass in masses:
-                require((kept := tuple(accepted)) in nodes, place, f"{accepted} was not drafted")
-                if [*accepted, *[token] * ends][: None if self.kind == "equals" else len(self.names)] == self.names:
+                require(tuple(accepted) in nodes, place, f"{accepted} was not drafted")
+                if self.is_counted(accepted, token):
                     value.append((*enters, mass))
-                value += [(mass, f"p{self.names[-1]}")] * (self.kind == "lossless" and kept[: len(context)] == context)
+                if self.kind == LOSSLESS and tuple(accepted[: len(context)]) == context:
+                    value.append((mass, f"p{names[-1]}"))
         for each in later:
-            tree = nodes, [[(mass,)] for mass in each["masses"]]
-            self.cases(known, place, each["cases"], tree, [], ONE, [(each["value"],)])
+            below = Drafted(nodes, [[(mass,)] for mass in each["masses"]])
+            self.check_cases(known, place, each["cases"], below, [], ONE, [(each["value"],)])
             value.append((each["value"],))
         return value
 
+    def is_counted(self, accepted: Sequence[Any], token: Any) -> bool:
+        """Whether a verdict is what the names say: keeps the context, puts out the names first, or is that verdict."""
+        if self.kind == DOMINATES:
+            return list(accepted[: len(self.names)]) == self.names
+        text = [*accepted, token]
+        return (text if self.kind == EQUALS else text[: len(self.names)]) == self.names
 
-if __name__ == "__main__":
+
+def leaves(node: Context, context: Context, nodes: Sequence[Context]) -> bool:
+    """Whether a node was drafted beside the context, whose own token there was not."""
+    depth = len(node)
+    return depth > 0 and node[:-1] == context[: depth - 1] and context[:depth] not in nodes
+
+
+def main(file: str) -> None:
+    """Print what a certificate shows, or exit with 1 and the reason why it is none."""
+    checker = Checker()
     try:
-        (checker := Checker()).check(fields := json.load(open([*sys.argv, ""][1], encoding="utf-8")))  # noqa: SIM115
+        with open(file, encoding="utf-8") as opened:
+            fields = json.load(opened)
+        checker.check(fields)
     except Exception as error:
         sys.exit(f"{'NOT READ' if isinstance(error, OSError) else 'REJECTED'}: {error!r:.300}")
     print("VALID for every V, p, q:", {n: fields.get(n) for n in ("verifier", "kind", "other", "scheme", "assumed")})
-    print(*(f"{count:9,} {what}" for what, count in checker.counts.items()), __doc__.rpartition("\n\n")[2], sep="\n")
+    for what, count in checker.counts.items():
+        print(f"{count:9,} {what}")
+    print((__doc__ or "").rpartition("\n\n")[2])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")

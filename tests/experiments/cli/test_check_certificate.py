@@ -52,7 +52,7 @@ def dominance():
 
 
 def test_the_checker_is_one_file_without_imports_of_draftproof(block, tmp_path):
-    assert len(FILE.read_text().splitlines()) <= 150
+    assert len(FILE.read_text().splitlines()) <= 300
     imports = [node for node in ast.walk(ast.parse(FILE.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports]
     assert {str(name).split(".")[0] for name in names} <= sys.stdlib_module_names
