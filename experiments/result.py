@@ -33,10 +33,13 @@ from draftproof.experiments.shared.progress import PlainConsole, console_for, re
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 
-#: What a column holds. exact: a `Fraction`, a float where it is rounded, or several of them; interval: its two ends.
-Kind: TypeAlias = Literal["text", "exact", "percent", "interval", "count", "verdict", "command"]
+#: What a column holds. exact: a `Fraction`, a float where it is rounded, or several of them; shares: several of them,
+#: which people see in percent; interval: its two ends.
+Kind: TypeAlias = Literal["text", "exact", "percent", "shares", "interval", "count", "verdict", "command"]
 #: Digits of rounded numbers in a table of many rows; a single row has room for more.
 DIGITS = 5
+#: A table with more rows is not printed; files have all of it.
+MOST_PRINTED = 150
 #: Kinds whose cells stand at the right.
 _NUMBERS = ("exact", "percent", "interval", "count")
 
@@ -128,7 +131,7 @@ class Table:
             return Group(*([self.title] if self.title else []), Padding(grid, (0, 0, 0, 2), expand=False))
         table = RichTable(title=self.caption or None, title_justify="left")
         for column in columns:
-            table.add_column(column.heading, justify="right" if column.kind in _NUMBERS else "left")
+            table.add_column(column.heading, justify="right" if column.kind in _NUMBERS else "left", overflow="fold")
         for row in cells:
             table.add_row(*(_styled(column.kind, text) for column, text in zip(columns, row, strict=True)))
         return table
@@ -202,11 +205,12 @@ class Result:
         return [table for table in self.tables if table.shown]
 
     def show(self, console: Console | None = None) -> None:
-        """Print it for people."""
+        """Print it for people; of a long table only how long it is."""
         out = console_for(None) if console is None else console
         out.print(Text(self.title, "bold"), soft_wrap=True)
         for table in self._shown:
-            out.print(table.rich())
+            long = len(table.rows) > MOST_PRINTED
+            out.print(f"{len(table.rows):,} rows are too many to print; -o FILE has them all" if long else table.rich())
         for note in self.notes:
             out.print(note, soft_wrap=True)
 
@@ -279,14 +283,13 @@ def text_of(kind: Kind, value: Any, digits: int = EXACT_DIGITS) -> str:
     """The text of a value for people; "" for None. digits: of rounded numbers."""
     if value is None:
         return ""
-    if kind == "exact" and isinstance(value, (list, tuple)):
-        return " ".join(short(each, digits) for each in value)
-    if kind == "exact":
-        return short(value, digits)
     if kind == "percent":
         return f"{float(value):.2%}"
-    if kind == "interval":
-        return " .. ".join(short(each, digits) for each in value)
+    if kind == "shares":
+        return " ".join(f"{100 * float(each):4.1f}" for each in value)
+    if kind in ("exact", "interval"):
+        listed = value if isinstance(value, (list, tuple)) else [value]
+        return (" .. " if kind == "interval" else " ").join(short(each, digits) for each in listed)
     return printable(f"{value:,}" if kind == "count" else str(value))
 
 

@@ -2,12 +2,14 @@
 
 Parameters before `/` are arguments of the command line, all others options. The help of a parameter is its entry in the
 section `Args` of the docstring; those in the section `Other Parameters` are shown by `--help-all` only. Annotations say
-what is typed: `bool` is a flag, `int`, `float` and `Literal` are themselves, and anything else is a text; several texts
-where the annotation has a `Sequence`.
+what is typed: `bool` is a flag (with a `--no-` beside it where the default is None), `int`, `float` and `Literal` are
+themselves, and anything else is a text; several texts where the annotation has a `Sequence`. `jobs` is one process in
+Python, where processes import the script that starts them, and one for each core on the command line.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +23,7 @@ import typer
 from draftproof.experiments.result import Interrupted, Result, format_of
 from draftproof.experiments.shared.output import check_files, parts
 from draftproof.experiments.shared.progress import console_for
+from draftproof.simulator.errors import InvalidInput
 
 Verb: TypeAlias = Callable[..., Result]
 #: The section of a docstring with the parameters that are seldom needed.
@@ -42,10 +45,13 @@ def command(verb: Verb) -> Callable[..., int]:
     @wraps(verb)
     def run(**values: Any) -> int:
         output, to_stdout, _ = values.pop("output") or [], values.pop("json"), values.pop("help_all")
+        named = parts(list(values.values()))
         outputs: dict[str, str | None] = {f"-o {path}": path for path in output}
-        check_files(parts(list(values.values())), outputs)
+        check_files(named, outputs)
         for path in output:
             format_of(path)
+            if path in named:
+                raise InvalidInput(f"-o {path} is named by another option; give every file its own name")
         places = [values.pop(name) for name in arguments]
         try:
             result = verb(*places, **values)
@@ -84,8 +90,8 @@ def _read(docstring: str) -> tuple[str, dict[str, tuple[str, bool]]]:
 
 def _made(parameter: Parameter, words: str, seldom: bool) -> Parameter:
     """A parameter of a verb as typer reads it."""
-    typed, default = _typed(parameter.annotation), parameter.default
-    several = typed == list[str]
+    kind, default = typed(parameter.annotation), parameter.default
+    several = kind == list[str]
     if several and isinstance(default, str):
         default = [default]
     info: Any
@@ -93,13 +99,18 @@ def _made(parameter: Parameter, words: str, seldom: bool) -> Parameter:
         info = typer.Argument(help=words, metavar=parameter.name.upper().removesuffix("S"))
     else:
         hidden = seldom and "--help-all" not in sys.argv
-        shown = "TEXT" if typed is str or several else None
-        info = typer.Option("--" + parameter.name.replace("_", "-"), help=words, hidden=hidden, metavar=shown)
-    annotation: Any = Annotated[typed | None if default is None else typed, info]
+        shown = "TEXT" if kind is str or several else None
+        flag = "--" + parameter.name.replace("_", "-")
+        if kind is bool and default is None:
+            flag += flag.replace("--", "/--no-", 1)
+        if parameter.name == "jobs":
+            default = os.cpu_count() or 1
+        info = typer.Option(flag, help=words, hidden=hidden, metavar=shown)
+    annotation: Any = Annotated[kind | None if default is None else kind, info]
     return Parameter(parameter.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _typed(annotation: Any) -> Any:
+def typed(annotation: Any) -> Any:
     """The type of what is typed on the command line for a parameter with this annotation."""
     members = [each for each in _members(annotation) if each is not NoneType]
     if len(members) == 1 and (members[0] in (bool, int, float, str) or get_origin(members[0]) is Literal):

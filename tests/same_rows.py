@@ -111,28 +111,13 @@ def chain(tokens, q, p):
 """
 
 WORLDS = """
-[sweep]
 verifiers = ["naive", "block", "traversal", "layer_transport", "spectr"]
 arithmetic = "rational"
-questions = ["check", "bound"]
-
-[[worlds]]
-family = "perturbed:s=1"
-vocab = "2..3"
-seeds = "0..2"
-denominator = 20
+optimum = true
+world = ["family:perturbed,s=1,vocab=2..3,seeds=0..2,denominator=20", "models:pair"]
 sampling = "temperature=.5"
-
-[[worlds]]
-pair = "pair"
-
-[[schemes]]
-K = "1..2"
-L2 = "1..2"
+scheme = ["delayed:K=1..2,L2=1..2", "dyspec:nodes=3"]
 max_nodes = 3
-
-[[schemes]]
-scheme = "dyspec:nodes=3"
 """
 
 INSTANCE = """
@@ -178,16 +163,16 @@ COMMANDS = {
     "audit a loop": "audit theirs.py:loop --interface loop --world family:dirichlet,vocab=2 --arithmetic rational",
     "audit tensors": "audit tensors.py:chain --interface chain --library torch --arithmetic float32 --cases context",
     "audit what cannot be followed": "audit theirs.py:refused --interface chain",
-    "compare": "compare naive specinfer block traversal layer_transport --family perturbed:s=1 --K 2 --L1 0..1"
-    " --L2 1..2 --arithmetic rational --csv table.csv --markdown table.md --resume compared.db",
-    "compare all on a text": f"compare --text topics --vocab 4 --K 1..2 --L2 1..2 --max-nodes 3 {_COST}",
-    "compare the long run": f"compare naive spectr --text topics --vocab 4 --K 2 --L2 1..2 {_COST} --steady-state",
+    "compare": "compare naive specinfer block traversal layer_transport --world family:perturbed,s=1 --K 2"
+    " --L1 0..1 --L2 1..2 --arithmetic rational -o table.csv -o table.md --resume compared.db",
+    "compare all on a text": f"compare --world text:topics,vocab=4 --K 1..2 --L2 1..2 --max-nodes 3 {_COST}",
+    "compare the long run": f"compare naive spectr --world text:topics,vocab=4 --K 2 --L2 1..2 {_COST} --steady-state",
     "compare a user's verifier": "compare mine.py:Naive naive block --scheme mine.py:TwoFirst --arithmetic rational"
-    " --vocab 2",
-    "compare policies": f"compare specinfer --text topics --vocab 3 --K 1..2 --L2 0..2 {_COST} --policy static"
+    " --world family:dirichlet,vocab=2",
+    "compare policies": f"compare specinfer --world text:topics,vocab=3 --K 1..2 --L2 0..2 {_COST} --policy static"
     " --policy greedy --policy mine.py:by_context --arithmetic rational",
-    "depths": "depths naive_tree traversal --text topics --vocab 3 --L 2 --arithmetic rational --sampling top_p=.9"
-    " --sampling temperature=.7",
+    "compare by depth": "compare naive_tree traversal --world text:topics,vocab=3 --L1 0 --L2 2 --by depth"
+    " --arithmetic rational --sampling top_p=.9 --sampling temperature=.7",
     "bound": "bound --world family:perturbed,s=1 --K 3 --L1 0 --L2 2 --certificate bound.json",
     "bound a certificate": "verify bound.json",
     "bound another scheme": "bound --world family:dirichlet,vocab=2 --scheme top_k:K=2,L1=0,L2=1",
@@ -196,21 +181,21 @@ COMMANDS = {
     "check in low precision": "check naive block spectr optimal_transport --precision float64,float32,float16,bfloat16",
     "claims": "claims gbv-one-path-is-block hsd-uncapped-lossless block-at-least-naive --jobs 1",
     "gallery": "list gallery",
-    "sweep": "sweep worlds.toml --store worlds.db --jobs 2 --export rows.csv",
+    "compare worlds": "compare worlds.toml --resume worlds.db --jobs 2 -o rows.csv",
     "report": "report worlds.db compared.db -o report.html",
     "train-head": "model train --kind eagle --pair pair --steps 10 --device cpu",
     "train-selector": f"model train --kind selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST}"
     " --exact --device cpu",
     "check models": "check traversal --world models:pair,roots=2 --K 2 --L2 1",
-    "compare models": "compare naive spectr traversal --pair pair --K 2 --L2 1..2 --sampling temperature=.7",
-    "compare a lookup": "compare naive --target pair/target --draft lookup --K 1 --L2 2 --roots 2",
+    "compare models": "compare naive spectr traversal --world models:pair --K 2 --L2 1..2 --sampling temperature=.7",
+    "compare a lookup": "compare naive --world models:target=pair/target,draft=lookup,roots=2 --K 1 --L2 2",
     "validate": "model validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2"
     " --markdown valid.md",
     "choose": "model choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2"
     " --K 1 --L1 0 --L2 1..2",
 }
 #: Commands that write files by `-o`.
-VERBS = ("audit", "bound", "check", "claims", "list", "prove", "report")
+VERBS = ("audit", "bound", "check", "claims", "compare", "list", "prove", "report")
 #: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds;
 #: calls: those of an audit, whose cost is estimated from as many trees as a time allows.
 _VOLATILE = re.compile(

@@ -91,8 +91,7 @@ def _side(text: str, instance: Instance, scheme: DraftScheme, engine: str, named
     used = SCHEMES[made](scheme) if made else scheme
     values, key, words = _values(name, instance, used, engine)
     shown = f"{name} on {used}" if named else name
-    place = "--world" if words == ("bound",) else "--instance"
-    options = (place, INSTANCE, *(("--scheme", scheme_spec(used)) if named else ()))
+    options = ("--world", INSTANCE, *(("--scheme", scheme_spec(used)) if named else ()))
     command = Command((*words, *options), key, values) if words else None
     return _Side(values, f"{shown} {', '.join(map(_short, values))}", command)
 

@@ -1,7 +1,7 @@
 """A grid on a Dask cluster: workers compute the tasks, and this process stores their rows."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -55,9 +55,11 @@ class Cluster(Executor[T]):
         import distributed
 
         done: Any = distributed.as_completed(loop=client.loop)
+        shared = client.submit(tuple, self.shared, pure=False)  # sent once, and again where its worker is lost
         underway = 0
         for task in tasks:
-            done.add(client.submit(with_used_files, self.compute, task, pure=False, retries=MOST_LOST_WORKERS))
+            work = (_compute, self.compute, task, shared)
+            done.add(client.submit(with_used_files, *work, pure=False, retries=MOST_LOST_WORKERS))
             underway += 1
             while underway >= TASKS_A_THREAD * _threads(client):
                 yield _result(next(done))
@@ -65,6 +67,10 @@ class Cluster(Executor[T]):
         while underway:
             yield _result(next(done))
             underway -= 1
+
+
+def _compute(compute: Callable[..., Row | list[Row]], task: Any, shared: tuple[Any, ...]) -> Row | list[Row]:
+    return compute(task, *shared)
 
 
 def _result(future: Any) -> Row | list[Row]:

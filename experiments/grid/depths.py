@@ -5,28 +5,15 @@ Depth `d` is that of a drafted token: 1 for the first. A branch that begins with
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_pyplot, style_axes
 from draftproof.experiments.grid.rows import mixture
-from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import MarkovProcess, told_of
-
-#: The panels of the picture: field, title, what is on the horizontal axis.
-_PANELS = (
-    ("distance", "mean L1(p, q), faint: accepted contexts", "depth d of the drafted token"),
-    ("accepted", "P(tau ≥ d | tau ≥ d - 1), faint: K - 1", "depth d of the drafted token"),
-    ("gain", "gain in E[tau + 1] of one more branch", "depth d at which it begins"),
-    ("gain_per_token", "gain per added token", "depth d at which it begins"),
-)
-#: What a faint line beside it shows.
-_FAINT = {"distance": "distance_accepted", "accepted": "accepted_fewer"}
 
 
 def mean_distances(roots: Sequence[Case], depth: int, accepted: bool = False) -> list[Fraction | float | None]:
@@ -102,13 +89,8 @@ def depth_rows(
         }
         rows.append(
             {
-                "verifier": more[0]["verifier"],
-                "K": more[0]["K"],
                 "depth": at + 1,
-                **({} if pair is None else {"L1": at, "L2": len(means) - at}),
-                **{key: field for name, each in numbers.items() for key, field in number_fields(name, each).items()},
-                "arithmetic": more[0]["arithmetic"],
-                **{name: any(law[name] for law in laws) for name in ("control", "assumed", "rounding_decides")},
+                **numbers,
                 "lossless": all(law["lossless"] for law in laws),
                 "laws": [law["strong_id"] for law in laws],
             }
@@ -124,38 +106,3 @@ def _reached(law: Mapping[str, Any]) -> list[Any]:
 
 def _number(law: Mapping[str, Any], name: str) -> Any:
     return Fraction(law[name]) if law["arithmetic"] == "rational" else law[f"{name}_float"]
-
-
-def depths_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
-    """A PNG: a line of panels for each verifier, in each panel a line for each way of sampling."""
-    pyplot = matplotlib_pyplot()
-    names = list(dict.fromkeys(row["verifier"] for row in rows))
-    samplings = list(dict.fromkeys(row["sampling"] for row in rows))
-    size = (3.3 * len(_PANELS), 0.9 + 2.5 * len(names))
-    figure, grid = pyplot.subplots(
-        len(names), len(_PANELS), figsize=size, layout="constrained", squeeze=False, sharex=True, sharey="col"
-    )
-    for line, name in zip(grid, names, strict=True):
-        drawn = [row for row in rows if row["verifier"] == name]
-        for axes, (field, _, _) in zip(line, _PANELS, strict=True):
-            for number, sampling in enumerate(samplings):
-                points = [row for row in drawn if row["sampling"] == sampling]
-                depths, style = [row["depth"] for row in points], line_style(number)
-                axes.plot(depths, [row[f"{field}_float"] for row in points], **style, markersize=5, label=sampling)
-                if field in _FAINT:
-                    values = [row[f"{_FAINT[field]}_float"] for row in points]
-                    axes.plot(depths, values, color=style["color"], alpha=0.35, linewidth=1)
-            axes.set_xticks(depths)
-            axes.tick_params(labelsize=8)
-            style_axes(axes)
-        line[0].set_visible(name == names[0])  # the distance is that of the pair
-        line[1].set_ylabel(name + " (lossy)" * (not all(row["lossless"] for row in drawn)), fontsize=10)
-    for place, (_, title, across) in enumerate(_PANELS):
-        grid[0][place].set_title(title, fontsize=9)
-        last = grid[-1 if place else 0][place]
-        last.set_xlabel(across, fontsize=8)
-        last.tick_params(labelbottom=True)
-    figure.suptitle("\n".join(wrap(f"{caption}, K = {rows[0]['K']}", 160)), x=0.01, ha="left", fontsize=9)
-    if len(samplings) > 1:
-        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-    return as_png(figure, 120)

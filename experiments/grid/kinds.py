@@ -140,8 +140,6 @@ _CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
 KINDS: Mapping[str, Mapping[str, Kind]] = {
     "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
     "bound": _BOUND,
-    "swept law": _LAW,
-    "swept bound": _BOUND,
     "theorem": {
         "verifier": line, "vocab_size": count, "scheme": scheme, "verdict": one_of("proved"), "identities": count,
         "cells": count, "seconds": number,

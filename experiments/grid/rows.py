@@ -11,6 +11,7 @@ from typing import Any
 
 from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.laws.law import moments
+from draftproof.simulator.protocol import DraftScheme
 
 
 def versions() -> dict[str, str]:
@@ -26,6 +27,17 @@ def _versions() -> dict[str, str]:
         "numpy": version("numpy"),
         "python-flint": version("python-flint"),
     }
+
+
+def row_id(question: str, world: Any, scheme: DraftScheme, subject: Any = None, **settings: Any) -> str:
+    """The `strong_id` of a row: who asks the same question about the same things with the same settings gets that row.
+
+    world: what identifies it. subject: what identifies the verifier that is asked about; None where the question is
+    about the world and the scheme alone. settings: those that are None are as if they were not there.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    about = {"question": question, "subject": subject, "world": world, "scheme": scheme.as_dict()}
+    return strong_id({**about, "settings": given, "version": versions()["draftproof"]})
 
 
 def strong_id(fields: dict[str, Any]) -> str:

@@ -32,14 +32,13 @@ class Task(Generic[T]):
 class Executor(Generic[T]):
     """Computes tasks in this process, or in several where they take long enough.
 
-    compute: returns one row, or several, from `Task.argument`. start: called first in every process, with
-    `start_arguments`.
+    compute: returns one row, or several, from `Task.argument` and from what all tasks share. shared: sent once to each
+    process.
     """
 
-    compute: Callable[[T], Row | list[Row]]
+    compute: Callable[..., Row | list[Row]]
     jobs: int = 1
-    start: Callable[..., None] | None = None
-    start_arguments: tuple[Any, ...] = ()
+    shared: tuple[Any, ...] = ()
 
     def processes(self, tasks: int, seconds: float | None) -> int:
         """How many processes are used for so many tasks."""
@@ -50,11 +49,24 @@ class Executor(Generic[T]):
         """The rows of every task, in no order."""
         if processes > 1:
             calls = ((task,) for task in tasks)
-            yield from pooled_results(processes, self.compute, calls, self.start, *self.start_arguments)
+            yield from pooled_results(processes, _compute, calls, _begin, self.compute, *self.shared)
             return
-        if self.start is not None:
-            self.start(*self.start_arguments)
-        yield from map(self.compute, tasks)
+        for task in tasks:
+            yield self.compute(task, *self.shared)
+
+
+#: In a process of a pool, what its tasks are computed with.
+_work: tuple[Any, ...]
+
+
+def _begin(*work: Any) -> None:
+    global _work  # noqa: PLW0603 - a process works for one executor only
+    _work = work
+
+
+def _compute(task: Any) -> Any:
+    compute, *shared = _work
+    return compute(task, *shared)
 
 
 def missing_of(tasks: Sequence[Task[T]], store: Store) -> list[Task[T]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
+from math import prod
 from typing import Any, TypeAlias
 
 from draftproof.experiments.inputs.grammar import expand, parse_assignments, parse_range
@@ -28,6 +29,8 @@ from draftproof.verifiers.sequoia import acceptance_vector
 
 #: One or several draft schemes as a verb takes them: a text, an object, or a list of these.
 Schemes: TypeAlias = str | DraftScheme | Sequence[Any]
+#: Most shapes that the ranges of a scheme stand for.
+MOST_SHAPES = 100_000
 
 
 def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftScheme:
@@ -150,6 +153,11 @@ def find_schemes(
             made.append(as_scheme(scheme))
             continue
         texts = [None] if scheme is None else expand(scheme)
+        count = len(texts) * prod(map(len, ranges.values()))
+        if count > MOST_SHAPES:
+            raise InvalidInput(
+                f"{count:,} shapes are more than {MOST_SHAPES:,}; make the ranges of K, L1 and L2 smaller"
+            )
         shapes = [dict(zip(ranges, numbers, strict=True)) for numbers in product(*ranges.values())]
         several = len(texts) * len(shapes) > 1
         made += [_of_world(*each, world) for each in product(texts, shapes) if not (several and _has_no_tree(*each))]

@@ -280,10 +280,15 @@ def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
     Raises `InvalidInput` for two with the same label.
     """
     named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else USUAL)]
+    assert_distinct(named)
+    return named
+
+
+def assert_distinct(named: Sequence[NamedVerifier]) -> None:
+    """Raise `InvalidInput` for two verifiers with the same label."""
     for one, other in combinations(named, 2):
         if one.label == other.label:
             raise InvalidInput(f"{one.spec} and {other.spec} are both called {one.label!r}; rename one card")
-    return named
 
 
 def as_verifier(verifier: Any) -> NamedVerifier:

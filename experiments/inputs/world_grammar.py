@@ -47,10 +47,15 @@ def find_worlds(
     """
     text = told if isinstance(told, str) else None
     samplings = Samplings.of_options(sampling, draft_sampling, text, "")
-    made = [_told(world, told) for each in _listed(worlds) for world in _worlds(each, samplings)]
+    made = [_told(_world(each, samplings), told) for each in single_worlds(worlds)]
     if not made:
         raise InvalidInput(f"no world is given; give one, such as {USUAL!r}")
     return made
+
+
+def single_worlds(worlds: Worlds) -> list[Any]:
+    """What each of several worlds is given as: ranges and lists of files taken apart; raises `InvalidInput`."""
+    return [single for each in _listed(worlds) for single in (_single_texts(each) if isinstance(each, str) else [each])]
 
 
 def _listed(worlds: Worlds) -> Iterable[Any]:
@@ -64,15 +69,17 @@ def _is_world(each: Any) -> bool:
     return isinstance(each, (str, tuple, Instance)) or hasattr(each, "cases")
 
 
-def _worlds(world: Any, samplings: Samplings) -> list[World]:
+def _world(world: Any, samplings: Samplings) -> World:
+    """The world of a text without ranges, or of objects."""
     if isinstance(world, str):
-        return [_parsed(text, samplings) for text in _single_texts(world)]
+        return _parsed(world, samplings)
     if isinstance(world, Instance):
-        return [RowsWorld(world.target, world.draft, samplings)]
+        return RowsWorld(world.target, world.draft, samplings)
     if hasattr(world, "cases"):
-        return [world if samplings.is_identity else replace(world, samplings=samplings)]
+        made: World = world if samplings.is_identity else replace(world, samplings=samplings)
+        return made
     if isinstance(world, Sequence) and len(world) == 2:
-        return [RowsWorld(*as_pair(*world), samplings)]
+        return RowsWorld(*as_pair(*world), samplings)
     raise InvalidInput(f"{cut(repr(world))} is no world; give a text such as {USUAL!r}, or two processes (p, q)")
 
 
@@ -116,7 +123,8 @@ def _parsed(text: str, samplings: Samplings) -> World:
             raise InvalidInput(f"{cut(text)}: {key} has no meaning for {kind}; it takes {takes}")
     if "denominator" not in assigned and kind == "grid":
         raise InvalidInput(f"{cut(text)} needs the denominator of all p and q; write grid:denominator=4,vocab=2")
-    values = {key: _READERS.get(key, family_parameter)(value, f"{key} in {text!r}") for key, value in assigned.items()}
+    readers = {key: _READERS[key] if key in parameters else family_parameter for key in assigned}
+    values = {key: readers[key](value, f"{key} in {text!r}") for key, value in assigned.items()}
     return make(name if named else "", samplings, **values)
 
 

@@ -1,4 +1,4 @@
-"""Audits beside enumeration, certified bounds beside the gap that is promised, sweeps beside the time of their rows."""
+"""Audits beside enumeration, bounds beside the gap that is promised, comparisons beside the time of their rows."""
 
 import random
 import time
@@ -61,33 +61,27 @@ def test_bounds_reach_the_promised_gap(timed, full, V, K, L, gap, seconds):
     timed(bounds, f"the seconds for a gap of {gap:g}", float(seconds), goal="<= 1", rounds=1)
 
 
-SWEEP = """
-[sweep]
+WORLDS = """
 verifiers = ["naive", "traversal"]
-questions = ["check"]
+optimum = false
 arithmetic = "rational"
-[[worlds]]
-family = "dirichlet"
-vocab = 3
-seeds = "0..{last}"
-[[schemes]]
-K = 2
-L2 = 2
+world = "family:dirichlet,vocab=3,seeds=0..{last}"
+scheme = "delayed:K=2,L2=2"
 """
 
 
 @pytest.mark.benchmark(timer=time.perf_counter)  # other processes work, too
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_sweep_beside_its_checks(timed, full, tmp_path, monkeypatch, capsys, jobs):
+def test_a_comparison_beside_its_checks(timed, full, tmp_path, monkeypatch, capsys, jobs):
     monkeypatch.chdir(tmp_path)
     seeds, names, scheme = 50 if full else 2, ("naive", "traversal"), Delayed(2, 0, 2)
-    (tmp_path / "sweep.toml").write_text(SWEEP.format(last=seeds - 1))
+    (tmp_path / "worlds.toml").write_text(WORLDS.format(last=seeds - 1))
 
-    def sweep() -> None:
+    def compared() -> None:
         (tmp_path / "rows.db").unlink(missing_ok=True)
-        arguments = ["draftproof", "sweep", "sweep.toml", "--store", "rows.db", "--jobs", str(jobs)]
+        arguments = ["draftproof", "compare", "worlds.toml", "--resume", "rows.db", "--jobs", str(jobs)]
         monkeypatch.setattr("sys.argv", arguments)
-        assert cli.run(cli.program(["sweep"])) == 0
+        assert cli.run(cli.program(["compare"])) == 0
 
     def checks() -> float:
         begun = time.perf_counter()
@@ -96,4 +90,4 @@ def test_a_sweep_beside_its_checks(timed, full, tmp_path, monkeypatch, capsys, j
             assert check(make(name), instance.target, instance.draft, scheme).lossless
         return time.perf_counter() - begun
 
-    timed(sweep, f"{seeds * len(names)} checks", checks(), rounds=3)
+    timed(compared, f"{seeds * len(names)} checks", checks(), rounds=3)

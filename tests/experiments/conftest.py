@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from draftproof.experiments import cli
-from draftproof.experiments.cli.sweep import work
+from draftproof.experiments.cli.compare import work
 
 
 class Ran(NamedTuple):
@@ -49,21 +49,21 @@ def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
 
 @pytest.fixture
 def interrupted(monkeypatch) -> Callable[[int], AbstractContextManager[list[Any]]]:
-    """Ctrl-C after so many groups of a sweep; gives the groups that were computed."""
-    compute = work.compute
+    """Ctrl-C after so many rows of a comparison; gives the cells that were computed."""
+    compute = work.row
 
     @contextmanager
     def after(count: int) -> Iterator[list[Any]]:
         done: list[Any] = []
 
-        def until(group: Any) -> Any:
+        def until(cell: Any, builders: Any) -> Any:
             if len(done) == count:
                 raise KeyboardInterrupt
-            done.append(group)
-            return compute(group)
+            done.append(cell)
+            return compute(cell, builders)
 
         with monkeypatch.context() as patch:
-            patch.setattr(work, "compute", until)
+            patch.setattr(work, "row", until)
             yield done
 
     return after

@@ -77,9 +77,9 @@ FLAGS = [
     ("check block --world text:topics,vocab=27 --L2 12", "does not collapse"), ("check ensemble:w=2", "w = 2"),
     ("check ensemble:w=x", "'x'"), ("check block:w=1", "'w'"), ("check none.py:Mine", "none.py"),
     ("check block -o none/a.json", "none/a.json"), ("check block --witness none/a.json", "none/a.json"),
-    ("check block --frob", "--frob"), ("compare block --K 3..1", "'3..1'"), ("compare block --L1 a", "--L1"),
+    ("check block --frob", "--frob"), ("compare block --K 3..1", "'3..1'"), ("compare block --L1 a", "L1 'a'"),
     ("compare block --budget 99", "99"), ("compare blok", "blok"), ("compare block --plot none/a.png", "none/a.png"),
-    ("compare block --jobs 0", "--jobs"), ("check block --K 1000000 --L2 1", "1000000"),
+    ("compare block --jobs 0", "jobs 0"), ("check block --K 1000000 --L2 1", "1000000"),
     ("check block --L2 1000000000", "1000000000"), ("compare block --L1 0..1000000000", "1000000000"),
     ("check block --world grid:denominator=3 --L2 22", "grid"),
     ("check block --world grid:equal,denominator=2", "equal"),
@@ -88,7 +88,7 @@ FLAGS = [
     ("check ensemble:w=1e-99999999", "1e-99999999"), ("check ensemble:w=1,w=0", "twice"),
     ("check block --scheme topology:tree=3-0", "tree"), ("check block --scheme delayed:tree=1-0", "tree"),
     ("check block --scheme adaptive --K 2", "K = 2"), ("check block --scheme adaptive:confidence=2", "confidence"),
-    ("check gbv --scheme without_replacement --K 3", "i.i.d."), ("compare block --json a.txt --csv a.txt", "a.txt"),
+    ("check gbv --scheme without_replacement --K 3", "i.i.d."), ("compare block -o a.csv --plot a.csv", "a.csv"),
     ("check blok --world conformance", "blok"),
     ("check block --world conformance:count=1", "instances=8"), ("frob", "frob"),
 ]  # fmt: skip
@@ -139,5 +139,7 @@ def test_a_file_without_a_verifier(draftproof):
 
 def test_a_resume_file_that_holds_something_else_is_left_alone(draftproof):
     Path("notes.txt").write_text("my notes\nmore notes\nand more\n")
-    assert_refused(draftproof("compare", "nss", "--vocab", 2, "--resume", "notes.txt"), "notes.txt")
+    assert_refused(
+        draftproof("compare", "nss", "--world", "family:dirichlet,vocab=2", "--resume", "notes.txt"), "notes.txt"
+    )
     assert Path("notes.txt").read_text() == "my notes\nmore notes\nand more\n"

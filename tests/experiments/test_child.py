@@ -81,7 +81,7 @@ def ran(folder: Path, *arguments: str, **streams) -> tuple[int, str, str]:
 @pytest.mark.parametrize("command", ["check", pytest.param("compare", marks=pytest.mark.heavy)])
 def test_a_verifier_that_ends_its_process_has_no_verdict(tmp_path, file, command, line):
     file(line)
-    code, out, err = ran(tmp_path, command, "mine.py:Mine", *SMALL, "-o" if command == "check" else "--json", "a.json")
+    code, out, err = ran(tmp_path, command, "mine.py:Mine", *SMALL, "-o", "a.json")
     assert (code, out) == (130 if "KeyboardInterrupt" in line else 2, ""), err
     assert ENDS[line] in err
     assert "Traceback" not in err
@@ -163,20 +163,16 @@ def test_a_thread_that_lives_on_does_not_hold_up_the_verdict(tmp_path, file, nam
     ("arguments", "named"),
     [
         ("check mine.py:V", True), ("check traversal --scheme=mine.py:S", True), ("--max-input 5 audit a:f", True),
-        ("audit --gallery .", True), ("sweep a.toml --allow-code", True), ("check block -o a.json", False),
+        ("audit --gallery .", True), ("compare a.toml --allow-code", True), ("check block -o a.json", False),
     ],
 )  # fmt: skip
 def test_which_commands_run_in_a_child(arguments, named):
     assert runtime.names_code(arguments.split()) is named
 
 
-SWEEP = """
-[sweep]
+WORLDS = """
 verifiers = ["{verifier}"]
-[[worlds]]
-family = "perturbed:s=1"
-vocab = 2
-[[schemes]]
+world = "family:perturbed,s=1,vocab=2"
 scheme = "{scheme}"
 """
 LINE = "delayed:K=1,L1=0,L2=1"
@@ -184,12 +180,12 @@ LINE = "delayed:K=1,L1=0,L2=1"
 UNNAMED = {
     "audit ends:function": (),
     "audit eagle-posterior --gallery .": (),
-    "sweep given.toml --allow-code --jobs 1": ("ends.py:Any", LINE),
-    "sweep given.toml --allow-code --jobs 1 --json a.json": ("naive", "ends.py:Any"),
+    "compare given.toml --allow-code --jobs 1": ("ends.py:Any", LINE),
+    "compare given.toml --allow-code --jobs 1 -o a.json": ("naive", "ends.py:Any"),
 }
 
 
-@pytest.mark.parametrize("command", quick(UNNAMED, ("sweep given.toml --allow-code --jobs 1",)))
+@pytest.mark.parametrize("command", quick(UNNAMED, ("compare given.toml --allow-code --jobs 1",)))
 def test_code_that_the_command_line_does_not_name_has_no_verdict_where_it_ends_the_process(
     tmp_path, monkeypatch, command
 ):
@@ -199,7 +195,7 @@ def test_code_that_the_command_line_does_not_name_has_no_verdict_where_it_ends_t
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("import os\nos._exit(0)\n")
     if given := UNNAMED[command]:
-        (tmp_path / "given.toml").write_text(SWEEP.format(verifier=given[0], scheme=given[1]))
+        (tmp_path / "given.toml").write_text(WORLDS.format(verifier=given[0], scheme=given[1]))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(tmp_path)))))
     found, out, err = ran(tmp_path, *command.split())
     assert (found, out) == (2, "")

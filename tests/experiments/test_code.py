@@ -50,22 +50,18 @@ class Line:
             path += (coin.choose(draft.row(path)),)
         return [path]
 """
-SMALL = ("--vocab", "2", "--jobs", "1", "--arithmetic", "rational")
-SWEEP = """
-[sweep]
+SMALL = ("--world", "family:dirichlet,vocab=2", "--jobs", "1", "--arithmetic", "rational")
+WORLDS = """
 verifiers = ["naive", "here/mine.py:Mine"]
 arithmetic = "rational"
-[[worlds]]
-family = "dirichlet"
-vocab = 2
-[[schemes]]
+world = "family:dirichlet,vocab=2"
 scheme = "here/line.py:Line"
 """
 COMMANDS = {
     "compare": ("compare", "naive", "here/mine.py:Mine", "--scheme", "here/line.py:Line", *SMALL, "--resume", "kept"),
     "prove": ("prove", "here/mine.py:Mine", "--scheme", "here/line.py:Line", "--vocab", "2", "--jobs", "1",
               "--resume", "kept"),
-    "sweep": ("sweep", "worlds.toml", "--allow-code", "--jobs", "1", "--store", "kept"),
+    "file": ("compare", "worlds.toml", "--allow-code", "--jobs", "1", "--resume", "kept"),
 }  # fmt: skip
 
 
@@ -78,7 +74,7 @@ def ran(draftproof, tmp_path, monkeypatch):
     Path("here/line.py").write_text(SCHEME)
     Path("src/rate.py").write_text("RATE = 0\n")
     Path("src/shape.py").write_text("DEPTH = 1\n")
-    Path("worlds.toml").write_text(SWEEP)
+    Path("worlds.toml").write_text(WORLDS)
     monkeypatch.syspath_prepend(tmp_path / "src")
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -118,16 +114,16 @@ def test_rows_are_not_believed_once_a_module_elsewhere_has_changed(ran, command,
     Path(changed).write_text(Path(changed).read_text() + "# other\n")
     other = ran(*COMMANDS[command])
     assert (other.code, "not taken" in other.err) == (0, True)
-    if command == "sweep":
+    if command == "file":
         assert "not taken" not in ran(*COMMANDS[command]).err  # they are replaced
 
 
 def test_a_verdict_follows_a_module_elsewhere(ran):
-    assert "NO, " not in ran(*COMMANDS["compare"]).out
+    assert "REFUTED " not in ran(*COMMANDS["compare"]).out
     Path("src/rate.py").write_text("RATE = 1\n")
-    assert ran(*COMMANDS["compare"]).out.count("NO, ") == 1
+    assert ran(*COMMANDS["compare"]).out.count("REFUTED ") == 1
     Path("src/rate.py").write_text("RATE = 0\n")
-    assert "NO, " not in ran(*COMMANDS["compare"]).out
+    assert "REFUTED " not in ran(*COMMANDS["compare"]).out
 
 
 @pytest.mark.one_in(3)
@@ -189,7 +185,7 @@ def test_rows_of_ours_do_not_depend_on_the_files_of_others(ran):
 def test_rows_of_another_draftproof_are_not_believed(draftproof, monkeypatch, command):
     if command == "prove":
         pytest.importorskip("z3")
-    Path("worlds.toml").write_text(SWEEP.replace(', "here/mine.py:Mine"', "").replace("here/line.py:Line", "delayed"))
+    Path("worlds.toml").write_text(WORLDS.replace(', "here/mine.py:Mine"', "").replace("here/line.py:Line", "delayed"))
     line = [word.replace("here/mine.py:Mine", "block") for word in COMMANDS[command]]
     line = [{"here/line.py:Line": "delayed:K=1,L1=0,L2=1"}.get(word, word) for word in line]
     assert draftproof(*line).code == 0

@@ -13,8 +13,8 @@ from tests.experiments.grid.stores import timeless
 
 #: Work that lasts.
 COMMAND = [
-    "compare", "nss", "naive", "specinfer", "traversal", "--vocab", "3", "--K", "2..3", "--L1", "0..1", "--L2", "1..2",
-    "--engine", "enumerate", "--resume", "rows.db", "--json", "rows.json",
+    "compare", "nss", "naive", "specinfer", "traversal", "--K", "2..3", "--L1", "0..1", "--L2", "1..2",
+    "--engine", "enumerate", "--resume", "rows.db", "-o", "rows.json",
 ]  # fmt: skip
 CHECK = ["check", "specinfer", "--world", "family:dirichlet,vocab=3,denominator=20,seeds=0..499", "--K", "3"]
 #: Makes a file once an instance was checked.
@@ -61,7 +61,7 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     assert process.returncode == 130
     assert "kept in rows.db" in err
     kept = list(stored_rows(str(rows), ["law"]))
-    assert kept[0]["verifier"] in out  # the rows so far are shown
+    assert out == ""
     assert 1 <= len(kept) < 32
     assert (tmp_path / "rows.json").read_text() == "an older result"
 

@@ -6,8 +6,8 @@ from tests.data import nonsense
 
 FILE = nonsense.__file__
 SHAPE = ("--K", 2, "--L2", 1)
-SMALL = ("--vocab", 2, *SHAPE)
 WORLD = ("--world", "family:dirichlet,vocab=2")
+SMALL = (*WORLD, *SHAPE)
 COMMANDS = {
     "check": (*WORLD, *SHAPE, "--engine", "structured"),
     "compare": (*SMALL, "--no-optimum", "--engine", "structured"),
@@ -43,7 +43,7 @@ def test_a_verifier_that_breaks_its_contract_is_refused_in_one_line(draftproof, 
 @pytest.mark.parametrize(("command", "name"), cases((*COMMANDS, "bound"), nonsense.SCHEMES))
 def test_a_scheme_that_breaks_its_contract_is_refused_in_one_line(draftproof, command, name):
     given = ("bound",) if command == "bound" else (command, "naive")
-    size = WORLD if command in ("check", "bound") else ("--vocab", 2)
+    size = WORLD if command in ("check", "compare", "bound") else ("--vocab", 2)
     refused(draftproof(*given, "--scheme", f"{FILE}:{name}", *size))
 
 
@@ -53,7 +53,7 @@ def test_a_witness_on_a_scheme_of_ones_own_is_seen_again_by_the_command_that_it_
     ran = draftproof("check", f"{FILE}:Lossy", "--scheme", f"{FILE}:{name}", *WORLD, "--json")
     assert ran.code == 1
     assert draftproof(*ran.witness["again"].split()[1:]).code == 1
-    assert draftproof("compare", "naive", "--scheme", f"{FILE}:{name}", "--vocab", 2).code == 0
+    assert draftproof("compare", "naive", "--scheme", f"{FILE}:{name}", *WORLD).code == 0
     world = ("--world", "conformance:instances=1")
     assert draftproof("check", "naive", "--scheme", f"{FILE}:{name}", *world).code == 0
 

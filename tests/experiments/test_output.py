@@ -3,15 +3,17 @@
 import csv
 import io
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from draftproof.experiments.cli.compare.tables import as_csv, as_markdown, compare_table
+from draftproof.experiments.cli.compare.views import comparison
 from draftproof.experiments.grid.figures import delay_figure
+from draftproof.experiments.result import Table
 from draftproof.experiments.shared import progress
 from draftproof.experiments.shared.output import csv_cell, printable_json
 from draftproof.experiments.shared.progress import PlainConsole, bar, remark
@@ -32,7 +34,7 @@ def drawn(thing: object) -> str:
 
 
 def test_what_a_terminal_obeys_is_written_out():
-    table = Table(EVIL, title=EVIL)
+    table = RichTable(EVIL, title=EVIL)
     table.add_row(EVIL, EVIL)
     for thing in (EVIL, Text(EVIL), table):
         text = drawn(thing)
@@ -42,7 +44,7 @@ def test_what_a_terminal_obeys_is_written_out():
 
 
 def test_markup_of_a_name_is_text():
-    table = Table(title=MARKUP)
+    table = RichTable(title=MARKUP)
     table.add_column(MARKUP)
     assert drawn(MARKUP) == MARKUP + "\n"
     assert MARKUP in drawn(table)
@@ -102,7 +104,7 @@ def test_a_text_that_a_spreadsheet_would_compute_is_marked(value, cell):
 
 
 def row(name: str, shape: str = "2, 0, 1") -> dict[str, object]:
-    law = {"block_efficiency": "-1/3", "block_efficiency_float": 1.5, "variance": 0, "variance_float": 0.0}
+    law = {"block_efficiency": Fraction(-1, 3), "block_efficiency_float": 1.5, "variance": 0, "variance_float": 0.0}
     scheme = {"name": "delayed", "K": 2, "L1": 0, "L2": 1}
     return {
         **law, "verifier": name, "shape": shape, "control": False, "lossless": True, "depth_distribution": [0.5, 0.5],
@@ -114,18 +116,21 @@ def row(name: str, shape: str = "2, 0, 1") -> dict[str, object]:
 NAMES = ["=cmd|' /C calc'!A0", "a|b`c*d_e<b>", r"\input{x} 50% & #1 ~^$_{", MARKUP]
 
 
+def table() -> Table:
+    """A comparison of verifiers with such names."""
+    return comparison([{**row(name), "world": "w", "sampling": None, "verdict": "PROVED"} for name in NAMES])
+
+
 def test_csv_of_a_comparison_computes_nothing():
-    [_, *lines] = csv.reader(io.StringIO(as_csv([row(name) for name in NAMES])))
-    assert [line[0] for line in lines] == ["'" + NAMES[0], *NAMES[1:]]
-    assert all(line[5] == "-1/3" for line in lines)
+    lines = list(csv.DictReader(io.StringIO(table().csv())))
+    assert [line["verifier"] for line in lines] == ["'" + NAMES[0], *NAMES[1:]]
+    assert all(line["block_efficiency"] == "-1/3" for line in lines)
 
 
 def test_markdown_keeps_its_cells():
-    lines = as_markdown([row(name, shape) for name in NAMES for shape in ("2, 0, 1", "a|b<i>")]).splitlines()
-    counts = {line.replace(r"\|", "").count("|") for line in lines}
-    assert counts == {4}
+    lines = [line for line in table().markdown().splitlines() if line.startswith("|")]
+    assert len({line.replace(r"\|", "").count("|") for line in lines}) == 1
     assert all("<" not in line.replace(r"\<", "") for line in lines)
-    assert "| `block` " in as_markdown([row("block")])
 
 
 def test_figures_take_any_name():
@@ -138,7 +143,7 @@ def test_figures_take_any_name():
 
 
 def test_a_table_of_a_comparison_shows_a_name_as_it_is():
-    assert "[red]x[/red]" in drawn(compare_table([row(MARKUP)]))
+    assert "[red]x[/red]" in drawn(table().rich())
 
 
 @pytest.mark.parametrize("field", ["name", "title"])

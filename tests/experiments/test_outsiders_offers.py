@@ -58,7 +58,7 @@ def test_a_lossy_verifier_with_a_lossless_structure_is_refuted_by_every_route(dr
     path = "delayed:K=1,L1=0,L2=1"
     assert not check(IN_THIRDS, given, path).row["lossless"]
     assert find_witness(IN_THIRDS, path, target=given[0], draft=given[1]) is not None
-    assert not compare(IN_THIRDS, *given, path, optimum=False, arithmetic="rational")[0]["lossless"]
+    assert not compare(IN_THIRDS, given, path, optimum=False, arithmetic="rational").row["lossless"]
     with pytest.raises(AssertionError, match="is not lossless"):
         assert_lossless(IN_THIRDS, *given, path)
     with pytest.raises(AssertionError, match="is not lossless"):
@@ -70,9 +70,18 @@ def test_what_rests_on_a_structure_is_said_and_not_called_proved(draftproof):
     ran = draftproof("check", IN_THIRDS, *GRID, "--engine", "structured")
     assert (ran.code, "proved" in ran.out) == (3, False)
     assert f"LOSSLESS {said}" in ran.out
-    table = draftproof("compare", IN_THIRDS, "--vocab", 2, "--arithmetic", "rational", "--engine", "structured")
+    table = draftproof(
+        "compare",
+        IN_THIRDS,
+        "--world",
+        "family:dirichlet,vocab=2",
+        "--arithmetic",
+        "rational",
+        "--engine",
+        "structured",
+    )
     assert "by its structure" in table.out
-    assert "proved" not in table.out
+    assert "PROVED" not in table.out
 
 
 def test_ours_are_proved_by_their_structure_unless_somebody_put_another_into_them():

@@ -17,7 +17,7 @@ SMALL = "--K 1 --L2 1"
 INPUTS = (
     "check block --world @",
     "check block --world text:@",
-    "compare block --instance @",
+    "compare block --world @",
     f"compare block {SMALL} --cost @",
     f"compare block {SMALL} --resume @",
     "bound --world @",
@@ -30,8 +30,7 @@ INPUTS = (
 OUTPUTS = (
     f"check block {SMALL} -o @",
     f"check block {SMALL} --witness @",
-    f"compare block {SMALL} --json @",
-    f"compare block {SMALL} --csv @",
+    f"compare block {SMALL} -o @",
     f"compare block {SMALL} --plot @",
     f"bound {SMALL} --certificate @",
     f"bound {SMALL} --plot @",

@@ -242,7 +242,7 @@ def test_the_longest_name_that_the_file_system_takes_can_be_written(tmp_path):
 def test_packages_that_a_command_does_not_need_are_not_imported():
     program = (
         "import sys; from draftproof.experiments.cli import program, run\n"
-        "sys.argv[1:] = ['compare', 'naive', '--vocab', '2', '--K', '1', '--L2', '1']\n"
+        "sys.argv[1:] = ['compare', 'naive', '--world', 'family:dirichlet,vocab=2', '--K', '1', '--L2', '1']\n"
         "code = run(program(['compare']))\n"
         "print(code, sorted({'scipy.stats', 'torch', 'cvxpy', 'matplotlib'} & set(sys.modules)))\n"
     )

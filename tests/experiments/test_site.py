@@ -61,7 +61,7 @@ def test_every_command_and_option_is_in_the_reference(draftproof) -> None:
         re.findall(r"^##+ `draftproof ([\w ]+)`\n(.*?)(?=^## |^### `|\Z)", commands_page(), re.DOTALL | re.MULTILINE)
     )
     assert [name for name in sections if name != "model"] == list(COMMANDS)
-    for name in ("check", "sweep", "model choose"):
+    for name in ("check", "compare", "model choose"):
         options = set(re.findall(r"^│ (--[\w-]+)", draftproof(*name.split(), "--help").out, re.MULTILINE))
         assert options
         assert options <= set(re.findall(r"^\* `(?:-\w, )?(--[\w-]+)", sections[name], re.MULTILINE))

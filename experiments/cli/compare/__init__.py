@@ -1,262 +1,306 @@
-"""`draftproof compare`."""
+"""`draftproof.compare` and `draftproof compare`."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Annotated, Any
+from __future__ import annotations
 
-import typer
-from rich.console import Console
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from draftproof.experiments.cli.compare import by_depth as depths
-from draftproof.experiments.cli.compare import planning, tables, work
-from draftproof.experiments.cli.compare.policies import RANGES, PolicyRequest, policy_rows, wanted_policies
-from draftproof.experiments.cli.compare.roots import AT_ROOTS
-from draftproof.experiments.cli.compare.tables import as_csv, as_markdown
-from draftproof.experiments.grid.figures import delay_figure
-from draftproof.experiments.grid.groups import mean_by_group
-from draftproof.experiments.grid.rows import strong_id
-from draftproof.experiments.grid.store import Store
-from draftproof.experiments.inputs import options as opt
-from draftproof.experiments.inputs.given import Given, choose_problem, with_groups
-from draftproof.experiments.inputs.grammar import parse_range
-from draftproof.experiments.inputs.latency import TimeModel, time_model
-from draftproof.experiments.inputs.schemes import planned, scheme_spec
-from draftproof.experiments.inputs.verifiers import chosen_verifiers
-from draftproof.experiments.inputs.worlds import FileWorld, World, told_note
-from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_whole
-from draftproof.experiments.shared.progress import console_for, cut_short
+from draftproof.experiments.inputs.schemes import Schemes, find_schemes
+from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers, assert_distinct
+from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds, single_worlds
+from draftproof.experiments.inputs.worlds import GridWorld, TextWorld, told_note
+from draftproof.experiments.result import MOST_PRINTED, Column, Result, Table
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.progress import cut_short, duration
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import DraftScheme
 
-_TEXTS = {"--csv": as_csv, "--markdown": as_markdown}
+if TYPE_CHECKING:
+    from draftproof.experiments.cli.compare.planning import Cell, Place, Plan
+    from draftproof.experiments.grid.store import Row
+
+#: Most rows of a comparison: its plan holds all of them in memory.
+MOST_ROWS = 5_000_000
 
 
-def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[str, str | None]) -> Iterator[str]:
-    """Write the output files, by flag; yields lines to print."""
-    for flag, path in outputs.items():
-        if path is None:
-            continue
-        if flag in _TEXTS:
-            write_whole(path, _TEXTS[flag](rows))
-        elif picture := delay_figure(rows, caption):
-            write_whole(path, picture)
-            yield f"picture: {printable(path)}"
-        else:
-            reason = "there is no delayed tree, or no verifier that is neither control nor refuted"
-            yield f"{printable(path)} was not drawn: {reason}"
-
-
-def with_optimum(stored: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Split the stored rows of a comparison into `rows`, `bounds` and `failures`.
-
-    Each row gets the optimum of its shape; a lossless one its gap too, the most by which it can be below the optimum.
-    """
-    bounds = [row for row in stored if row.get("kind") == "bound"]
-    known = {strong_id(bound["scheme"]): bound for bound in bounds}
-    failures = [row for row in stored if row.get("kind") == work.FAILURE]
-    rows = [row for row in stored if row not in bounds and row not in failures]
-    return {
-        "rows": [{**row, **_fields(row, known.get(strong_id(row["scheme"])))} for row in rows],
-        "bounds": bounds,
-        "failures": failures,
-    }
-
-
-def _fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
-    if bound is None:
-        return {key: None for name in ("optimum", "optimum_upper", "gap") for key in (name, f"{name}_float")}
-    names = (("optimum", "lower"), ("optimum_upper", "upper"))
-    optimum = {f"{name}{end}": bound[f"{side}{end}"] for name, side in names for end in ("", "_float")}
-    if bound.get("cut"):  # the bounds of a cut vocabulary differ by more than the gap of the solver
-        optimum["at_most_float"] = bound["upper_float"]
-    if not row["lossless"]:
-        return {**optimum, **number_fields("gap", None)}
-    if row["arithmetic"] == "rational":
-        return {**optimum, **number_fields("gap", Fraction(bound["upper"]) - Fraction(row["block_efficiency"]))}
-    return {**optimum, **number_fields("gap", bound["upper_float"] - row["block_efficiency_float"])}
-
-
-_CORES = os.cpu_count() or 1
-_SCHEME: Any = {"rich_help_panel": "Scheme"}
-_OUTPUT: Any = {"rich_help_panel": "Output"}
-
-Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all made for the scheme.")]
-BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SCHEME)]
-TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SCHEME)]
-LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SCHEME)]
-Budget = Annotated[int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", **_SCHEME)]
-MaxNodes = Annotated[int | None, typer.Option(min=0, help="Only shapes of at most N drafted tokens.", **_SCHEME)]
-Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.", rich_help_panel="How to compute")]
-Steady = Annotated[
-    bool, typer.Option("--steady-state", help="Also the mean tokens of a block in the long run (texts).")
-]
-Times = Annotated[
-    str | None,
-    typer.Option(
-        help="Times as draft=1,branch=.1,target=10,node=.05 or a JSON file; prints the best shape of each.", **_SCHEME
-    ),
-]
-Best = Annotated[
-    bool | None,
-    typer.Option("--optimum/--no-optimum", help="The optimum, and the gap (default: where quick)."),
-]
-Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        help=f"Also choose among the shapes at every root: {', '.join(AT_ROOTS)}, selector (of --pair), or "
-        "FILE.py:NAME; may be repeated. Shapes are then K 1..4, L1 0..2, L2 0..2 by default.",
-        **_SCHEME,
-    ),
-]
-By = Annotated[str | None, typer.Option(help="More tables: depth, root or depth,root.", **_OUTPUT)]
-Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
-Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUTPUT)]
-Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
-
-
-@with_groups()
 def compare(
-    chosen: Chosen = None,
+    verifiers: Verifiers | None = None,
+    /,
+    world: Worlds | None = None,
+    scheme: Schemes | None = None,
     *,
-    given: Given,
-    scheme: opt.Scheme = None,
-    tree: opt.Tree = None,
-    confidence: opt.Confidence = None,
-    K: BranchRange = None,
-    L1: TrunkRange = None,
-    L2: LengthRange = None,
-    budget: Budget = None,
-    max_nodes: MaxNodes = None,
-    arithmetic: opt.ArithmeticName = "float64",
-    engine: opt.Engine = "auto",
-    jobs: Jobs = _CORES,
-    backend: opt.Backend = "numpy",
-    max_runs: opt.MaxRuns = 20_000_000,
-    max_memory: opt.MaxMemory = 4.0,
-    steady: Steady = False,
-    cost: Times = None,
-    policy: Policies = None,
-    best: Best = None,
-    resume: opt.Resume = None,
-    by: By = None,
-    json_target: opt.JsonTarget = None,
-    csv_file: Csv = None,
-    markdown_file: Markdown = None,
-    plot_file: Plot = None,
-) -> int:
-    """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
-    files = {"--csv": csv_file, "--markdown": markdown_file, "--plot": plot_file}
-    check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
-    sides = by.split(",") if by else []
-    if not set(sides) <= {"depth", "root"}:
-        raise InvalidInput(f"--by {by}: give depth, root or depth,root")
-    named = chosen_verifiers(chosen) if chosen else None
-    problem = choose_problem(given, told=True)
-    kind = (scheme, tree, confidence)
-    sizes = tuple(RANGES.values()) if policy and not any((K, L1, L2, *kind)) else (K, L1, L2)
-    schemes = planning.shapes(*_ranges(problem, kind, sizes), budget, max_nodes)
-    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
-    costs = _costs(cost, schemes)
-    wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
-    if policy and given.told is not None:
-        raise InvalidInput("--policy goes without --told, which makes verifiers lossy; leave one of them out")
-    if policy and steady:
-        raise InvalidInput("--policy is valued at roots, not in the long run of --steady-state; leave one of them out")
-    if steady and given.text is None:
-        raise InvalidInput("--steady-state needs n-gram processes; add --text FILE")
-    cells = planning.all_cells(problem, named, schemes, settings, best)
-    store = Store(resume, ("law", "bound", work.FAILURE))
-    complete = work.compute_all(problem, cells, settings, store, given.options)
-    results = with_optimum([store[cell.strong_id] for cell in cells if cell.strong_id in store])
-    rows = [{**row, **costs.row_fields(row)} for row in results["rows"]] if costs else results["rows"]
-    if groups := getattr(problem, "groups", ()):  # of prompts
-        rows = [{**row, "groups": mean_by_group(groups, tables.root_efficiencies(row))} for row in rows]
-    for failure in results["failures"] if wanted else ():  # a policy chooses among rows of every shape
-        raise InvalidVerifier(failure["error"])
-    policies, complete = _policies(wanted, rows) if complete else ([], False)
-    console = console_for(json_target)
-    _show(console, rows, policies, f"{problem}, {arithmetic}", "root" in sides)
-    for failure in results["failures"]:
-        console.print(printable(f"REFUTED, no row: {failure['error']}"), soft_wrap=True)
-    if note := told_note(problem):
-        console.print(note)
-    if not complete:
-        return cut_short(len(rows), len(cells), "rows", resume)
-    results |= {"rows": rows, "policies": policies}
-    if "depth" in sides:
-        failed = {failure["spec"] for failure in results["failures"]}
-        verifiers = [each for each in named or chosen_verifiers(None) if each.spec not in failed]
-        found = depths.of_shapes(problem, rows, verifiers, schemes, settings, store, given.options)
-        if found is None:
-            return cut_short(len(rows), len(cells), "rows", resume)
-        for shape, lines in found:
-            console.print(depths.table(lines, f"{problem}, {shape}, {arithmetic}", getattr(shape, "L1", 0)))
-        results["by_depth"] = [line for _, lines in found for line in lines]
-    return _write(console, results, str(problem), json_target, files)
+    K: int | str | None = None,
+    L1: int | str | None = None,
+    L2: int | str | None = None,
+    budget: int | None = None,
+    max_nodes: int | None = None,
+    max_depth: int | None = None,
+    sampling: str | Sequence[str] | None = None,
+    draft_sampling: str | None = None,
+    told: Any = None,
+    by: str | None = None,
+    optimum: bool | None = None,
+    cost: str | None = None,
+    policy: str | Sequence[str] | None = None,
+    steady_state: bool = False,
+    arithmetic: Literal["rational", "float64"] = "float64",
+    engine: Literal["auto", "enumerate", "structured"] = "auto",
+    backend: Literal["numpy", "torch", "cuda"] = "numpy",
+    max_runs: int = 20_000_000,
+    max_memory: float = 4.0,
+    most_runs: int | None = None,
+    most_steps: int | None = None,
+    most_paths: int | None = None,
+    jobs: int = 1,
+    dask: str | None = None,
+    resume: str | None = None,
+    plot: str | None = None,
+    plan: bool = False,
+    allow_code: bool = False,
+) -> Result:
+    """Exact block efficiency of verifiers over worlds and schemes, each checked for losslessness on the way.
+
+    Args:
+        verifiers: Names from `list` or FILE.py:NAME (default: all); or a FILE.toml of parameters.
+        world: p and q, as family:perturbed,s=1,vocab=4,seeds=0..9, text:topics, pair.json, models:FOLDER.
+        scheme: As delayed:K=1..3,L2=2 (`list schemes` has all), or FILE.py:NAME.
+        K: Branches, as 2 or 1..4.
+        L1: Trunk lengths.
+        L2: Branch lengths.
+        sampling: As temperature=.7,top_k=50; may be repeated.
+        by: More tables: depth, root or depth,root.
+        cost: Times, as draft=1,branch=.1,target=10 or a JSON file.
+        arithmetic: float64 proves nothing, and takes larger instances.
+        jobs: Number of processes.
+        resume: Store of rows, kept and reused.
+
+    Other Parameters:
+        budget: Only shapes of exactly so many drafted tokens.
+        max_nodes: Only shapes of at most so many drafted tokens.
+        max_depth: Only shapes of at most so many tokens on a path.
+        draft_sampling: How tokens are drawn from the draft, where otherwise.
+        told: The q that verifiers are told: sampled, draft, target, or a sampling; in Python also a third process.
+        optimum: The optimum, and the gap to it (where it is quick, if not given).
+        policy: A shape for every root: static, ratio, greedy, selector or FILE.py:NAME; may be repeated. Where no
+            shapes are given, K is 1..4, L1 and L2 0..2.
+        plot: PNG of the delay curve.
+        steady_state: Also the mean tokens of a block in the long run (texts).
+        engine: How laws are computed.
+        backend: What float64 computes with.
+        max_runs: Refuse to enumerate more runs.
+        max_memory: Refuse structured work of more GiB.
+        most_runs: Leave out rows of more enumerated runs.
+        most_steps: Leave out rows of more steps of a structured engine.
+        most_paths: Leave out optima over more paths.
+        dask: Address of a Dask scheduler that computes the rows, as tcp://HOST:PORT.
+        plan: Only say how many rows there are and how long they take.
+        allow_code: Run the Python files that FILE.toml names.
+    """
+    given = dict(locals())
+    from draftproof.experiments.cli.compare import by_depth, views
+    from draftproof.experiments.cli.compare.policies import RANGES, policy_rows, wanted_policies
+    from draftproof.experiments.cli.compare.world_file import merged
+    from draftproof.experiments.grid.store import Store
+    from draftproof.experiments.inputs.latency import time_model
+
+    if (file := _only_toml(verifiers)) is not None:
+        if plan and allow_code:
+            raise InvalidInput(f"plan runs no code that {file} names; leave out plan, or allow_code")
+        check_files([file], {"resume": resume, "plot": plot})
+        given = merged(given, file, compare)
+        return compare(given.pop("verifiers"), **given)
+    check_files(_texts(world), {"resume": resume, "plot": plot})
+    sides = set(by.split(",")) if by else set()
+    if not sides <= {"depth", "root"}:
+        raise InvalidInput(f"by {by}: give depth, root or depth,root")
+    policies = _texts(policy)
+    made = _plan(given | (RANGES if policies and not any((K, L1, L2, scheme)) else {}))
+    first = made.places[0].world
+    if steady_state and not all(isinstance(each.world, TextWorld) for each in made.places):
+        raise InvalidInput("steady_state needs n-gram processes; give a world such as text:topics")
+    costs = time_model(cost) if cost else None
+    if costs:
+        costs.check(made.schemes)
+    folder = _folder(made.places[0].text)
+    wanted = wanted_policies(policies, first, folder, made.verifiers, made.schemes, arithmetic, costs)
+    _refuse_together(made, policies, plot, told, steady_state)
+    cells = made.cells()
+    if not any(cell.verifier for cell in cells):
+        raise InvalidInput(f"none of the verifiers is for {made.schemes[0]}; name others, or another scheme")
+    if plan:
+        return _planned(made, cells, Store(resume) if resume else {})
+    store = Store(resume, ("law", "bound", "failure"))
+    needed = [*cells, *(by_depth.cells(made) if "depth" in sides else ())]
+    _compute(made, needed, store, dask, resume)
+    rows = views.table_rows(made, cells, store, costs)
+    failures = [row["error"] for row in rows if row["kind"] == "failure"]
+    if failures and wanted:  # a policy chooses among rows of every shape
+        raise InvalidVerifier(failures[0])
+    chosen = policy_rows(wanted, [row["law"] for row in rows]) if wanted else []
+    more = [*views.by_root(rows)] if "root" in sides else []
+    more += [by_depth.table(made, rows, needed, store)] if "depth" in sides else []
+    notes = [*views.notes(rows), *([by_depth.NOTE] if "depth" in sides else [])]
+    notes += [views.GROUPS_NOTE] if getattr(first, "groups", ()) else []
+    notes += dict.fromkeys(note for each in made.places if (note := told_note(each.world)))
+    title = f"{first}{f' and {len(made.places) - 1:,} more' if len(made.places) > 1 else ''}, {arithmetic}"
+    picture = _picture(rows, title) if plot else b""
+    if plot and not picture:
+        notes.append(f"{plot} was not drawn: there is no delayed tree, or no verifier that is lossless on it")
+    files = {plot: picture} if plot and picture else {}
+    return Result(title, [*_tables(made, rows, chosen), *more, views.roots(rows)], notes, files=files)
 
 
-def _ranges(
-    problem: World, kind: tuple[str | None, ...], sizes: tuple[str | None, ...]
-) -> tuple[Callable[..., DraftScheme], dict[str, Sequence[int]]]:
-    """The function that builds a scheme from K, L1 and L2, and their ranges; by default those of an instance file."""
-    if not any((*kind, *sizes)) and isinstance(problem, FileWorld) and problem.instance.scheme:
-        kind = (scheme_spec(problem.instance.scheme), None, None)
-    scheme, tree, confidence = kind
-    named = zip(("K", "L1", "L2"), sizes, strict=True)
+def _tables(plan: Plan, rows: Sequence[Row], policies: Sequence[Row]) -> Iterator[Table]:
+    """The tables that show themselves where they say something."""
+    from draftproof.experiments.cli.compare import views
+
+    yield views.comparison(rows)
+    timed = any("time" in row for row in rows)
+    if len(plan.places) == 1 and (timed or len(rows) > MOST_PRINTED):
+        yield views.best(rows)
+    if policies:
+        yield views.policies(policies)
+    if groups := getattr(plan.places[0].world, "groups", ()):  # of prompts
+        yield views.by_group(rows, groups)
+        if policies:
+            yield views.policies_by_group(policies)
+
+
+def _only_toml(verifiers: Verifiers | None) -> str | None:
+    """The file of parameters, where that is given in place of verifiers."""
+    texts = _texts(verifiers)
+    if not any(text.endswith(".toml") for text in texts):
+        return None
+    if len(texts) > 1:
+        raise InvalidInput(f"{' '.join(texts)}: a file of parameters goes alone; name the verifiers in it")
+    return texts[0]
+
+
+def _texts(given: Any) -> list[str]:
+    """Those of one or several things that are texts."""
+    listed = given if isinstance(given, (list, tuple)) else [given]
+    return [each for each in listed if isinstance(each, str)]
+
+
+def _folder(text: str | None) -> str | None:
+    """The folder of a pair of models that a world names."""
+    kind, _, rest = (text or "").partition(":")
+    folder = rest.partition(",")[0]
+    return folder if kind == "models" and folder and "=" not in folder else None
+
+
+def _plan(given: Mapping[str, Any]) -> Plan:
+    """Worlds, verifiers, schemes and settings of a comparison; raises `InvalidInput`."""
+    from draftproof.experiments.cli.compare.planning import Limits, Place, Plan
+    from draftproof.experiments.inputs.options import choose_settings
+
+    worlds = single_worlds(USUAL if given["world"] is None else given["world"])
+    samplings: list[str | None] = list(dict.fromkeys(_texts(given["sampling"]))) or [None]
+    sampled = {name: given[name] for name in ("draft_sampling", "told")}
+    others = tuple(
+        word
+        for name, value in sampled.items()
+        if isinstance(value, str)
+        for word in ("--" + name.replace("_", "-"), value)
+    )
+
+    def place(each: Any, sampling: str | None) -> Place:
+        [world] = find_worlds([each], sampling, **sampled)
+        if isinstance(world, GridWorld):
+            raise InvalidInput("a grid is for check, which judges each of its instances; compare averages over roots")
+        return Place(world, each if isinstance(each, str) else None, sampling, others)
+
+    if given["jobs"] < 1:
+        raise InvalidInput(f"jobs {given['jobs']}: give at least 1")
+    named = None if given["verifiers"] is None else as_verifiers(given["verifiers"])
+    assert_distinct(named or ())
+    first = place(worlds[0], samplings[0])
+    lengths = {name: given[name] for name in ("K", "L1", "L2")}
+    schemes = [each for each in find_schemes(given["scheme"], first.world, **lengths) if _is_wanted(each, given)]
+    if not schemes:
+        wanted = [f"{name} {given[name]}" for name in ("budget", "max_nodes", "max_depth") if given[name] is not None]
+        raise InvalidInput(f"no shape in the ranges has {', '.join(wanted)}; widen K, L1 or L2")
+    settings = choose_settings(
+        given["arithmetic"],
+        given["engine"],
+        given["max_runs"],
+        given["max_memory"],
+        given["backend"],
+        given["jobs"],
+        given["steady_state"],
+    )
+    limits = Limits(given["most_runs"], given["most_steps"], given["most_paths"])
+    plan = Plan([first], named, schemes, settings, given["optimum"], limits)
+    count = len(worlds) * len(samplings) * len(schemes) * len(plan.verifiers)
+    if count > MOST_ROWS:
+        raise InvalidInput(f"{count:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
+    _only_texts(given)
+    singles = [(each, sampling) for sampling in samplings for each in worlds]
+    plan.places = [first, *(place(*single) for single in singles[1:])]
+    return plan
+
+
+def _is_wanted(scheme: DraftScheme, given: Mapping[str, Any]) -> bool:
+    budget, nodes, depth = (given[name] for name in ("budget", "max_nodes", "max_depth"))
     return (
-        lambda **shape: planned(opt.build_scheme(scheme or "delayed", tree, confidence, **shape), problem),
-        {flag: parse_range(text, f"--{flag}") for flag, text in named if text},
+        budget in (None, scheme.nodes)
+        and (nodes is None or scheme.nodes <= nodes)
+        and (depth is None or scheme.depth <= depth)
     )
 
 
-def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None:
-    """The times of passes, if `--cost` gives them."""
-    costs = time_model(cost) if cost else None
-    if costs:
-        costs.check(schemes)
-    return costs
+def _only_texts(given: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` where objects of Python would have to be in a store or in other processes."""
+    for name in ("resume", "dask"):
+        if given[name] is not None or (name == "resume" and given["jobs"] > 1):
+            for key in ("verifiers", "world", "scheme"):
+                each = given[key]
+                if each is not None and not (isinstance(each, str) or _texts(each) == list(each)):
+                    what = name if given[name] is not None else "jobs"
+                    raise InvalidInput(f"{what} is for {key} as text, not for an object of Python; leave it out")
 
 
-def _policies(wanted: PolicyRequest | None, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
-    """The rows of policies, and False if Ctrl-C ended it early."""
+def _refuse_together(plan: Plan, policies: Sequence[str], plot: str | None, told: Any, steady: bool) -> None:
+    """Raise `InvalidInput` for parameters that mean nothing together."""
+    if policies and told is not None:
+        raise InvalidInput("policy goes without told, which makes verifiers lossy; leave one of them out")
+    if policies and steady:
+        raise InvalidInput("policy is valued at roots, not in the long run of steady_state; leave one of them out")
+    for name, given in (("policy", policies), ("plot", plot)):
+        if given and len(plan.places) > 1:
+            raise InvalidInput(f"{name} is about one world, not {len(plan.places):,}; leave it out, or give one")
+
+
+def _planned(plan: Plan, cells: Sequence[Cell], store: Mapping[str, Any]) -> Result:
+    """How many rows a comparison has and how long they take."""
+    missing = [cell for cell in cells if cell.strong_id not in store]
+    seconds = sum(cell.cost.seconds for cell in missing) / max(1, min(plan.settings.jobs, len(missing)))
+    row = {"rows": len(cells), "missing": len(missing), "seconds": round(seconds, 2), "time": duration(seconds)}
+    row["left_out"] = [f"{label} on {scheme}" for label, schemes in plan.left_out.items() for scheme in schemes]
+    columns = [Column("rows", "count"), Column("missing", "count", "to compute"), Column("time")]
+    columns += [Column("seconds", shown=False), Column("left_out", shown=False)]
+    return Result(f"a plan; jobs {plan.settings.jobs}", [Table.of(columns, [row])])
+
+
+def _compute(plan: Plan, cells: Sequence[Cell], store: Any, dask: str | None, resume: str | None) -> None:
+    from draftproof.experiments.cli.compare.work import compute_all
+
     try:
-        return ([] if wanted is None else policy_rows(wanted, rows)), True
+        compute_all(plan, cells, store, dask)
     except KeyboardInterrupt:
-        return [], False
+        wanted = {cell.strong_id for cell in cells}
+        cut_short(sum(name in store for name in wanted), len(wanted), "rows", resume)
+        raise
 
 
-def _show(
-    console: Console, rows: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], title: str, by_root: bool
-) -> None:
-    """Print the tables; nothing if there is no row."""
-    if not rows:
-        return
-    short = len(rows) <= tables.MAX_ROWS
-    console.print(printable(title), soft_wrap=True)
-    if short:
-        console.print(tables.compare_table([*rows, *policies]))
-    else:
-        console.print(f"{len(rows):,} rows are too many to print; --csv or --json FILE has them all")
-    if "speedup" in rows[0] or not short:
-        console.print(tables.best_table(rows))
-    if policies:
-        console.print(tables.policies_table(policies))
-    if "groups" in rows[0] and short:
-        console.print(tables.groups_table(rows))
-        if policies:
-            console.print(tables.groups_table(policies))
-    if by_root:
-        console.print(tables.roots_table(rows))
+def _picture(rows: Sequence[Row], title: str) -> bytes:
+    from draftproof.experiments.grid.figures import delay_figure
+
+    drawn = [row for row in rows if row["kind"] == "law"]
+    return delay_figure(
+        [row["law"] | {"optimum_upper_float": _float(row.get("optimum_upper"))} for row in drawn], title
+    )
 
 
-def _write(
-    console: Console, results: dict[str, Any], caption: str, json_target: str | None, files: Mapping[str, str | None]
-) -> int:
-    """Write the output files. files: path by flag."""
-    write_json(json_target, results)
-    for line in write_files(results["rows"], caption, files):
-        console.print(line)
-    return 0
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)

@@ -1,41 +1,88 @@
-"""The rows of a comparison and their expected costs: every verifier on every valid shape, and the bounds."""
+"""The rows of a comparison and their expected costs: every verifier on every scheme in every world, and the optima."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import product
-from math import prod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from draftproof.experiments.grid.bounds import QUICK_PATHS, Goal, bound_roots, expected_seconds, is_quick
 from draftproof.experiments.grid.cost import ExpectedCost, check_runs, expected_cost
-from draftproof.experiments.grid.rows import strong_id, versions
+from draftproof.experiments.grid.rows import row_id, strong_id
 from draftproof.experiments.grid.run import Task
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Settings, chosen_verifiers
 from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.progress import remark
 from draftproof.lp_analysis.problem import assert_size
 from draftproof.simulator.arithmetic import arithmetic_named
-from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
-from draftproof.simulator.errors import Fails, InvalidInput, UnsupportedTree
-from draftproof.simulator.instances.case import Case
+from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
+from draftproof.simulator.errors import Fails, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.processes import context_count
 from draftproof.simulator.protocol import Card, DraftScheme
 
-#: Most shapes in one comparison.
-MOST_SHAPES = 100_000
-#: The certified gap at which the solver of a bound stops.
+#: What stands for the optimum among the names of verifiers that are left out.
+OPTIMUM = "the optimum"
+#: The certified gap at which the solver of an optimum stops.
 GOAL = Goal()
-#: By default the quick bounds are computed if all together take at most this long.
+#: By default the quick optima are computed if all together take at most this long.
 QUICK_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One row and its expected cost: a verifier on a scheme, or without a verifier its optimum."""
+class Limits:
+    """Rows above a limit are left out; None is no limit, and a row that is too large is then an error.
 
+    runs: of an enumeration. steps: of a structured engine. paths: `V^L` of the program of an optimum.
+    """
+
+    runs: int | None = None
+    steps: int | None = None
+    paths: int | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A world, and the words of a command line that name it; no text for objects in Python.
+
+    others: the words about its sampling beside `--sampling`.
+    """
+
+    world: World
+    text: str | None
+    sampling: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The text of the world; for objects in Python a description."""
+        return str(self.world) if self.text is None else self.text
+
+    @property
+    def options(self) -> list[str]:
+        """The options that name the world."""
+        sampled = [] if self.sampling is None else ["--sampling", self.sampling]
+        return [] if self.text is None else ["--world", self.text, *sampled, *self.others]
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """What identifies the world in the id of a row; rows of objects in Python are in no store."""
+        return {"object": id(self.world)} if self.text is None else self.world.source
+
+    @cached_property
+    def kind(self) -> str:
+        """Worlds of one kind differ in seed and sampling only, so that their rows cost the same."""
+        return strong_id({key: value for key, value in self.identity.items() if key not in ("seed", "sampling")})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row and its expected cost: a verifier on a scheme, or without a verifier the optimum there.
+
+    place: the number of its world.
+    """
+
+    place: int
     verifier: NamedVerifier | None
     scheme: DraftScheme
     strong_id: str
@@ -48,127 +95,137 @@ class Cell:
         return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if user_defined else (self.strong_id,)))
 
 
-def shapes(
-    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None, most: int | None = None
-) -> list[DraftScheme]:
-    """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
+@dataclass
+class Plan:
+    """What a comparison computes.
 
-    At K = 1 every split into L1 and L2 is the same tree: the one with the longest trunk stands for all.
-    build: makes a scheme from K, L1 and L2; ranges: the values of those of the three that are given.
+    named: None for the whole registry, without the verifiers that declare other schemes or refuse the trees of this
+    one. optimum: None for the optima that are quick. left_out: what has no row, with the schemes.
     """
-    size = prod(map(len, ranges.values()))
-    if size > MOST_SHAPES:
-        raise InvalidInput(f"{size:,} shapes are more than {MOST_SHAPES:,}; make the ranges of K, L1 and L2 smaller")
-    shapes = (dict(zip(ranges, values, strict=True)) for values in product(*ranges.values()))
-    built = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
-    kept = [scheme for scheme in built if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
-    paths = {scheme.nodes: scheme for scheme in kept if scheme.as_dict().get("K") == 1}
-    kept = [scheme for scheme in kept if scheme.as_dict().get("K") != 1 or scheme is paths[scheme.nodes]]
-    if not kept:
-        reason = (
-            "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"
-        )
-        raise InvalidInput(f"no shape in the ranges {reason}; widen --K, --L1 or --L2")
-    return kept
 
+    places: Sequence[Place]
+    named: Sequence[NamedVerifier] | None
+    schemes: Sequence[DraftScheme]
+    settings: Settings
+    optimum: bool | None = None
+    limits: Limits = Limits()
+    left_out: dict[str, dict[DraftScheme, None]] = field(default_factory=dict)
+    _costs: dict[Any, ExpectedCost | None] = field(default_factory=dict)
+    _trials: dict[int, dict[str, dict[Any, float]]] = field(default_factory=dict)
 
-def shape_label(scheme: DraftScheme) -> str:
-    """A short name within one kind of scheme: "2, 0, 2" for K, L1, L2, else the tree."""
-    fields = scheme.as_dict()
-    return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
+    def cells(self) -> list[Cell]:
+        """Every row to compute; raises `TooLarge` for one that does not fit, where there are no limits."""
+        found = [cell for number in range(len(self.places)) for cell in self.laws(number, self.schemes)]
+        found += self._optima()
+        for label, schemes in self.left_out.items():
+            first, *others = schemes
+            more = f" and {len(others)} more" if others else ""
+            limited = "" if self.limits == Limits() else ", or its rows are above a limit"
+            remark(f"{label} is not for trees of {first}{more}{limited}: left out")
+        return found
 
+    def laws(self, number: int, schemes: Sequence[DraftScheme]) -> list[Cell]:
+        """The rows of all verifiers in one world."""
+        return [cell for scheme in schemes for cell in self._laws(number, scheme)]
 
-def all_cells(
-    problem: World,
-    chosen: Sequence[NamedVerifier] | None,
-    schemes: Sequence[DraftScheme],
-    settings: Settings,
-    bounds: bool | None,
-) -> list[Cell]:
-    """Every row and every bound to compute; bounds: as for `bound_cells`, chosen: None for the whole registry."""
-    return [*law_cells(problem, chosen, schemes, settings), *bound_cells(problem, schemes, bounds)]
-
-
-def law_cells(
-    problem: World, chosen: Sequence[NamedVerifier] | None, schemes: Sequence[DraftScheme], settings: Settings
-) -> list[Cell]:
-    """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit.
-
-    chosen: None for the whole registry, without the verifiers that declare other schemes or refuse the trees of this
-    one; a message names them.
-    """
-    arithmetic = arithmetic_named(settings.arithmetic)
-    cells = []
-    known: dict[str, dict[Any, float]] = {}
-    refused: dict[str, list[DraftScheme]] = {}
-    roots_of = lru_cache(lambda depth: problem.cases(depth, arithmetic))
-    for scheme in schemes:
-        roots = roots_of(scheme.depth)
-        identity = _identity(problem, roots, scheme)
-        for named in chosen if chosen is not None else chosen_verifiers(None):
-            if chosen is None and declares_other_schemes(named.verifier.card, scheme):
-                refused.setdefault(named.label, []).append(scheme)
+    def _laws(self, number: int, scheme: DraftScheme) -> Iterator[Cell]:
+        place, settings = self.places[number], self.settings
+        identity = place.identity
+        for named in self.verifiers:
+            if self._declares_others(named, scheme) or (cost := self._cost(place, named, scheme)) is None:
+                self.left_out.setdefault(named.label, {})[scheme] = None
                 continue
+            name = row_id(
+                "law",
+                identity,
+                scheme,
+                named.identity,
+                arithmetic=settings.arithmetic,
+                engine=settings.engine,
+                device=settings.device,
+                steady=settings.steady or None,
+            )
+            yield Cell(number, named, scheme, name, cost)
+
+    @cached_property
+    def verifiers(self) -> Sequence[NamedVerifier]:
+        """The verifiers that are asked about."""
+        return chosen_verifiers(None) if self.named is None else self.named
+
+    def _declares_others(self, named: NamedVerifier, scheme: DraftScheme) -> bool:
+        """Whether it is left out as it declares other schemes; one that is named and is for none here is judged."""
+        card = named.verifier.card
+        asked = self.named is not None and all(declares_other_schemes(card, each) for each in self.schemes)
+        return not asked and declares_other_schemes(card, scheme)
+
+    def _cost(self, place: Place, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:
+        """The cost of a row; None for one that is left out."""
+        key = place.kind, named.label, scheme
+        if key not in self._costs:
             try:
-                cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+                self._costs[key] = self._law_cost(place.world, named, scheme)
             except Fails:  # the row says so
-                cost = ExpectedCost("enumerate", "", 1, 0.0)
+                self._costs[key] = ExpectedCost("enumerate", "", 1, 0.0)
             except UnsupportedTree:
-                if chosen is not None:
+                if self.named is not None and len(self.schemes) == 1:
                     raise
-                refused.setdefault(named.label, []).append(scheme)
-                continue
-            if cost.engine == "enumerate":
-                check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
-            fields = {
-                "roots": identity,
-                "version": versions()["draftproof"],
-                "verifier": named.identity,
-                "scheme": scheme.as_dict(),
-                "arithmetic": settings.arithmetic,
-                "engine": cost.engine,
-                **({"steady": True} if settings.steady else {}),
-                **({"device": settings.device} if settings.device else {}),
-            }
-            total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
-            cells.append(Cell(named, scheme, strong_id(fields), total))
-    for label, left_out in refused.items():
-        others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-        remark(f"{label} is not for trees of {left_out[0]}{others}: left out")
-    return cells
+                self._costs[key] = None
+            except TooLarge:
+                if self.limits.runs is None and self.limits.steps is None:
+                    raise
+                self._costs[key] = None
+        return self._costs[key]
+
+    def _law_cost(self, world: World, named: NamedVerifier, scheme: DraftScheme) -> ExpectedCost | None:
+        roots = world.cases(scheme.depth, arithmetic_named(self.settings.arithmetic))
+        trials = self._trials.setdefault(world.vocab_size, {})
+        one = expected_cost(named, scheme, self.settings, [(roots[0].target, roots[0].draft)], trials)
+        cost = replace(one, steps=one.steps * len(roots), seconds=one.seconds * len(roots))
+        enumerated = cost.engine == "enumerate"
+        most = self.limits.runs if enumerated else self.limits.steps
+        if most is not None and cost.steps > most:
+            return None
+        if enumerated:
+            check_runs(named, scheme, self.settings, cost.steps, world.vocab_size)
+        return cost
+
+    def _optima(self) -> list[Cell]:
+        cells = []
+        for number, place in enumerate(self.places):
+            for scheme in self.schemes if self.optimum is not False else ():
+                key = place.kind, None, scheme
+                if key not in self._costs:
+                    self._costs[key] = self._optimum_cost(place.world, scheme)
+                cost = self._costs[key]
+                if cost is None and self.limits.paths is not None:
+                    self.left_out.setdefault(OPTIMUM, {})[scheme] = None
+                if cost is not None:
+                    name = row_id("bound", place.identity, scheme, gap=GOAL.gap)
+                    cells.append(Cell(number, None, scheme, name, cost))
+        if self.optimum is None and sum(cell.cost.seconds for cell in cells) > QUICK_SECONDS:
+            remark(f"the optimum of {len(cells)} shapes is left out; --optimum computes it")
+            return []
+        return cells
+
+    def _optimum_cost(self, world: World, scheme: DraftScheme) -> ExpectedCost | None:
+        size, most = world.vocab_size, self.limits.paths
+        paths, one_path = context_count(size, scheme.depth), isinstance(scheme, Delayed) and scheme.K == 1
+        if (self.optimum is None and paths > QUICK_PATHS) or (most is not None and paths > most and not one_path):
+            return None
+        try:
+            assert_size(size, scheme)
+            roots = bound_roots(world, scheme)
+            if self.optimum is None and not is_quick(roots[0].draft, scheme):
+                return None
+            seconds = expected_seconds(size, scheme, roots[0].draft) * len(roots)
+        except TooLarge:
+            if most is None:
+                raise
+            return None
+        return ExpectedCost("bound", "", len(roots), seconds)
 
 
 def declares_other_schemes(card: Card, scheme: DraftScheme) -> bool:
     """Whether its card declares other schemes and not this one; negative controls are never left out."""
     registered = not isinstance(scheme, UserScheme) and scheme.name in SCHEMES
     return registered and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
-
-
-def bound_cells(problem: World, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
-    """The optimum of every shape; wanted: None for those that are quick, False for none."""
-    cells = []
-    for scheme in schemes if wanted is not False else ():
-        if wanted is None and context_count(problem.vocab_size, scheme.depth) > QUICK_PATHS:
-            continue
-        assert_size(problem.vocab_size, scheme)
-        roots = bound_roots(problem, scheme)
-        if wanted is None and not is_quick(roots[0].draft, scheme):
-            continue
-        expected = expected_seconds(problem.vocab_size, scheme, roots[0].draft)
-        fields = {
-            "roots": _identity(problem, roots, scheme),
-            "version": versions()["draftproof"],
-            "bound": scheme.as_dict(),
-            "gap": GOAL.gap,
-        }
-        seconds = expected * len(roots)
-        cells.append(Cell(None, scheme, strong_id(fields), ExpectedCost("bound", "", len(roots), seconds)))
-    if wanted is None and sum(cell.cost.seconds for cell in cells) > QUICK_SECONDS:
-        remark(f"the optimum of {len(cells)} shapes is left out; --optimum computes it")
-        return []
-    return cells
-
-
-def _identity(problem: World, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
-    """The roots in a `strong_id`: their rows, or their source if those are too many."""
-    return [root.identity(scheme.depth, problem.source) for root in roots]

@@ -13,7 +13,8 @@ from typing import Any
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, Choice, RootTable, best_static
 from draftproof.experiments.grid.groups import mean_by_group
 from draftproof.experiments.inputs.latency import TimeModel
-from draftproof.experiments.inputs.policies import UserPolicy, distinct, user_policy
+from draftproof.experiments.inputs.policies import UserPolicy, user_policy
+from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, from_file
 from draftproof.experiments.inputs.worlds import TextWorld, World
 from draftproof.experiments.shared.output import number_fields
@@ -59,28 +60,28 @@ def wanted_policies(
     arithmetic: str,
     costs: TimeModel | None,
 ) -> PolicyRequest | None:
-    """What `--policy` asks for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
+    """What policies are asked for, None for nothing; raises `InvalidInput`, before the work, for unknown ones."""
     if not specs:
         return None
     if not isinstance(problem, TextWorld) and problem.flag != "--pair":
         raise InvalidInput(
-            f"--policy needs the roots of a text or of models: add --text FILE or --pair FOLDER in place of "
-            f"{problem.flag}"
+            f"policy needs the roots of a text or of models: give a world such as text:topics or models:FOLDER in "
+            f"place of {problem}"
         )
     delayed = [scheme for scheme in schemes if isinstance(scheme, Delayed)]
     if len(delayed) < len(schemes):
         other = next(scheme for scheme in schemes if not isinstance(scheme, Delayed))
-        raise InvalidInput(f"--policy chooses among delayed trees, not {other}; leave out --scheme")
+        raise InvalidInput(f"policy chooses among delayed trees, not {other}; leave out the scheme")
     lossless = [item for item in named if _is_declared_lossless(item)]
     if not lossless:
         raise InvalidInput(
             f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time do not count; "
-            "leave out --policy or choose another verifier"
+            "leave out the policy or choose another verifier"
         )
     if left := [item.label for item in named if item not in lossless]:
         remark(f"policies need verifiers that are declared lossless on delayed trees; left out: {', '.join(left)}")
     request = PolicyRequest(
-        tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(distinct(delayed)), arithmetic, costs
+        tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(delayed), arithmetic, costs
     )
     for spec in request.specs:
         _check(spec, request)
@@ -101,9 +102,11 @@ def _check(spec: str, request: PolicyRequest) -> None:
         known = ", ".join((*AT_ROOTS, SELECTOR))
         raise InvalidInput(f"unknown policy {spec!r}; known: {known}, or FILE.py:NAME for your own")
     if isinstance(request.problem, TextWorld):
-        raise InvalidInput(f"--policy {spec} belongs to a pair of models; add --pair FOLDER")
+        raise InvalidInput(f"policy {spec} belongs to a pair of models; give the world models:FOLDER")
     if spec == SELECTOR and request.folder is None:
-        raise InvalidInput("--policy selector is read from the folder of a pair; name it with --pair, or give its file")
+        raise InvalidInput(
+            "policy selector is read from the folder of a pair: name it as models:FOLDER, or give its file"
+        )
 
 
 def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -121,7 +124,7 @@ def policy_rows(request: PolicyRequest, rows: Sequence[dict[str, Any]]) -> list[
         weights = [_weight(root["weight"], tokens) for root in shape_rows[0]["roots"]]
         table = RootTable(weights, tokens, times)
         for spec in request.specs:
-            with named_errors(f"{named.label}, --policy {spec}"):
+            with named_errors(f"{named.label}, policy {spec}"):
                 choice = _chosen(spec, request, named, table)
             if choice is not None:
                 result.append(_row(request, spec, named, table, choice, shape_rows))
@@ -194,7 +197,7 @@ def _row(
     masses = [part["depth_distribution"] + [0.0] * (deepest - len(part["depth_distribution"])) for part in parts]
     shares: dict[str, float] = {}
     for weight, action in zip(weights, choice, strict=True):
-        shape = _shape(request.schemes[action])
+        shape = shape_name(request.schemes[action])
         shares[shape] = shares.get(shape, 0.0) + float(weight)
     rate, best = table.rate(choice), table.rate(AT_ROOTS["greedy"](table))
     deviation = max((_number(part["max_deviation"]) for part in parts), key=float)
@@ -245,7 +248,3 @@ def _number(value: Any) -> Any:
 def _weight(value: Any, tokens: Sequence[Sequence[Any]]) -> Any:
     """The weight of a root, exact where the block efficiencies are."""
     return _number(value) if isinstance(tokens[0][0], Fraction) else float(_number(value))
-
-
-def _shape(scheme: Delayed) -> str:
-    return f"{scheme.K}, {scheme.L1}, {scheme.L2}"

@@ -1,4 +1,4 @@
-"""`draftproof compare`: the exact law of every verifier on every shape, one row each, on several processes."""
+"""The rows of a comparison: exact laws of verifiers and bounds of optima, on several processes or a cluster."""
 
 import time
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from draftproof.experiments.cli.compare.planning import GOAL, Cell, shape_label
+from draftproof.experiments.cli.compare.planning import GOAL, Cell, Place, Plan
 from draftproof.experiments.grid.bounds import bound_fields, bound_root, bound_roots
+from draftproof.experiments.grid.cluster import Cluster
 from draftproof.experiments.grid.rows import accepted_length, largest, mixture, versions
 from draftproof.experiments.grid.run import Executor, run
 from draftproof.experiments.grid.store import Store
+from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned, Settings
-from draftproof.experiments.inputs.worlds import World
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import counted, duration, named_errors
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
@@ -31,23 +32,35 @@ LONG = 60.0
 
 
 class RowBuilder:
-    """Computes the rows of one problem. All rows share its roots and evaluators."""
+    """Computes the rows of one world. All rows share its roots and evaluators."""
 
-    def __init__(self, problem: World, settings: Settings) -> None:
-        self._problem, self._source, self._settings = problem, problem.source, settings
+    def __init__(self, place: Place, settings: Settings) -> None:
+        self._place, self._world, self._settings = place, place.world, settings
         numbers = arithmetic_named(settings.arithmetic)
-        self._source_roots = lru_cache(lambda depth: problem.cases(depth, numbers))
+        self._source_roots = lru_cache(lambda depth: self._world.cases(depth, numbers))
         self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._source_roots(depth)])
         self._evaluators: dict[str, Evaluator] = {}
 
     def row(self, cell: Cell) -> dict[str, Any]:
-        """One row: the exact law on every root, checked for losslessness, and its weighted average; or a bound."""
-        started = time.perf_counter()
-        named, scheme = cell.verifier, cell.scheme
-        if named is None:
-            bounds = [bound_root(root, scheme, GOAL) for root in bound_roots(self._problem, scheme)]
-            fields = {"kind": "bound", **bound_fields(bounds, scheme, ()), "strong_id": cell.strong_id}
-            return {**fields, "source": self._source, "versions": versions()}
+        """One row: a law, or where there is no verifier the bounds of the optimum, or how the verifier fails."""
+        try:
+            fields = self._optimum(cell) if cell.verifier is None else self._law(cell, cell.verifier)
+        except Fails as error:
+            assert cell.verifier is not None
+            about = {"verifier": cell.verifier.label, "spec": cell.verifier.spec, "scheme": cell.scheme.as_dict()}
+            failed = {"error": str(error), "fails_on": error.instance.as_dict(), "lossless": False}
+            fields = {"kind": FAILURE, **about, **failed}
+        about = {"strong_id": cell.strong_id, "source": self._world.source, "options": self._place.options}
+        return {**fields, **about, "versions": versions()}
+
+    def _optimum(self, cell: Cell) -> dict[str, Any]:
+        bounds = [bound_root(root, cell.scheme, GOAL) for root in bound_roots(self._world, cell.scheme)]
+        fields = bound_fields(bounds, cell.scheme, ())
+        return {"kind": "bound", **{name: value for name, value in fields.items() if name != "roots"}}
+
+    def _law(self, cell: Cell, named: NamedVerifier) -> dict[str, Any]:
+        """The exact law at every root, checked for losslessness, and its weighted average."""
+        started, scheme = time.perf_counter(), cell.scheme
         if named.spec not in self._evaluators:
             self._evaluators[named.spec] = self._settings.evaluator(named)
         planned = isinstance(named.verifier, Planned)  # its plan needs the exact rows, in either arithmetic
@@ -60,8 +73,8 @@ class RowBuilder:
         fields = _row_fields(cell, named, roots, checks)
         if self._settings.steady:
             fields |= number_fields("steady_state", self._steady_state(named, scheme, roots[0]))
-        fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
-        return {**fields, "seconds": round(time.perf_counter() - started, 3)}
+        seconds = round(time.perf_counter() - started, 3)
+        return {**fields, "arithmetic": self._settings.arithmetic, "seconds": seconds}
 
     def _exact(self, result: Check, named: NamedVerifier, root: Case) -> Check:
         """The check repeated in rationals; `result` itself where the rows are floats or too many."""
@@ -89,7 +102,7 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
         "verifier": named.label,
         "spec": named.spec,
         **{key: fields.get(key) for key in ("K", "L1", "L2")},
-        "shape": shape_label(cell.scheme),
+        "shape": shape_name(cell.scheme),
         "scheme": fields,
         "nodes": cell.scheme.nodes,
         **accepted_length(average),
@@ -102,42 +115,39 @@ def _row_fields(cell: Cell, named: NamedVerifier, roots: Sequence[Case], checks:
         **number_fields("total_variation", largest([check.total_variation for check in checks])),
         "roots": [_root_fields(root, check) for root, check in zip(roots, checks, strict=True)],
         "engine": checks[0].engine,
-        "strong_id": cell.strong_id,
     }
 
 
-def compute_all(
-    problem: World, cells: Sequence[Cell], settings: Settings, store: Store, options: Sequence[str]
-) -> bool:
-    """Compute the missing rows into the store, cheapest first, with a bar; False if Ctrl-C ended it early.
+def compute_all(plan: Plan, cells: Sequence[Cell], store: Store, address: str | None = None) -> None:
+    """Compute the missing rows into the store, world by world, the cheapest first, with a bar.
 
-    options: the command-line options that chose the problem; they are stored in every row.
+    address: of a Dask scheduler that computes them in place of this machine. At Ctrl-C raises `KeyboardInterrupt`; the
+    rows until then are in the store.
     """
     missing = [cell for cell in cells if cell.strong_id not in store]
-    tasks = [cell.task() for cell in sorted(cells, key=lambda cell: cell.cost.seconds)]
-    return run(
-        tasks, store, Executor(_row, settings.jobs, _start, (problem, settings, list(options))), message=_steps(missing)
-    )
+    ordered = sorted(cells, key=lambda cell: (cell.place, cell.cost.seconds))
+    tasks = list({cell.strong_id: cell.task() for cell in ordered}.values())
+    executor = Executor[Cell](row, plan.settings.jobs, (Builders(plan.places, plan.settings),))
+    if address is not None:
+        executor = Cluster(executor.compute, executor.jobs, executor.shared, address)
+    if not run(tasks, store, executor, message=_steps(missing)):
+        raise KeyboardInterrupt
 
 
-_builder: tuple[RowBuilder, list[str]]
+class Builders:
+    """What computes the rows of each world: made once in each process, for some worlds at a time."""
+
+    def __init__(self, places: Sequence[Place], settings: Settings) -> None:
+        self._arguments = places, settings
+        self.of = lru_cache(maxsize=64)(lambda number: RowBuilder(places[number], settings))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Builders, self._arguments
 
 
-def _start(problem: World, settings: Settings, options: list[str]) -> None:
-    global _builder  # noqa: PLW0603 - a process works on one problem only
-    _builder = RowBuilder(problem, settings), options
-
-
-def _row(cell: Cell) -> dict[str, Any]:
-    builder, options = _builder
-    try:
-        fields = builder.row(cell)
-    except Fails as error:
-        assert cell.verifier is not None
-        about = {"verifier": cell.verifier.label, "spec": cell.verifier.spec, "scheme": cell.scheme.as_dict()}
-        failed = {"error": str(error), "fails_on": error.instance.as_dict(), "lossless": False}
-        fields = {"kind": FAILURE, **about, **failed, "strong_id": cell.strong_id, "versions": versions()}
-    return {**fields, "options": options}
+def row(cell: Cell, builders: Builders) -> dict[str, Any]:
+    """The row of a cell."""
+    return builders.of(cell.place).row(cell)
 
 
 def _steps(cells: Sequence[Cell]) -> str:

@@ -38,8 +38,8 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import check_size, cut
 from draftproof.verifiers import REGISTRY
 
-#: Rows that a report shows: of `compare` and `sweep`, of `model validate` and of `prove`.
-KINDS = ("law", "bound", "failure", "swept law", "swept bound", "cell", "theorem")
+#: Rows that a report shows: of `compare`, of `model validate` and of `prove`.
+KINDS = ("law", "bound", "failure", "cell", "theorem")
 
 
 def read(paths: Sequence[str]) -> dict[str, list[Row]]:
@@ -50,8 +50,7 @@ def read(paths: Sequence[str]) -> dict[str, list[Row]]:
             check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
         if next(stored_rows(path), None) is None:
             raise InvalidInput(
-                f"{cut(path)} has no rows; draftproof sweep FILE.toml --store {cut(path)} computes "
-                "some, as compare and validate do with --resume"
+                f"{cut(path)} has no rows that a report shows; draftproof compare --resume {cut(path)} computes some"
             )
         for name, some in by_kind(stored_rows(path, KINDS)).items():
             rows[name] += some
@@ -59,11 +58,11 @@ def read(paths: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def by_kind(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Rows by their kind, with their scheme as text; rows of `compare` and `sweep` get the same kinds."""
+    """Rows by their kind, with their scheme as text."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        kind = row["kind"].removeprefix("swept ")
-        found[kind].append({**row, "kind": kind, **shape_fields(row)} if "scheme" in row and kind != "failure" else row)
+        kind = row["kind"]
+        found[kind].append({**row, **shape_fields(row)} if "scheme" in row and kind != "failure" else row)
     return found
 
 

@@ -67,7 +67,7 @@ CALLS = {
     "bound of a listed scheme": lambda: bound(world=(P, Q), scheme="top_k:K=2,L1=0,L2=2"),
     "bound of an own scheme": lambda: bound(world=(P, Q), scheme=Wide()),
     "direct bound": lambda: lp_analysis.direct_bound(*FLOATS, ONE),
-    "compare": lambda: compare(["naive", "specinfer"], P, Q, ["delayed:K=2,L1=0,L2=1", "delayed:K=2,L1=0,L2=2"]),
+    "compare": lambda: compare(["naive", "specinfer"], (P, Q), ["delayed:K=2,L1=0,L2=1", "delayed:K=2,L1=0,L2=2"]),
     "precision": lambda: law_in_low_precision(Delayed(1, 0, 1)),
     "from_softmax": lambda: from_softmax(np.broadcast_to(np.float32(1 / V), (V, V)), root=(0,)),
     "MarkovProcess": lambda: MarkovProcess(np.broadcast_to(1 / V, (V, V)), root=(0,)),

@@ -27,7 +27,7 @@ p, q = (exps / exps.sum(axis=-1, keepdims=True)).astype(np.float32)
 
 target, draft = from_softmax(p, root=(0,)), from_softmax(q, root=(0,))
 shapes = ["delayed:K=2,L1=0,L2=2", "delayed:K=2,L1=1,L2=1"]
-rows = compare(["naive_tree", "specinfer", "traversal", "mixed_order:a=1/2", "optimum"], target, draft, shapes)
+rows = compare(["naive_tree", "specinfer", "traversal", "mixed_order:a=1/2", "optimum"], (target, draft), shapes).rows
 table = pd.DataFrame(rows).sort_values("block_efficiency", ascending=False)
 print(table[["verifier", "scheme", "block_efficiency", "optimum", "gap"]])
 """
@@ -79,7 +79,7 @@ def test_a_scheme_and_a_verifier_of_ones_own_and_the_shrunk_witness(capsys) -> N
 
 def test_numbers_of_a_rational_comparison_are_fractions_and_every_row_is_what_check_says() -> None:
     p, q = [Fraction(1, 2), Fraction(1, 2)], [Fraction(3, 4), Fraction(1, 4)]
-    rows = draftproof.compare(["naive", "traversal"], p, q, draftproof.Delayed(2, 0, 1), arithmetic="rational")
+    rows = draftproof.compare(["naive", "traversal"], (p, q), draftproof.Delayed(2, 0, 1), arithmetic="rational").rows
     for row in rows:
         scheme = row["scheme"].replace("(", ":").replace(")", "").replace(" ", "")
         checked = draftproof.check(row["verifier"], (p, q), scheme).row
@@ -89,7 +89,7 @@ def test_numbers_of_a_rational_comparison_are_fractions_and_every_row_is_what_ch
             row["gap"]
             == draftproof.bound(world=(p, q), scheme="delayed:K=2,L1=0,L2=1").row["upper"] - row["block_efficiency"]
         )
-    assert list(pd.DataFrame(rows)["verifier"]) == ["naive", "traversal"]
+    assert list(pd.DataFrame(rows)["verifier"]) == ["traversal", "naive"]
 
 
 def test_listed_trees_bound_what_delayed_trees_bound() -> None:
@@ -211,7 +211,7 @@ def test_sequoia_is_planned_on_the_pair_that_is_given() -> None:
     shapes = {}
     for name, draft in (("path", sure), ("leaves", unsure)):
         found = draftproof.check("sequoia", (sure, draft), open_scheme).row
-        (row,) = draftproof.compare("sequoia", sure, draft, open_scheme, optimum=True)
+        row = draftproof.compare("sequoia", (sure, draft), open_scheme, optimum=True).row
         shapes[name] = found["scheme"]
         assert found["lossless"]
         assert (

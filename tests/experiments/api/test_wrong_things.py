@@ -242,7 +242,7 @@ class Plain:
 
 
 @pytest.mark.parametrize(
-    ("door", "pair"), [(draftproof.check, [(P, P)]), (draftproof.compare, [P, P])], ids=["check", "compare"]
+    ("door", "pair"), [(draftproof.check, [(P, P)]), (draftproof.compare, [(P, P)])], ids=["check", "compare"]
 )
 def test_the_same_is_told_in_python(door: Callable[..., Any], pair: list[Any]) -> None:
     with pytest.raises(draftproof.TooLarge) as caught:

@@ -20,7 +20,7 @@ def test_json_has_what_programs_read(draftproof):
     assert (first["status"], second["status"]) == ("holds", "refuted")
     assert first["instances"] == 26
     assert second["evidence"].startswith("block 2, gbv 7/4")
-    assert second["command"].startswith("draftproof compare block gbv --arithmetic rational --instance ")
+    assert second["command"].startswith("draftproof compare block gbv --arithmetic rational --world ")
     assert "5 rows: 2 claims, about " in ran.err
 
 

@@ -1,4 +1,4 @@
-"""`draftproof depths`: exact figures by depth, held against laws and sums of their own; lines side by side."""
+"""`draftproof compare --by depth`: exact figures by depth, held against laws and sums of their own; side by side."""
 
 import json
 from fractions import Fraction
@@ -17,14 +17,15 @@ from draftproof.simulator.instances.sampling import Samplings
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY
 
-TEXT = ("--text", "topics", "--vocab", 3, "--roots", 2)
+TEXT = ("--world", "text:topics,vocab=3,roots=2")
 HALF = ["1/2", "1/2"]
 EXACT = ("--arithmetic", "rational", "--jobs", 1)
+DEPTHS = ("--by", "depth", "--L1", 0, "--no-optimum", "--json")
 
 
 def by_depth(ran, verifier="specinfer", sampling=None):
     assert ran.code == 0, ran.err
-    rows = [row for row in ran.json["rows"] if row["verifier"] == verifier and sampling in (None, row["sampling"])]
+    rows = [row for row in ran.json["by_depth"] if row["verifier"] == verifier and sampling in (None, row["sampling"])]
     assert [row["depth"] for row in rows] == list(range(1, len(rows) + 1))
     return rows
 
@@ -35,8 +36,7 @@ def problem():
 
 @pytest.mark.parametrize(("name", "branches"), [("specinfer", 2), ("traversal", 2), ("specinfer", 3)])
 def test_every_number_is_exactly_what_the_laws_of_the_roots_say(draftproof, name, branches):
-    given = ("--K", branches, "--L", 2, "--json", "-")
-    rows = by_depth(draftproof("depths", name, *TEXT, *EXACT, *given), name)
+    rows = by_depth(draftproof("compare", name, *TEXT, *EXACT, *DEPTHS, "--K", branches, "--L2", 2), name)
     roots = problem().cases(2, RATIONAL)
 
     def law(k, trunk):
@@ -75,7 +75,7 @@ def test_the_mean_distance_is_the_sum_over_all_contexts_beyond_the_order_of_the_
 
 
 def test_one_path_accepts_what_half_the_distance_at_accepted_contexts_leaves(draftproof):
-    rows = by_depth(draftproof("depths", "specinfer", *TEXT, *EXACT, "--L", 5, "--json", "-"))
+    rows = by_depth(draftproof("compare", "specinfer", *TEXT, *EXACT, *DEPTHS, "--L2", 5))
     for row in rows:
         assert Fraction(row["accepted_fewer"]) == 1 - Fraction(row["distance_accepted"]) / 2
     assert rows[0]["distance"] == rows[0]["distance_accepted"]
@@ -84,7 +84,7 @@ def test_one_path_accepts_what_half_the_distance_at_accepted_contexts_leaves(dra
 @pytest.mark.parametrize("told", ["draft", "repetition_penalty=2", "top_k=1"])
 def test_contexts_are_accepted_by_the_rows_that_verifiers_are_told(draftproof, told):
     sampled = ("--draft-sampling", "temperature=.5", "--told", told)
-    rows = by_depth(draftproof("depths", "naive", *TEXT, *EXACT, *sampled, "--L", 2, "--json", "-"), "naive")
+    rows = by_depth(draftproof("compare", "naive", *TEXT, *EXACT, *sampled, *DEPTHS, "--L2", 2), "naive")
     accepted = distance = 0
     for case in Samplings.of_options(None, *sampled[1::2]).cases(problem().cases(2, RATIONAL), 2, None):
         for token, drawn in enumerate(map(as_python, case.draft.row(()))):
@@ -94,20 +94,16 @@ def test_contexts_are_accepted_by_the_rows_that_verifiers_are_told(draftproof, t
             distance += mass * as_python(sum(abs(case.target.row((token,)) - case.draft.row((token,)))))
     assert Fraction(rows[0]["reached_fewer"]) == accepted
     assert Fraction(rows[1]["distance_accepted"]) == distance / accepted
-    floats = by_depth(draftproof("depths", "naive", *TEXT, *sampled, "--L", 2, "--jobs", 1, "--json", "-"), "naive")
+    floats = by_depth(draftproof("compare", "naive", *TEXT, *sampled, *DEPTHS, "--L2", 2, "--jobs", 1), "naive")
     assert floats[1]["distance_accepted_float"] == pytest.approx(float(distance / accepted))
 
 
-def test_every_sampling_has_its_table_its_rows_and_its_line(draftproof, tmp_path):
-    samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9", "--sampling", "temperature=1.0")
-    given = ("depths", "naive_tree", *TEXT, *EXACT, "--L", 2)
-    ran = draftproof(*given, *samplings, "--plot", "d.png", "--json", "d.json")
-    assert ran.out.count("V = 3, order-3 target") == 2
-    assert (tmp_path / "d.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    ran = draftproof(*given, *samplings, "--json", "-")
-    plain, nucleus = (by_depth(ran, "naive_tree", name) for name in ("temperature 1", "top-p 0.9"))
-    assert len(ran.json["rows"]) == len(plain) + len(nucleus) == 4
-    shape = ("--K", "1..2", "--L1", 0, "--L2", 2, "--arithmetic", "rational", "--no-optimum", "--json", "-")
+def test_every_sampling_has_its_rows(draftproof):
+    samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9", "--sampling", "temperature=1")
+    ran = draftproof("compare", "naive_tree", *TEXT, *EXACT, *DEPTHS, "--L2", 2, *samplings)
+    plain, nucleus = (by_depth(ran, "naive_tree", name) for name in ("temperature=1", "top_p=.9"))
+    assert len(ran.json["by_depth"]) == len(plain) + len(nucleus) == 4
+    shape = ("--K", "1..2", "--L1", 0, "--L2", 2, "--arithmetic", "rational", "--no-optimum", "--json")
     for rows, sampling in ((plain, ()), (nucleus, ("--sampling", "top_p=.9"))):
         laws = draftproof("compare", "naive_tree", *TEXT, *sampling, *shape).json["rows"]
         one, two = (Fraction(law["block_efficiency"]) for law in laws)
@@ -115,46 +111,46 @@ def test_every_sampling_has_its_table_its_rows_and_its_line(draftproof, tmp_path
     assert plain[0]["gain"] != nucleus[0]["gain"]
 
 
-def test_rows_are_kept_and_are_those_of_compare(draftproof):
-    given = ("depths", "naive", *TEXT, "--jobs", 1, "--L", 2, "--resume", "r.db", "--json", "-")
+def test_rows_are_kept_and_are_those_of_every_comparison(draftproof):
+    given = ("compare", "naive", *TEXT, "--jobs", 1, *DEPTHS, "--L2", 2, "--resume", "r.db")
     first, again = draftproof(*given), draftproof(*given)
     assert "3 rows:" in first.err
     assert "0 rows (3 more are kept from before)" in again.err
-    assert first.json["rows"] == again.json["rows"]
+    assert first.json["by_depth"] == again.json["by_depth"]
     shapes = ("--K", 2, "--L1", "0..1", "--budget", 3, "--L2", "1..2")
     compared = draftproof("compare", "naive", *TEXT, *shapes, "--no-optimum", "--resume", "r.db")
     assert "0 rows (1 more are kept from before)" in compared.err
 
 
-def test_compare_prints_the_same_by_depth_for_its_trees(draftproof):
-    alone = draftproof("depths", "traversal", *TEXT, *EXACT, "--L", 2, "--json", "-").json["rows"]
+def test_every_tree_has_its_lines(draftproof):
+    alone = draftproof("compare", "traversal", *TEXT, *EXACT, *DEPTHS, "--L2", 2).json["by_depth"]
     shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--no-optimum", "--by", "depth")
-    ran = draftproof("compare", "traversal", *TEXT, *EXACT, *shapes, "--json", "-")
+    ran = draftproof("compare", "traversal", *TEXT, *EXACT, *shapes, "--json")
     rows = {}
     for row in ran.json["by_depth"]:
-        rows.setdefault(tuple(row["scheme"][name] for name in ("K", "L1", "L2")), []).append(row)
+        rows.setdefault(tuple(row[name] for name in ("K", "L1", "L2")), []).append(row)
     named = ("depth", "distance", "distance_accepted", "accepted", "reached", "gain", "gain_per_token", "lossless")
     for theirs, ours in zip(alone, rows[2, 0, 2], strict=True):
         assert {name: ours[name] for name in named} == {name: theirs[name] for name in named}
     laws = {tuple(row[name] for name in ("K", "L1", "L2")): row for row in ran.json["rows"]}
     assert rows.keys() == laws.keys()
     for shape, lines in rows.items():
-        masses = [Fraction(mass) for mass in laws[shape]["depth_distribution_exact"]]
+        masses = [Fraction(mass) for mass in laws[shape]["depth_distribution"]]
         assert [Fraction(line["reached"]) for line in lines] == [sum(masses[d:]) for d in range(1, len(masses))]
         assert all((line["gain"] is None) == (shape[0] == 1) for line in lines)
-    assert [line["accepted_fewer"] for line in rows[2, 1, 1]] == [line["accepted"] for line in rows[1, 1, 1]]
+    assert [line["accepted_fewer"] for line in rows[2, 1, 1]] == [line["accepted"] for line in rows[1, 0, 2]]
 
 
 def test_other_schemes_have_their_acceptance_by_depth_and_no_gain(draftproof):
-    tree = ("--scheme", "topology", "--tree", "2,1,0,0", "--by", "depth", *EXACT)
-    ran = draftproof("compare", "traversal", "naive_from_target", *tree, "--json", "-")
+    tree = ("--scheme", "topology:tree=2-1-0-0", "--by", "depth", *EXACT)
+    ran = draftproof("compare", "traversal", "naive_from_target", *tree, "--json")
     for law in ran.json["rows"]:
         lines = [line for line in ran.json["by_depth"] if line["verifier"] == law["verifier"]]
         reached = [Fraction(line["reached"]) for line in lines]
         assert 1 + sum(reached) == Fraction(law["block_efficiency"])
         assert Fraction(lines[1]["accepted"]) == reached[1] / reached[0]
         assert {line["gain"] for line in lines} == {None}
-    assert "topology(2,1,0,0), rational" in draftproof("compare", "traversal", *tree).out
+    assert "by depth; scheme topology(2,1,0,0)" in draftproof("compare", "traversal", *tree).out
 
 
 @pytest.mark.heavy
@@ -164,31 +160,29 @@ def test_what_is_never_reached_has_no_share_and_a_lossy_verifier_is_marked(draft
     draft = {",".join(context): ["0", "1"] for context in contexts if len(context) < 2}
     apart = {"vocab_size": 2, "depth": 2, "target": target, "draft": draft}
     Path("apart.json").write_text(json.dumps(apart), encoding="utf-8")
-    ran = draftproof("depths", "naive", "--instance", "apart.json", *EXACT, "--plot", "d.png", "--json", "-")
+    ran = draftproof("compare", "naive", "--world", "apart.json", *EXACT, *DEPTHS)
     first, second = by_depth(ran, "naive")
     assert (first["accepted"], first["reached"], first["distance"]) == ("0", "0", "2")
     assert (second["accepted"], second["accepted_float"]) == (None, None)
-    ran = draftproof("depths", "naive_from_target", *EXACT, "--L", 1)
-    assert "NO" in ran.out
-    assert "naive_from_target (control)" in ran.out
+    ran = draftproof("compare", "naive_from_target", *EXACT, *DEPTHS[:-1], "--L2", 1)
+    assert "REFUTED" in ran.out
+    assert "controls, which are wrong on purpose: naive_from_target" in ran.out
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--K", 1), "--K"),
-        (("--L", 0), "--L"),
-        (("--sampling", "top_p=.9", "--sampling", "top_p=0"), "--sampling top_p=0: top_p 0.0 must be above 0"),
-        (("--told", "upside"), "--told 'upside'"),
-        (("--instance", "one.json", "--L", 2), "the instance has rows for trees of depth 1"),
-        (("--L", 40), "use a smaller vocabulary"),
-        (("--plot", "nowhere/d.png"), "cannot write --plot nowhere/d.png"),
+        (("--sampling", "top_p=.9", "--sampling", "top_p=0"), "sampling top_p=0: top_p 0.0 must be above 0"),
+        (("--told", "upside"), "told 'upside'"),
+        (("--world", "one.json", "--L1", 0, "--L2", 2), "the instance has rows for trees of depth 1"),
+        (("--L2", 40), "use a smaller vocabulary"),
+        (("--plot", "nowhere/d.png"), "cannot write plot nowhere/d.png"),
     ],
 )
 def test_bad_input_is_one_line(draftproof, options, said):
     one = {"vocab_size": 2, "depth": 1, "target": {"": HALF, "0": HALF, "1": HALF}, "draft": {"": HALF}}
     Path("one.json").write_text(json.dumps(one), encoding="utf-8")
-    ran = draftproof("depths", "naive", *options)
+    ran = draftproof("compare", "naive", "--by", "depth", *options)
     assert (ran.code, ran.out) == (2, "")
     (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof: ")]
     assert said in line

@@ -15,16 +15,19 @@ from draftproof.experiments.grid.report.matched import TIMES, WorldOnScheme, com
 from draftproof.experiments.grid.report.summary import agreement, ordering, summarise
 from draftproof.experiments.grid.store import Store
 from draftproof.verifiers import REGISTRY
-from tests.experiments.cli.test_sweep import SMALL
+from tests.experiments.cli.test_world_file import SMALL
 from tests.experiments.grid.stores import DAMAGE, change
+
+#: A world of `SMALL`, without its seed.
+WORLD = "family:perturbed,s=1,vocab=2,denominator=20"
 
 
 @pytest.fixture
 def made(draftproof, tmp_path):
     """A store and its report: the summary as JSON, and the page."""
     (tmp_path / "small.toml").write_text(SMALL)
-    assert draftproof("sweep", "small.toml", "--jobs", 1).code == 0
-    ran = draftproof("report", "sweep.db", "-o", "report.html", "--json")
+    assert draftproof("compare", "small.toml", "--jobs", 1, "--resume", "made.db").code == 0
+    ran = draftproof("report", "made.db", "-o", "report.html", "--json")
     assert ran.code == 0
     return ran.json, Path("report.html").read_text(encoding="utf-8")
 
@@ -33,8 +36,8 @@ def made(draftproof, tmp_path):
 def drawn(draftproof):
     """The same of a comparison that has a picture."""
     names = ("naive", "block", "hsd", "specinfer", "traversal", "layer_transport", "gbv", "threshold")
-    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--max-nodes", 3, "--roots", 2)
-    given = ("--text", "topics", "--vocab", 3, *shapes, "--resume", "rows.db")
+    shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--max-nodes", 3)
+    given = ("--world", "text:topics,vocab=3,roots=2", *shapes, "--resume", "rows.db")
     assert draftproof("compare", *names, *given).code == 0
     ran = draftproof("report", "rows.db", "-o", "drawn.html", "--json")
     return ran.json, Path("drawn.html").read_text(encoding="utf-8")
@@ -105,13 +108,13 @@ def test_a_verifier_has_one_colour_in_tables_and_picture(drawn):
 
 def test_the_worst_share_is_printed_again_by_its_command(made, draftproof):
     for row in made[0]["verifiers"]:
-        [again] = draftproof(*shlex.split(row["worst_command"])[1:], "--json", "-").json["rows"]
+        [again] = draftproof(*shlex.split(row["worst_command"])[1:], "--json").json["rows"]
         assert again["block_efficiency_float"] / again["optimum_float"] == pytest.approx(row["worst"], rel=1e-6)
 
 
 def test_the_largest_difference_is_printed_again_by_its_command(made, draftproof):
     [pair] = [pair for pair in made[0]["pairs"] if (pair["verifier"], pair["other"]) == ("naive", "block")]
-    first, second = draftproof(*shlex.split(pair["command"])[1:], "--json", "-").json["rows"]
+    second, first = draftproof(*shlex.split(pair["command"])[1:], "--json").json["rows"]
     gap = second["block_efficiency_float"] - first["block_efficiency_float"]
     assert (first["verifier"], gap) == ("naive", pytest.approx(pair["largest"], abs=1e-12))
     assert gap > 0
@@ -136,25 +139,22 @@ def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, 
     instance = {"vocab_size": 2, "depth": 1, "target": {"": ["1/3", "2/3"], "0": ["0", "1"], "1": ["0", "1"]}}
     instance["draft"] = {"": ["1/2", "1/2"]}
     (tmp_path / "given.json").write_text(json.dumps(instance))
-    line = ("own.py:Mine", "naive", "--scheme", "own.py:Two", "--instance", "given.json", "--arithmetic", "rational")
-    [first, second] = draftproof("compare", *line, "--resume", "rows.db", "--json", "-").json["rows"]
+    line = ("own.py:Mine", "naive", "--scheme", "own.py:Two", "--world", "given.json", "--arithmetic", "rational")
+    [first, second] = draftproof("compare", *line, "--resume", "rows.db", "--json").json["rows"]
     summary = draftproof("report", "rows.db", "--json", "-o", "own.html").json
     assert {row["verifier"]: row["mean"] for row in summary["verifiers"]} == {
         row["verifier"]: row["block_efficiency_float"] for row in (first, second)
     }
     [command] = summary["commands"].values()
-    again = draftproof(*shlex.split(command)[1:], "--json", "-").json["rows"]
+    again = draftproof(*shlex.split(command)[1:], "--json").json["rows"]
     assert {row["strong_id"] for row in again} == {first["strong_id"], second["strong_id"]}
     assert f'data-copy="{command}"' in Path("own.html").read_text(encoding="utf-8")
 
 
 def test_means_are_those_of_the_rows(made, draftproof):
     summary, _ = made
-    shape = ("--scheme", "delayed:K=2,L1=0,L2=2", "--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
-    values = [
-        draftproof("compare", "block", *shape, "--seed", seed, "--json", "-").json["rows"][0]["block_efficiency_float"]
-        for seed in range(3)
-    ]
+    shape = ("--scheme", "delayed:K=2,L1=0,L2=2", "--world", f"{WORLD},seeds=0..2")
+    values = [row["block_efficiency_float"] for row in draftproof("compare", "block", *shape, "--json").json["rows"]]
     row = next(row for row in summary["by_scheme"] if (row["verifier"], row["scheme"]) == ("block", shape[1]))
     assert row["mean"] == pytest.approx(sum(values) / 3, rel=1e-12)
 
@@ -162,7 +162,6 @@ def test_means_are_those_of_the_rows(made, draftproof):
 def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
     summary, page = made
     assert "<h2>On equal terms</h2>" in page
-    world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
     rows = [row for row in summary["matched"] if row["verifier"] == "block"]
     assert {row["term"] for row in rows} == {"drafted tokens", "depth", "time"}  # no tree of one step
     shapes = {row["scheme"]: row["nodes"] for row in summary["by_scheme"]}
@@ -172,11 +171,8 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
         best = []
         for seed in range(3):
             named = [word for shape, nodes in shapes.items() if nodes == row["value"] for word in ("--scheme", shape)]
-            each = [
-                draftproof("compare", "block", *named[i : i + 2], *world, "--seed", seed, "--json", "-").json["rows"][0]
-                for i in range(0, len(named), 2)
-            ]
-            best.append(max(found["block_efficiency_float"] for found in each))
+            ran = draftproof("compare", "block", *named, "--world", f"{WORLD},seeds={seed}", "--json")
+            best.append(max(found["block_efficiency_float"] for found in ran.json["rows"]))
         assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
         assert row["median"] == pytest.approx(sorted(best)[1], rel=1e-12)
     for term in {(row["term"], row["value"]) for row in summary["matched"]}:
@@ -193,11 +189,10 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
 def test_the_speed_up_of_the_best_scheme_is_that_of_compare(made, draftproof):
     summary, _ = made
     [row] = [row for row in summary["matched"] if (row["verifier"], row["value"]) == ("block", TIMES[1])]
-    world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--cost", TIMES[1])
+    shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--cost", TIMES[1])
     best = []
     for seed in range(3):
-        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--seed", seed)
-        found = draftproof("compare", "block", *shapes, *world, "--json", "-").json["rows"]
+        found = draftproof("compare", "block", *shapes, "--world", f"{WORLD},seeds={seed}", "--json").json["rows"]
         best.append(max(each["speedup"] for each in found))
     assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
     assert row["cells"] == {"perturbed:s=1, T = 1": row["mean"]}
@@ -208,7 +203,10 @@ def pair(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), 
     fields = {"name": "delayed", "K": 2, "L1": 0, "L2": 2, **scheme}
     source = {"family": "dirichlet", "vocab_size": 2, "seed": world, "denominator": 9}
     row = {"source": source, "scheme": fields, "shape": str(fields), "nodes": 4, "arithmetic": "float64"}
-    row |= {"options": ["--seed", str(world)], "depth_distribution": [0.0] * (fields["L1"] + fields["L2"] + 1)}
+    row |= {
+        "options": ["--world", f"family:dirichlet,seeds={world}"],
+        "depth_distribution": [0.0] * (fields["L1"] + fields["L2"] + 1),
+    }
     rows = {
         name: {**row, "block_efficiency_float": value, "control": False, "lossless": True, "spec": name}
         for name, value in values.items()
@@ -254,7 +252,7 @@ def test_the_reported_order_is_counted_two_by_two():
     assert (mixed["as_reported"], mixed["equal"], mixed["reversed"]) == (1, 0, 1)
     assert mixed["verdict"] == "holds on average"
     assert mixed["witness"].startswith("draftproof compare nss naive ")
-    assert "--seed 1 " in mixed["witness"]
+    assert "seeds=1 " in mixed["witness"]
     assert (never["as_reported"], never["equal"], never["reversed"]) == (0, 1, 1)
     assert never["verdict"].startswith("impossible")
     assert found["nss", "block"]["verdict"] == "holds on all drafts"
@@ -277,7 +275,19 @@ def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
 
 
 def test_who_is_refuted_where_it_is_told_another_q_is_compared_where_it_is_told_q(draftproof):
-    given = ("compare", "naive", "--vocab", 2, "--K", 1, "--L2", 1, "--no-optimum", "--resume", "r.db")
+    given = (
+        "compare",
+        "naive",
+        "--world",
+        "family:dirichlet,vocab=2",
+        "--K",
+        1,
+        "--L2",
+        1,
+        "--no-optimum",
+        "--resume",
+        "r.db",
+    )
     for options in ((), ("--draft-sampling", "bits=2"), ("--told", "temperature=.5")):
         assert draftproof(*given, *options).code == 0
     again = draftproof(*given, "--told", "temperature=.5")
@@ -314,32 +324,8 @@ def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
     assert (ran.code, "empty.db has no rows; draftproof sweep" in ran.err) == (2, True)
 
 
-@pytest.mark.heavy
-def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof):
-    summary, _ = made
-    for seed in range(3):
-        names = [row["verifier"] for row in summary["verifiers"]]
-        shape = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--seed", seed)
-        for scheme in dict.fromkeys(row["scheme"] for row in summary["by_scheme"]):
-            more = ("--optimum",) if scheme.startswith("delayed") else ()
-            ran = draftproof("compare", *names, "--scheme", scheme, *shape, *more, "--resume", "rows.db")
-            assert ran.code in (0, 1)
-    again = draftproof("report", "rows.db", "--json").json
-    others = {row["verifier"]: row for row in summary["verifiers"]}
-    assert {row["verifier"] for row in again["verifiers"]} == others.keys() != set()
-    for row in again["verifiers"]:
-        other = others[row["verifier"]]
-        assert row["rows"] == other["rows"]
-        for key in ("mean", "share", "worst"):  # rounding of sums in another order
-            assert row[key] == (None if other[key] is None else pytest.approx(other[key], rel=1e-12))
-    same = ("verifier", "other", "rows", "below")
-    assert sorted([pair[key] for key in same] for pair in again["pairs"]) == sorted(
-        [pair[key] for key in same] for pair in summary["pairs"]
-    )
-
-
 def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
-    given = ("--text", "topics", "--vocab", 3, "--K", 2, "--L1", 0, "--L2", "1..2", "--roots", 1)
+    given = ("--world", "text:topics,vocab=3,roots=1", "--K", 2, "--L1", 0, "--L2", "1..2")
     assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.db").code == 0
     findings = draftproof("report", "r.db", "--json").json["findings"]
     [named] = [text for text in findings if "traversal_insertion_order" in text]
@@ -372,23 +358,23 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
-    change("sweep.db", DAMAGE)
-    given = ("--text", "topics", "--vocab", 3, "--K", 1, "--L1", 0, "--L2", 1, "--roots", 1, "--no-optimum")
+    change("made.db", DAMAGE)
+    given = ("--world", "text:topics,vocab=3,roots=1", "--K", 1, "--L1", 0, "--L2", 1, "--no-optimum")
     assert draftproof("compare", "naive", *given, "--resume", "rows.db").code == 0
     before = files(tmp_path)
-    ran = draftproof("report", "sweep.db", "rows.db")
+    ran = draftproof("report", "made.db", "rows.db")
     assert ran.code == 0
     assert "1 row left out" in ran.err
-    assert draftproof("report", "sweep.db", "-o", "rows.csv").code == 0
+    assert draftproof("report", "made.db", "-o", "rows.csv").code == 0
     Path("rows.csv").unlink()
     assert files(tmp_path) == before
 
 
 def test_a_store_that_is_written_just_now_is_read(draftproof, made):
     summary, _ = made
-    store = Store("sweep.db")
+    store = Store("made.db")
     store.add({**next(iter(store.values())), "seconds": 5.0})
-    assert Path("sweep.db-wal").exists()
-    ran = draftproof("report", "sweep.db", "--json")
+    assert Path("made.db-wal").exists()
+    ran = draftproof("report", "made.db", "--json")
     assert ran.json["findings"] == summary["findings"]
     store.close()

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.cli.compare import compare, world_file
 from draftproof.experiments.cli.prove.request import Request
 from draftproof.experiments.cli.prove.work import run_proof
-from draftproof.experiments.cli.sweep import work
-from draftproof.experiments.cli.sweep.sweep_file import read as asked_of
 from draftproof.experiments.cli.verify import checked_file
 from draftproof.experiments.grid.report import page
 from draftproof.experiments.grid.report.summary import read, summarise
-from draftproof.experiments.grid.run import Executor, run
-from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.experiments.inputs.text import read_counted
 from draftproof.experiments.inputs.verifiers import find_verifier
@@ -29,25 +26,11 @@ from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.plan import PathPlan
 from draftproof.simulator.strings.pair import StringPair
 
-SWEEP = """
-[sweep]
+WORLDS = """
 verifiers = ["naive", "block"]
-questions = ["check", "bound"]
-
-[[worlds]]
-family = "perturbed:s=1"
-vocab = 2
-seeds = "0..1"
-denominator = 20
-
-[[worlds]]
-text = "topics"
-vocab = 2
-
-[[schemes]]
-scheme = "delayed"
-K = "1..2"
-L2 = 1
+optimum = true
+world = ["family:perturbed,s=1,vocab=2,seeds=0..1,denominator=20", "text:topics,vocab=2"]
+scheme = "delayed:K=1..2,L2=1"
 max_nodes = 4
 """
 
@@ -68,13 +51,11 @@ def formats(folder: Path) -> dict[str, Format]:
     times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
     asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
     run_proof(asked, certificate=str(folder / "theorem.json"))
-    (folder / "sweep.toml").write_text(SWEEP, encoding="utf-8")
-    store = Store(str(folder / "sweep.db"))
-    run(work.plan(asked_of(str(folder / "sweep.toml"))).tasks, store, Executor(work.compute))
-    store.close()
+    (folder / "worlds.toml").write_text(WORLDS, encoding="utf-8")
+    compare(str(folder / "worlds.toml"), resume=str(folder / "rows.db"))
     return {
-        "sweep": Format(SWEEP.encode(), _planned),
-        "store": Format((folder / "sweep.db").read_bytes(), _reported),
+        "worlds": Format(WORLDS.encode(), _planned),
+        "store": Format((folder / "rows.db").read_bytes(), _reported),
         "instance": Format(given.dumps().encode(), Instance.load),
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
         "theorem": Format((folder / "theorem.json").read_bytes(), checked_file),
@@ -86,7 +67,8 @@ def formats(folder: Path) -> dict[str, Format]:
 
 
 def _planned(path: str) -> None:
-    work.plan(asked_of(path))
+    given = world_file.read(path, compare, allow_code=False)
+    compare(given.pop("verifiers", None), **given, plan=True)
 
 
 def _reported(path: str) -> None:

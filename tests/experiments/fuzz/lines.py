@@ -42,12 +42,12 @@ LINES = tuple(
     check naive_tree --scheme topology:tree=2-0-0 --world family:dirichlet,vocab=2
     check specinfer --scheme specinfer_config:widths=2 --world family:dirichlet,vocab=2
     check naive --scheme own.py:Own --world family:dirichlet,vocab=2
-    compare nss naive --vocab 2 --K 1..2 --L1 0..1 --L2 1 --jobs 1 --max-nodes 4
-    compare nss block --vocab 2 --K 2 --L2 1 --jobs 1 --resume rows.db --csv out.csv --markdown out.md
-    compare nss --vocab 2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10,node=.05 --no-optimum
-    compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by root,depth --budget 1
-    compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
-    compare naive --text text.txt --vocab 2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy ratio
+    compare nss naive --world family:dirichlet,vocab=2 --K 1..2 --L1 0..1 --L2 1 --jobs 1 --max-nodes 4
+    compare nss block --world family:dirichlet,vocab=2 --K 2 --L2 1 --jobs 1 --resume rows.db -o out.csv -o out.md
+    compare nss --world family:equal,vocab=2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10 --no-optimum
+    compare nss --world family:equal,vocab=2,seeds=0..1 --K 1 --L2 1 --cost times.json --optimum --by root,depth
+    compare naive --world text:text.txt,vocab=2 --K 1 --L2 1 --jobs 1 --steady-state
+    compare naive --world text:text.txt,vocab=2 --K 1 --L2 0..1 --jobs 1 --no-optimum --policy greedy --policy ratio
     bound --world family:dirichlet --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert -o out.json
     verify certificate.json --instance given.json --json -
     bound --world given.json --K 2 --L2 1 --plot out.png

@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 
 from draftproof.experiments.grid import store as stores
-from tests.experiments.fuzz.formats import SWEEP
+from tests.experiments.fuzz.formats import WORLDS
 from tests.experiments.fuzz.mutations import CHARACTERS, mutated_row
 
-SHAPES = ("--family", "dirichlet", "--vocab", 2, "--K", "1..2", "--L1", 0, "--L2", 1, "--jobs", 1)
+SHAPES = ("--world", "family:dirichlet,vocab=2", "--K", "1..2", "--L1", 0, "--L2", 1, "--jobs", 1)
 TIMES = "draft=1,branch=.1,target=10,node=.05"
 COMPARE = ("compare", "naive", "block", *SHAPES, "--arithmetic", "rational", "--by", "root", "--cost", TIMES,
-           "--csv", "c.csv", "--markdown", "c.md")  # fmt: skip
-FLOATS = ("compare", "naive", *SHAPES, "--json", "c.json")
+           "-o", "c.csv", "-o", "c.md")  # fmt: skip
+FLOATS = ("compare", "naive", *SHAPES, "-o", "c.json")
 PROVE = ("prove", "naive", "--K", 1, "--L2", 1, "--jobs", 1)
 RELATE = (*PROVE, "--equals", "block", "-o", "p.json")
-SWEPT = ("sweep", "s.toml", "--jobs", 1, "--store")
+FILE = ("compare", "s.toml", "--jobs", 1, "--resume")
 REPORT = ("report", "-o", "r.html", "-o", "r.json")
 
 
@@ -57,8 +57,8 @@ def _text(value: Any) -> str:
 def kept(draftproof) -> list[Kept]:
     """What the commands keep, with the commands that read it again."""
     pytest.importorskip("z3")
-    Path("s.toml").write_text(SWEEP)
-    for line in ((*COMPARE, "--resume", "rows.db"), (*FLOATS, "--resume", "rows.db"), (*SWEPT, "s.db"),
+    Path("s.toml").write_text(WORLDS)
+    for line in ((*COMPARE, "--resume", "rows.db"), (*FLOATS, "--resume", "rows.db"), (*FILE, "s.db"),
                  (*PROVE, "--resume", "proof.db"), (*RELATE, "--resume", "proof.db")):  # fmt: skip
         assert draftproof(*line).code == 0
     models = stores.Store("models.db")
@@ -71,7 +71,7 @@ def kept(draftproof) -> list[Kept]:
     resumed = [(*line, "--resume") for line in (COMPARE, FLOATS)]
     proofs = [(*line, "--resume") for line in (PROVE, (*PROVE, "--certificate", "p.cert"), RELATE)]
     lines = {
-        "rows.db": (REPORT, *resumed), "proof.db": tuple(proofs), "s.db": (REPORT, SWEPT, *exports),
+        "rows.db": (REPORT, *resumed), "proof.db": tuple(proofs), "s.db": (REPORT, FILE, *exports),
         "models.db": (REPORT, *exports),
     }  # fmt: skip
     return [Kept(Path(name), list(stores.stored_rows(name)), each) for name, each in lines.items()]

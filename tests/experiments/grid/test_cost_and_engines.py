@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.cli.compare import tables
+from draftproof.experiments import result
+from draftproof.experiments.cli import compare
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.simulator import InvalidInput
 
-TOPICS = ("--text", "topics")
 WORLD = "--world"
 SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversal", "ensemble", "block_by_weights"]
 NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "max_deviation", "total_variation")
@@ -42,11 +42,11 @@ def test_check_says_which_engine_ran(draftproof, arguments, engine):
 
 
 def test_compare_says_which_engine_ran_in_every_row_and_file(draftproof, tmp_path):
-    ran = draftproof("compare", "nss", "block", "typical", "--json", "-", "--csv", "rows.csv")
-    engines = ["structured (top-down)", "structured (path)", "enumerate"]
-    assert [row["engine"] for row in ran.json["rows"]] == engines
+    ran = draftproof("compare", "nss", "block", "typical", "--json", "-o", "rows.csv")
+    engines = {"nss": "structured (top-down)", "block": "structured (path)", "typical": "enumerate"}
+    assert {row["verifier"]: row["engine"] for row in ran.json["rows"]} == engines
     lines = (tmp_path / "rows.csv").read_text().splitlines()[1:]
-    assert all(engine in line for engine, line in zip(engines, lines, strict=True))
+    assert all(row["engine"] in line for row, line in zip(ran.json["rows"], lines, strict=True))
     text = " ".join(draftproof("compare", "nss", "naive", "typical").out.split())
     assert "engine: structured (top-down) (2 rows), enumerate (1 row)" in text
 
@@ -55,22 +55,23 @@ def test_enumeration_gives_the_same_numbers_exactly(draftproof):
     given = (
         "compare",
         *SEVERAL,
-        "--vocab",
-        2,
-        "--K",
-        "1..2",
-        "--L1",
-        "0..1",
-        "--L2",
-        "1..2",
-        "--arithmetic",
-        "rational",
+        *(
+            "--world",
+            "family:dirichlet,vocab=2",
+            "--K",
+            "1..2",
+            "--L1",
+            "0..1",
+            "--L2",
+            "1..2",
+            "--arithmetic",
+            "rational",
+        ),
     )
-    fast, slow = (
-        draftproof(*given, "--engine", engine, "--json", "-").json["rows"] for engine in ("auto", "enumerate")
-    )
+    fast, slow = (draftproof(*given, "--engine", engine, "--json").json["rows"] for engine in ("auto", "enumerate"))
     assert len(fast) == len(SEVERAL) * (3 + 4)
     for ours, theirs in zip(fast, slow, strict=True):
+        assert (ours["verifier"], ours["shape"]) == (theirs["verifier"], theirs["shape"])
         assert ours["engine"] != theirs["engine"] == "enumerate"
         assert [ours[name] for name in NUMBERS] == [theirs[name] for name in NUMBERS]
         assert ours["strong_id"] != theirs["strong_id"]
@@ -103,7 +104,7 @@ def test_the_cost_is_announced_before_the_work(draftproof, arguments, line):
 
 
 def test_the_cost_of_many_rows_is_announced_by_kind(draftproof):
-    err = draftproof("compare", "nss", "typical", "--vocab", 2).err
+    err = draftproof("compare", "nss", "typical", "--world", "family:dirichlet,vocab=2").err
     assert re.match(r"\d rows: [\d,]+ runs, [\d,]+ steps of structured engines, .*under a second on 1 process$", err)
 
 
@@ -124,7 +125,7 @@ def test_what_does_not_fit_into_the_memory_is_refused_with_what_does(draftproof,
 
 def test_torch_gives_the_numbers_of_numpy(draftproof):
     pytest.importorskip("torch", reason="the extra `models` is not installed")
-    given = ("compare", *SEVERAL, "--vocab", 3, "--K", "1..2", "--L2", "1..2", "--json", "-")
+    given = ("compare", *SEVERAL, "--world", "family:dirichlet,vocab=3", "--K", "1..2", "--L2", "1..2", "--json")
     here, there = (draftproof(*given, "--backend", backend).json["rows"] for backend in ("numpy", "torch"))
     for ours, theirs in zip(here, there, strict=True):
         assert theirs["engine"] == ours["engine"]
@@ -211,7 +212,7 @@ def test_a_wrong_model_of_time_is_refused_in_one_line_before_the_work(draftproof
 
 
 def test_a_model_of_time_is_for_delayed_trees(draftproof):
-    for scheme in (("--scheme", "topology", "--tree", "2,0,0"), ("--scheme", "top_k")):
+    for scheme in (("--scheme", "topology:tree=2-0-0"), ("--scheme", "top_k")):
         ran = draftproof("compare", "nss", *scheme, "--cost", "draft=1,target=10")
         assert ran.code == 2
         assert "--cost is the time of branches below a trunk (K, L1, L2), not of " in ran.err
@@ -221,7 +222,7 @@ def test_a_model_of_time_is_for_delayed_trees(draftproof):
 def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):
     given = ("compare", "nss", "naive", "--K", "1..2", "--L1", "0..1", "--L2", "1..3")
     model = ("--cost", "draft=1,branch=0.1,target=10,node=0.05")
-    rows = draftproof(*given, *model, "--json", "-", "--csv", "rows.csv").json["rows"]
+    rows = draftproof(*given, *model, "--json", "-o", "rows.csv").json["rows"]
     for row in rows:
         time = row["L1"] + 1 + (row["L2"] - 1) * (1 + 0.1 * (row["K"] - 1)) + 10 + 0.05 * row["nodes"]
         assert row["time"] == pytest.approx(time, abs=1e-12)
@@ -236,50 +237,51 @@ def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):
     shown = {name: next(line for line in lines if f" {name} " in line) for name in best}
     for name, row in best.items():
         assert row["shape"] in shown[name]
-        assert f"{row['speedup']:.4f}" in shown[name]
+        assert f"{row['speedup']:.5f}" in shown[name]
     assert "best shape of each verifier" not in draftproof(*given).out
-    assert Path("rows.csv").read_text().splitlines()[0].count("speedup") == 1
+    assert Path("rows.csv").read_text().splitlines()[0].count("speedup,") == 1
 
 
 def test_kept_rows_serve_any_model_of_time(draftproof):
-    given = ("compare", "nss", "block", "--vocab", 2, "--resume", "rows.db", "--json", "-")
+    given = ("compare", "nss", "block", "--world", "family:dirichlet,vocab=2", "--resume", "rows.db", "--json")
     plain = draftproof(*given).json["rows"]
     timed = draftproof(*given, "--cost", "draft=1,target=10").json["rows"]
-    assert [{key: row[key] for key in plain[0]} for row in timed] == plain  # seconds too: nothing was computed again
+    times = dict.fromkeys(("time", "time_float", "speedup", "speedup_float", "tokens_per_time"))
+    assert [row | times for row in timed] == plain  # seconds too: nothing was computed again
     kept = list(stored_rows("rows.db", ["law"]))
     assert {row["verifier"] for row in kept} == {"nss", "block"}
     assert not any("time" in row for row in kept)
 
 
 def test_the_long_run_is_a_column_of_its_own(draftproof):
-    given = ("compare", "naive", "block", *TOPICS, "--vocab", 2, "--target-order", 2, "--L2", 2)
-    rows = draftproof(*given, "--arithmetic", "rational", "--steady-state", "--resume", "rows.db", "--json", "-").json[
-        "rows"
-    ]
+    given = ("compare", "naive", "block", "--world", "text:topics,vocab=2,target_order=2", "--L2", 2)
+    ran = draftproof(*given, "--arithmetic", "rational", "--steady-state", "--resume", "rows.db", "--json")
+    rows = ran.json["rows"]
     for row in rows:
-        means = [root["block_efficiency_float"] for root in row["roots"]]
+        means = [root["block_efficiency_float"] for root in ran.json["roots"] if root["verifier"] == row["verifier"]]
         assert min(means) <= row["steady_state_float"] <= max(means)
         assert "/" in row["steady_state"]
     text = draftproof(*given, "--steady-state", "--cost", "draft=1,target=10").out
     assert "long run" in text
-    assert f"{rows[0]['steady_state_float']:.4f}" in text
-    plain = draftproof(*given, "--arithmetic", "rational", "--resume", "rows.db", "--json", "-").json["rows"]
+    assert f"{rows[0]['steady_state_float']:.5f}" in text
+    plain = draftproof(*given, "--arithmetic", "rational", "--resume", "rows.db", "--json").json["rows"]
     assert not {row["strong_id"] for row in rows} & {row["strong_id"] for row in plain}
-    assert "steady_state" not in plain[0]
+    assert plain[0]["steady_state"] is None
 
 
 def test_the_long_run_needs_a_text(draftproof):
     ran = draftproof("compare", "nss", "--steady-state")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "draftproof: --steady-state needs n-gram processes; add --text FILE\n"
+    assert ran.err == "draftproof: steady_state needs n-gram processes; give a world such as text:topics\n"
 
 
 def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftproof, monkeypatch):
-    given = ("compare", "nss", "block", "--vocab", 2, "--L2", "1..2", "--json", "rows.json")
+    given = ("compare", "nss", "block", "--world", "family:dirichlet,vocab=2", "--L2", "1..2", "-o", "rows.json")
     assert "best tree" not in draftproof(*given).out
-    monkeypatch.setattr(tables, "MAX_ROWS", 3)
+    for module in (result, compare):
+        monkeypatch.setattr(module, "MOST_PRINTED", 3)
     ran = draftproof(*given)
-    assert "4 rows are too many to print; --csv or --json FILE has them all" in ran.out
+    assert "4 rows are too many to print; -o FILE has them all" in ran.out
     assert "best tree of each verifier" in ran.out
     assert len(json.loads(Path("rows.json").read_text())["rows"]) == 4
 
@@ -288,8 +290,8 @@ def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftpro
 def test_all_shapes_of_a_markov_pair_in_one_command(draftproof):
     names = ("nss", "naive_tree", "specinfer", "spectr")
     ran = draftproof(
-        *("compare", *names, *TOPICS, "--vocab", 4, "--root", "the", "--target-order", 2),
-        *("--K", "1..4", "--L1", "0..8", "--L2", "0..8", "--json", "rows.json"),
+        *("compare", *names, "--world", "text:topics,vocab=4,root=the,target_order=2"),
+        *("--K", "1..4", "--L1", "0..8", "--L2", "0..8", "-o", "rows.json"),
     )
     assert ran.code == 0
     rows = json.loads(Path("rows.json").read_text())["rows"]

@@ -10,7 +10,19 @@ from draftproof.experiments.grid import store as stores
 from draftproof.experiments.grid.exchange import COLUMNS
 from tests.experiments.grid.stores import rows_of
 
-COMPARE = ("compare", "nss", "block", "--vocab", 2, "--L2", 1, "--arithmetic", "rational", "--resume", "r.db")
+COMPARE = (
+    "compare",
+    "nss",
+    "block",
+    "--world",
+    "family:dirichlet,vocab=2",
+    "--L2",
+    1,
+    "--arithmetic",
+    "rational",
+    "--resume",
+    "r.db",
+)
 
 
 @pytest.fixture

@@ -19,7 +19,19 @@ from draftproof.experiments.models.options import FileOptions
 from draftproof.simulator.errors import InvalidInput
 from tests.experiments.grid.stores import DAMAGE, change
 
-COMPARE = ("compare", "nss", "--vocab", 2, "--L2", 1, "--no-optimum", "--arithmetic", "rational", "--resume", "r.db")
+COMPARE = (
+    "compare",
+    "nss",
+    "--world",
+    "family:dirichlet,vocab=2",
+    "--L2",
+    1,
+    "--no-optimum",
+    "--arithmetic",
+    "rational",
+    "--resume",
+    "r.db",
+)
 
 
 def row(number: int) -> dict[str, Any]:
@@ -48,12 +60,12 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(draftproof, conten
 
 
 def test_a_changed_row_is_named_and_computed_again(draftproof):
-    first = draftproof(*COMPARE, "--json", "-").json["rows"][0]["block_efficiency"]
+    first = draftproof(*COMPARE, "--json").json["rows"][0]["block_efficiency"]
     change("r.db", f"update rows set row = replace(row, '{first}', '9')")
-    again = draftproof(*COMPARE, "--json", "-")
+    again = draftproof(*COMPARE, "--json")
     assert again.json["rows"][0]["block_efficiency"] == first
     assert again.err.count("does not match its digest; it is computed again") == 1
-    third = draftproof(*COMPARE, "--json", "-")
+    third = draftproof(*COMPARE, "--json")
     assert third.json["rows"][0]["block_efficiency"] == first
     assert "digest" not in third.err
 
@@ -180,7 +192,10 @@ def test_many_who_make_one_store_at_the_same_time_wait_for_each_other(tmp_path):
 def test_devices_and_pipes_are_no_stores(draftproof):
     os.mkfifo("pipe")
     for path in ("/dev/full", "/dev/zero", "pipe", "x" * 300):
-        for command in (("compare", "nss", "--vocab", 2, "--L2", 1), ("model", "validate", "naive")):
+        for command in (
+            ("compare", "nss", "--world", "family:dirichlet,vocab=2", "--L2", 1),
+            ("model", "validate", "naive"),
+        ):
             ran = draftproof(*command, "--resume", path)
             assert ran.code == 2
             assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
@@ -192,7 +207,7 @@ def test_a_name_that_sqlite_takes_for_something_else_is_refused(draftproof, tmp_
     for line in (
         ("report", name),
         ("report", name, "-o", "a.csv"),
-        ("compare", "nss", "--vocab", 2, "--L2", 1, "--resume", name),
+        ("compare", "nss", "--world", "family:dirichlet,vocab=2", "--L2", 1, "--resume", name),
     ):
         ran = draftproof(*line)
         assert (ran.code, ran.err.count("\n")) == (2, 1)

@@ -20,9 +20,8 @@ def test_commands_take_masks_on_target_draft_and_both(draftproof, where, size):
     world = f"family:dirichlet,vocab={size}"
     ran = draftproof("check", "naive", "traversal", "naive_from_target", "--world", world, *at, "--json")
     assert [row["lossless"] for row in ran.json["rows"]] == [True, True, False]
-    rows = draftproof(
-        "compare", "naive", "traversal", "--vocab", size, *at, "--arithmetic", "rational", "--json", "-"
-    ).json["rows"]
+    given = ("--world", world, *at, "--arithmetic", "rational", "--json")
+    rows = draftproof("compare", "naive", "traversal", *given).json["rows"]
     assert [row["lossless"] for row in rows] == [True, True]
     attained = draftproof("bound", "--world", world, *at, "--json").row
     assert all(1 <= Fraction(row["block_efficiency"]) <= Fraction(attained["upper"]) for row in rows)

@@ -66,11 +66,9 @@ def test_a_chain_that_changes_nothing_is_the_problem_itself():
 
 
 def test_commands_take_it(draftproof, tmp_path):
-    family, world = ("--family", "perturbed:s=1", "--vocab", 2), "family:perturbed,s=1,vocab=2,denominator=20"
-    means = [
-        draftproof("compare", "block", *family, "--sampling", f"temperature={t}", "--json", "-").json["rows"][0]
-        for t in (0.0, 0.5, 1.0)
-    ]
+    world = "family:perturbed,s=1,vocab=2,denominator=20"
+    samplings = [word for t in (0.0, 0.5, 1.0) for word in ("--sampling", f"temperature={t}")]
+    means = draftproof("compare", "block", "--world", "family:perturbed,s=1,vocab=2", *samplings, "--json").json["rows"]
     assert len({row["block_efficiency_float"] for row in means}) == 3
     assert means[0]["block_efficiency_float"] in (1, 2, 3)  # every row is one token: all drafts agree, or none
     many = draftproof("check", "block", "--world", f"{world},seeds=0..2", "--sampling", "temperature=.5", "--json").row
@@ -112,7 +110,7 @@ def test_a_draft_is_sampled_otherwise(draftproof):
         ("compare", "block", "traversal"),
         ("bound",),
     ):
-        ran = draftproof(*command, *at, *(("-",) if command[0] == "compare" else ()))
+        ran = draftproof(*command, *at)
         assert ran.code == 0, ran.err
         assert all(row.get("lossless", True) for row in ran.json["rows"])
     same = choose_problem(Given(family="dirichlet", sampling="top_p=.9", draft_sampling="top_p=9/10"))
@@ -134,20 +132,20 @@ def test_what_verifiers_are_told_is_refuted_with_a_witness_that_says_it(draftpro
     again = draftproof("check", "naive", "--world", tmp_path / "w.json", "--json").row
     assert (again["lossless"], again["engine"]) == (False, "enumerate")
     note = "Verifiers that read q are told another one than drafts come from: what their cards promise does not apply."
-    for source in ((*at[:2], *at[6:], "--told", "draft"), ("--instance", tmp_path / "w.json")):
+    for source in ((*at[6:], "--told", "draft"), ("--world", tmp_path / "w.json")):
         assert note in draftproof("compare", "naive", *source, "--K", 1, "--L2", 1).out
-    planned = draftproof("compare", "optimum", *at, "--told", "draft")
+    planned = draftproof("compare", "optimum", *at[2:], "--told", "draft")
     assert (planned.code, "promises nothing where verifiers are told another one" in planned.err) == (2, True)
-    rows = draftproof("compare", "naive", "block", *at, "--told", "draft", "--json", "-").json["rows"]
+    rows = draftproof("compare", "naive", "block", *at[2:], "--told", "draft", "--json").json["rows"]
     assert [row["lossless"] for row in rows] == [False, False]
     for _ in range(2):  # stored, and taken from the store
-        ran = draftproof("compare", "naive", "block", *at, "--told", "draft", "--resume", "r.db", "--json", "-")
+        ran = draftproof("compare", "naive", "block", *at[2:], "--told", "draft", "--resume", "r.db", "--json")
         assert [row["block_efficiency"] for row in ran.json["rows"]] == [row["block_efficiency"] for row in rows]
-    text = ("--text", "topics", *at, "--steady-state")
+    text = ("--world", "text:topics,vocab=3", *at[2:], "--steady-state")
     refused = draftproof("compare", "naive", *text, "--told", "draft")
     assert (refused.code, "no steady state is computed where verifiers are told another q" in refused.err) == (2, True)
     refused = draftproof("compare", "naive", *text[:2], "--policy", "static", "--told", "top_k=2")
-    assert (refused.code, "--policy goes without --told" in refused.err) == (2, True)
+    assert (refused.code, "policy goes without told" in refused.err) == (2, True)
     refused = draftproof("check", "naive", *at[2:-2], "--told", "draft")
     why = "told draft is the q that tokens are drawn from; leave it out, or sample the draft otherwise, as draft_s"
     assert (refused.code, why in refused.err) == (2, True)

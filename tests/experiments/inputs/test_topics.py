@@ -51,9 +51,9 @@ def test_training_needs_a_text_and_says_so():
 
 def test_commands_need_no_text_for_it(draftproof, monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoc_data", None)
-    given = ("--vocab", 4, "--K", 2, "--L2", 1, "--arithmetic", "rational", "--no-optimum", "--json", "-")
-    found = draftproof("compare", "naive", "traversal", "--text", TOPICS, *given).json
-    assert [f"{row['block_efficiency_float']:.4f}" for row in found["rows"]] == ["1.9197", "1.9506"]
+    given = ("--K", 2, "--L2", 1, "--arithmetic", "rational", "--no-optimum", "--json")
+    found = draftproof("compare", "naive", "traversal", "--world", f"text:{TOPICS},vocab=4", *given).json
+    assert [f"{row['block_efficiency_float']:.4f}" for row in found["rows"]] == ["1.9506", "1.9197"]
     assert SOURCE in str(found["rows"][0])
 
 

@@ -104,7 +104,7 @@ def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: 
     ran = draftproof("bound", *world(models, roots=2, vocab=6), *shape)
     assert "both hold on the whole vocabulary" in ran.out
     assert "the gap is above" not in ran.out
-    rows = draftproof("compare", "traversal", *models, "--roots", 2, *shape, "--vocab", 6, "--json", "-").json["rows"]
+    rows = draftproof("compare", "traversal", *world(models, roots=2, vocab=6), *shape[2:], "--json").json["rows"]
     assert rows[0]["at_most_float"] == cut["upper_float"]
     assert rows[0]["block_efficiency_float"] <= rows[0]["optimum_float"] == cut["lower_float"]
     shape = ("--scheme", "without_replacement", "--K", 2, "--L2", 1)
@@ -116,12 +116,12 @@ def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
     draftproof: Any, models: tuple[object, ...]
 ) -> None:
     """Rounded to thirds, both models may say the same, or have nothing in common."""
-    shape = (*models, "--K", 2, "--L2", 1, "--roots", 1, "--vocab", 6, "--denominator", 3)
     ran = draftproof("bound", *world(models, roots=1, vocab=6, denominator=3), "--K", 2, "--L2", 1)
     assert "on the whole vocabulary" not in ran.out
     assert "rounded to multiples of 1/3, they prove nothing about all 8 tokens" in ran.err
-    [row] = draftproof("compare", "traversal", *shape, "--json", "-").json["rows"]
-    assert "at_most_float" not in row
+    rounded = world(models, roots=1, vocab=6, denominator=3)
+    [row] = draftproof("compare", "traversal", *rounded, "--K", 2, "--L2", 1, "--json").json["rows"]
+    assert row["at_most"] is None
     assert row["gap"] >= 0
 
 
@@ -134,10 +134,8 @@ def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof: Any, models: 
 
 @pytest.mark.heavy
 def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
-    given = (*models, "--roots", 2, "--vocab", 5)
-    compared = draftproof(
-        "compare", "traversal", "naive", *given, "--K", 2, "--L2", "1..2", "--jobs", 1, "--optimum", "--json", "-"
-    )
+    shapes = ("--K", 2, "--L2", "1..2", "--jobs", 1, "--optimum", "--json")
+    compared = draftproof("compare", "traversal", "naive", *world(models, roots=2, vocab=5), *shapes)
     assert compared.code == 0
     ran = draftproof("bound", *world(models, roots=2, vocab=5), "--K", 2, "--L2", 2, "--json")
     assert ran.code == 0
@@ -153,13 +151,11 @@ def test_compare_bound_check_and_audit_take_them_too(draftproof: Any, models: tu
 @pytest.mark.heavy
 def test_depths_are_those_of_the_models_for_every_sampling(draftproof: Any, models: tuple[object, ...]) -> None:
     samplings = ("--sampling", "temperature=1", "--sampling", "top_p=.9")
-    given = (*models, "--roots", 2, "--jobs", 1)
-    ran = draftproof("depths", "traversal", *given, *samplings, "--L", 2, "--json", "-")
-    rows = ran.json["rows"]
+    given = (*world(models, roots=2), "--jobs", 1, "--L1", 0, "--L2", 2, "--no-optimum", "--by", "depth", "--json")
+    rows = draftproof("compare", "traversal", *given, *samplings).json["by_depth"]
     assert [row["depth"] for row in rows] == [1, 2, 1, 2]
     for sampling, lines in (((), rows[:2]), (("--sampling", "top_p=.9"), rows[2:])):
-        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--no-optimum", "--by", "depth", "--json", "-")
-        compared = draftproof("compare", "traversal", *given, *sampling, *shapes).json
+        compared = draftproof("compare", "traversal", *given, *sampling, "--K", "1..2").json
         one, two = (law["block_efficiency_float"] for law in compared["rows"])
         assert lines[0]["gain_float"] == pytest.approx(two - one, abs=1e-12)
         assert compared["by_depth"][-1]["reached_float"] == lines[1]["reached_float"]
@@ -196,11 +192,11 @@ def test_exact_commands_take_masks_of_models(
     names = ("naive", "traversal", "naive_from_target")
     checked = draftproof("check", *names, *world(models, roots=1), *shape, "--json")
     assert [row["lossless"] for row in checked.json["rows"]] == [True, True, False]
-    given = (*models, "--roots", 1, *shape)
-    compared = draftproof("compare", "naive", "traversal", *given, "--optimum", "--by", "depth", "--json", "-").json
+    wanted = (*world(models, roots=1), *shape, "--optimum", "--by", "depth", "--json")
+    compared = draftproof("compare", "naive", "traversal", *wanted).json
     assert [row["lossless"] for row in compared["rows"]] == [True, True]
     bound = draftproof("bound", *world(models, roots=1), *shape, "--json").row
-    best = compared["rows"][1]["block_efficiency_float"]
+    best = compared["rows"][0]["block_efficiency_float"]
     assert 1 < best <= bound["upper_float"] + 1e-9  # float64 against rationals
 
 
@@ -237,9 +233,8 @@ def test_told_rows_of_models_make_lossless_verifiers_lossy(draftproof: Any, mode
     assert (wrong.code, wrong.row["lossless"]) == (1, False)
     assert draftproof("check", "naive", *one, *shape, "--told", "sampled").code == 0
     assert draftproof("check", "naive", "--world", wrong.witness["file"]).code == 1
-    given = (*models, "--roots", 1, *shape)
-    rows = draftproof("compare", "naive", "nss", *given, "--told", "draft", "--json", "-").json["rows"]
-    assert [row["lossless"] for row in rows] == [False, True]
+    rows = draftproof("compare", "naive", "nss", *one, *shape, "--told", "draft", "--json").json["rows"]
+    assert {row["verifier"]: row["lossless"] for row in rows} == {"naive": False, "nss": True}
     cut = draftproof("check", "naive", *world(models, roots=1, vocab=6), *shape, "--told", "draft")
     assert (cut.code, cut.err.count("\n")) == (2, 1)
     assert "told needs tables of all 8 tokens" in cut.err
@@ -336,17 +331,16 @@ def test_what_fits_no_models_is_one_line(
 def test_figures_by_depth_are_those_of_both_models_at_each_sampling(
     draftproof: Any, models: tuple[object, ...]
 ) -> None:
-    given = (*models, "--roots", 1, "--vocab", 8, "--jobs", 1)
-    both = ("--sampling", "temperature=1", "--sampling", "temperature=.5")
-    ran = draftproof("depths", "specinfer", *given, *both, "--L", 1, "--json", "-")
+    given = (*world(models, roots=1, vocab=8), "--jobs", 1, "--L2", 1, "--no-optimum", "--json")
+    both = ("--sampling", "temperature=1", "--sampling", "temperature=0.5")
+    ran = draftproof("compare", "specinfer", *given, *both, "--by", "depth")
     assert ran.code == 0, ran.err
-    rows = ran.json["rows"]
-    shape = ("--K", "1..2", "--L2", 1, "--no-optimum", "--json", "-")
+    rows = ran.json["by_depth"]
     for row, temperature in zip(rows, ("1", "0.5"), strict=True):
-        assert row["sampling"] == f"temperature {temperature}"
+        assert row["sampling"] == f"temperature={temperature}"
         assert row["accepted_fewer_float"] == pytest.approx(1 - row["distance_float"] / 2, abs=1e-12)  # rounding
         sampled = ("--sampling", f"temperature={temperature}")
-        one, two = draftproof("compare", "specinfer", *given, *sampled, *shape).json["rows"]
+        one, two = draftproof("compare", "specinfer", *given, *sampled, "--K", "1..2").json["rows"]
         gain = two["block_efficiency_float"] - one["block_efficiency_float"]
         assert row["gain_float"] == pytest.approx(gain, abs=1e-12)  # rounding
     assert rows[0]["distance_float"] != rows[1]["distance_float"]

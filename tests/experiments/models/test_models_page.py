@@ -63,8 +63,9 @@ def test_selectors_and_policies_take_the_same_models(draftproof: Callable[..., A
     (file,) = Path("selector").glob("*.json")
     valued = draftproof("model", "validate", "naive", *models, "--policy", file, "--roots", 2, "--blocks", 20)
     assert (valued.code, "as predicted" in valued.out) == (0, True), valued
-    shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--roots", 2, "--cost", "draft=1,branch=.1,target=10,node=.1")
-    compared = draftproof("compare", "naive", *models[:4], *shapes, "--policy", "static")
+    shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", "draft=1,branch=.1,target=10,node=.1")
+    world = "models:target=models/target,draft=models/draft,roots=2"
+    compared = draftproof("compare", "naive", "--world", world, *shapes, "--policy", "static")
     assert (compared.code, "static" in compared.out) == (0, True), compared.err
 
 

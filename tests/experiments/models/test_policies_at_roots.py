@@ -1,4 +1,4 @@
-"""`compare --pair --policy`: at the roots of a pair a policy brings what the rows of its shapes say, root by root."""
+"""`compare --policy` on models: at the roots a policy brings what the rows of its shapes say, root by root."""
 
 import shutil
 from collections.abc import Callable
@@ -29,15 +29,16 @@ def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     shutil.copytree(tiny_folder, tmp_path / "pair")
     (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
-    where = ("--pair", tmp_path / "pair", "--text", tmp_path / "text.txt", "--roots", 5)
+    where = ("--world", f"models:{tmp_path}/pair,text={tmp_path}/text.txt,roots=5")
     shapes = ("--K", "1..2", "--L1", 0, "--L2", "1..2", "--jobs", 1, "--no-optimum")
     return ("compare", "specinfer", *where, *shapes, "--cost", COST)
 
 
-def mixed(rows: list[dict[str, Any]], choice: list[int]) -> tuple[Any, Any]:
+def mixed(found: dict[str, Any], choice: list[int]) -> tuple[Any, Any]:
     """Tokens and time of a block over the roots, from the rows of the shapes."""
-    times, weight = time_model(COST).exact(), Fraction(1, len(choice))
-    tokens = [Fraction(rows[action]["roots"][root]["block_efficiency"]) for root, action in enumerate(choice)]
+    rows, roots, times, weight = found["rows"], found["roots"], time_model(COST).exact(), Fraction(1, len(choice))
+    of_shape = [[root for root in roots if root["shape"] == row["shape"]] for row in rows]
+    tokens = [Fraction(of_shape[action][root]["block_efficiency"]) for root, action in enumerate(choice)]
     return weight * sum(tokens), weight * sum(times.time(rows[action]) for action in choice)
 
 
@@ -63,11 +64,11 @@ def test_a_policy_is_the_rows_of_its_shapes(
         f"{tmp_path}/own.py:mine": [context[-1] % 4 for context in contexts],
     }
     wanted = [part for name in ("static", "greedy", *choices) for part in ("--policy", name)]
-    found = draftproof(*given, *wanted, "--arithmetic", "rational", "--json", "-").json
+    found = draftproof(*given, *wanted, "--arithmetic", "rational", "--json").json
     assert [(row["K"], row["L1"], row["L2"]) for row in found["rows"]] == list(SHAPES)
     policies = {row["policy"]: row for row in found["policies"]}
     for name, choice in choices.items():
-        tokens, time = mixed(found["rows"], choice)
+        tokens, time = mixed(found, choice)
         assert Fraction(policies[name]["block_efficiency"]) == tokens
         assert Fraction(policies[name]["tokens_per_time"]) == tokens / time
         assert policies[name]["lossless"]

@@ -198,14 +198,13 @@ def test_models_that_were_not_trained_here_get_a_selector(
     assert "no pair is named" in draftproof("model", "train", "--kind", "selector").err
     ran = draftproof(*ask, "--out", "kept")
     assert ran.code == 0, ran.err
-    ran = draftproof(
-        "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/selector-specinfer.safetensors"
-    )
+    world = f"models:target={folder}/target,draft={folder}/draft,text={folder.parent}/text.txt,roots=2"
+    given = ("compare", "specinfer", "--world", world, *shapes)
+    ran = draftproof(*given, "--policy", "kept/selector-specinfer.safetensors")
     assert ran.code == 0, ran.err
     assert "selector-specinfer" in ran.out
-    assert "model train --kind selector specinfer --target .. --draft .. --out kept" in draftproof(
-        "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/none.safetensors"
-    ).err.replace("\n", " ")
+    refused = draftproof(*given, "--policy", "kept/none.safetensors").err.replace("\n", " ")
+    assert "model train --kind selector specinfer --target .. --draft .. --out kept" in refused
 
 
 @pytest.mark.heavy

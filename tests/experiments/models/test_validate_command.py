@@ -85,7 +85,7 @@ def test_a_pair_is_validated_and_rows_are_kept(
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     assert "| 1, 0, 2" in Path("a.md").read_text()
     assert "times: t.json, for compare --cost" in ran.out
-    timed = draftproof("compare", "naive", "--K", 1, "--L2", "1..3", "--cost", "t.json", "--json", "-").json["rows"]
+    timed = draftproof("compare", "naive", "--K", 1, "--L2", "1..3", "--cost", "t.json", "--json").json["rows"]
     times = json.loads(Path("t.json").read_text())
     expected = [row["nodes"] * times["draft"]["1"] + times["target"][str(row["nodes"])] for row in timed]
     assert [row["time"] for row in timed] == pytest.approx(expected, rel=1e-12)  # sums in another order

@@ -1,0 +1,104 @@
+"""Comparisons that leave out what is too large, and refuse what has no end."""
+
+import re
+import shlex
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.cli.test_world_file import ROWS, SMALL, compared
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_limits_leave_out_what_is_larger_and_nothing_else(draftproof, tmp_path, here):
+    def planned(*limits: object, scheme: str = "L2=2") -> dict:
+        (tmp_path / "limited.toml").write_text(SMALL.replace("L2=2", scheme, 1))
+        return compared(draftproof, "limited.toml", "--plan", *limits, "--json").row
+
+    assert planned("--most-runs", 100_000, "--most-steps", 100_000, "--most-paths", 100)["rows"] == ROWS
+    paths = planned("--most-paths", 3)  # two tokens deep there are four; one path needs no program
+    assert paths["rows"] == ROWS - 2 * 3
+    assert {f"the optimum on {scheme}" for scheme in ("delayed(K=2, L1=0, L2=2)", "dyspec(nodes=2)")} < set(
+        paths["left_out"]
+    )
+    steps = planned("--most-steps", 10)
+    assert 0 < steps["rows"] < ROWS
+    assert "specinfer on delayed(K=2, L1=0, L2=2)" in steps["left_out"]
+    assert steps["rows"] == planned("--most-steps", 10)["rows"]  # by steps, not by the clock
+    runs = planned("--most-runs", 1)  # dyspec is enumerated
+    assert (runs["rows"], {"block on dyspec(nodes=2)"} < set(runs["left_out"])) == (ROWS - 3 * 3, True)
+    huge = 'verifiers = ["block_by_weights"]'
+    (tmp_path / "huge.toml").write_text(re.sub(r"verifiers = .*", huge, SMALL).replace("L2=2", "L2=30", 1))
+    assert compared(draftproof, "huge.toml", "--plan").code == 2
+    shallow = planned("--max-depth", 2, scheme="L2=1..3")
+    assert shallow["rows"] == planned(scheme="L2=1..2")["rows"] == ROWS + 3 * 2 * 5
+
+
+def test_worlds_have_a_temperature(draftproof, tmp_path, here):
+    (tmp_path / "warm.toml").write_text(SMALL + 'sampling = "temperature=.5"\n')
+    assert compared(draftproof, "warm.toml", "--resume", "rows.db").code == 0
+    again = draftproof("report", "rows.db", "--json").json
+    words = shlex.split(next(row for row in again["verifiers"] if row["verifier"] == "naive")["worst_command"])
+    assert "--sampling temperature=.5" in " ".join(words)
+    [row] = draftproof(*words[1:], "--optimum", "--json").json["rows"]
+    [worst] = [row["worst"] for row in again["verifiers"] if row["verifier"] == "naive"]
+    assert row["block_efficiency_float"] / row["optimum_float"] == pytest.approx(worst, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("seeds=0..2", "seeds=0..999999999", r"stands for 1,000,000,000 of them, more than 1,000,000"),
+        ("seeds=0..2", "seeds=0..499999", r"6,000,000 rows are more than 5,000,000"),
+        ("K=1..2", "L1=0..1000,K=1..1000", r"stands for 1,001,000 of them, more than 1,000,000"),
+        ("K=1..2", "L1=0..1000,K=1..900", r"900,900 shapes are more than 100,000; make the ranges of K, L1 and"),
+    ],
+)
+def test_a_comparison_without_end_is_refused_at_once(draftproof, tmp_path, old, new, words):
+    assert old in SMALL
+    Path("small.toml").write_text(SMALL.replace(old, new))
+    tracemalloc.start()
+    ran = draftproof("compare", "small.toml", "--plan")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert re.search(words, ran.err)
+    assert peak < 2**27
+
+
+def test_shapes_without_end_are_refused_at_once(draftproof):
+    ran = draftproof("compare", "naive", "--K", "1..1000", "--L1", "0..1000", "--L2", "1..1000")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "1,001,000,000 shapes are more than 100,000" in ran.err
+
+
+def test_stores_are_reported_up_to_a_size(draftproof):
+    line = (
+        "compare",
+        "naive",
+        "--world",
+        "family:dirichlet,vocab=2",
+        "--K",
+        1,
+        "--L1",
+        0,
+        "--L2",
+        1,
+        "--no-optimum",
+        "--resume",
+        "rows.db",
+    )
+    assert draftproof(*line).code == 0
+    with Path("rows.db").open("a") as file:
+        file.write("\n" * 2**20)
+    ran = draftproof("--max-input", 1, "report", "rows.db")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "rows.db has 1,0" in ran.err
+    assert "allow larger files (draftproof --max-input MIB ..)" in ran.err
+    assert draftproof("--max-input", 2, "report", "rows.db").code == 0
+    draftproof("--max-input", 64, "list")
