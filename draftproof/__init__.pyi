@@ -4,9 +4,6 @@ from draftproof.experiments.api.calls import assert_lossless as assert_lossless
 from draftproof.experiments.api.calls import block_law as block_law
 from draftproof.experiments.api.calls import find_witness as find_witness
 from draftproof.experiments.api.calls import tree_law as tree_law
-from draftproof.experiments.api.strings import check_strings as check_strings
-from draftproof.experiments.api.strings import string_instance as string_instance
-from draftproof.experiments.api.strings import string_optimum as string_optimum
 from draftproof.experiments.cli.audit import audit as audit
 from draftproof.experiments.cli.bound import bound as bound
 from draftproof.experiments.cli.check import check as check

@@ -6,8 +6,8 @@ are verified.
 
 from fractions import Fraction
 
-from draftproof.experiments.api.strings import checked, find_rule
 from draftproof.experiments.claims.runs import fractions
+from draftproof.experiments.inputs.strings import checked, find_rule
 from draftproof.simulator.arithmetic import exact_fraction
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, context_at

@@ -53,7 +53,6 @@ COMMANDS = {
     "audit": "audit:audit",
     "compare": "compare:compare",
     "bound": "bound:bound",
-    "strings": "strings:strings",
     "claims": "claims:claims",
     "report": "report:report",
     "verify": "verify:verify",

@@ -15,6 +15,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from draftproof.experiments.inputs.grammar import expand, parse_assignments, parse_range
+from draftproof.experiments.inputs.strings import StringsWorld
 from draftproof.experiments.inputs.verifiers import from_file, loaded
 from draftproof.experiments.inputs.worlds import FileWorld, World
 from draftproof.experiments.shared.code import file_digest
@@ -186,6 +187,8 @@ def _of_world(spec: str | None, lengths: dict[str, int], world: World | None) ->
         if spec in (None, "delayed") and "L2" not in lengths and world.instance.depth < 2:
             length = max(world.instance.depth - lengths.get("L1", 0), 0)
             lengths = {"K": 2 if length else 1, **lengths, "L2": length}
+    if isinstance(world, StringsWorld) and spec is None:
+        lengths = {**world.lengths, **lengths}
     return find_scheme(spec or "delayed", lengths)
 
 

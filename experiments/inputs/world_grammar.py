@@ -2,7 +2,8 @@
 
 `family:perturbed,s=1,vocab=4,seeds=0..99`, `text:topics,vocab=4,roots=2`, `pair.json`, `p.json,q.json`, `file:NAME`,
 `grid:denominator=4,vocab=2` (every p and q in multiples of 1/4),
-`models:target=PATH,draft=PATH,prompts=FILE`, `models:FOLDER`; in Python also two processes, or rows of p and of q.
+`models:target=PATH,draft=PATH,prompts=FILE`, `models:FOLDER`, `strings:seeds=0..9,vocab=4` or `strings:FILE` (two
+tokenizers); in Python also two processes, or rows of p and of q.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from draftproof.experiments.inputs.grammar import expand, parse_assignments
 from draftproof.experiments.inputs.processes import as_pair, as_process
+from draftproof.experiments.inputs.strings import StringsWorld, strings_world
 from draftproof.experiments.inputs.text import EMBEDDED, TOPICS, read_counted
 from draftproof.experiments.inputs.verifiers import family_parameter
 from draftproof.experiments.inputs.worlds import FamilyWorld, FileWorld, GridWorld, RowsWorld, TextWorld, World
@@ -29,6 +31,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.instances.processes import telling
 from draftproof.simulator.instances.sampling import Samplings
+from draftproof.simulator.strings.pair import StringPair
 from draftproof.simulator.verdicts.grids import grid_size
 
 #: One or several worlds as a verb takes them: a text, a `World`, an `Instance`, two processes or rows; a list of these.
@@ -73,6 +76,8 @@ def _world(world: Any, samplings: Samplings) -> World:
     """The world of a text without ranges, or of objects."""
     if isinstance(world, str):
         return _parsed(world, samplings)
+    if isinstance(world, StringPair):
+        return StringsWorld(world, samplings=samplings)
     if isinstance(world, Instance):
         return RowsWorld(world.target, world.draft, samplings)
     if hasattr(world, "cases"):
@@ -148,10 +153,18 @@ def _text(text: str, where: str) -> str:
     return text
 
 
+def _yes(text: str, where: str) -> bool:
+    if text not in ("yes", "no"):
+        raise InvalidInput(f"{where}: {cut(text)} is neither yes nor no")
+    return text == "yes"
+
+
 #: How the values of keys are read; a parameter of a family is a number.
 _READERS: Mapping[str, Callable[[str, str], Any]] = {
     **dict.fromkeys(("vocab", "seeds", "denominator", "target_order", "draft_order", "roots", "context"), _whole),
-    **dict.fromkeys(("root", "target", "draft", "prompts", "text", "bos"), _text),
+    **dict.fromkeys(("draft_vocab", "drafted", "history"), _whole),
+    **dict.fromkeys(("root", "target", "draft", "prompts", "text", "bos", "letters", "after"), _text),
+    **dict.fromkeys(("same", "canonical"), _yes),
 }
 
 
@@ -251,4 +264,5 @@ KINDS: Mapping[str, Callable[..., World]] = {
     "models": _models,
     "file": _file,
     "grid": _grid,
+    "strings": strings_world,
 }

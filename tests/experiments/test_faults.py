@@ -68,7 +68,7 @@ scheme = "delayed:K=1,L2=1..2"
 """
 OUTPUTS = (
     *("--json", "--csv", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
-    *("-o", "--out", "--save", "--ordinary"),
+    *("-o", "--out"),
 )
 STORES = ("--resume",)
 SMALL = "--vocab 2 --K 1 --L2 1"
@@ -87,7 +87,7 @@ COMMANDS = {
     "compare FILE.toml": "compare small.toml --jobs 1 --resume r -o a.csv",
     "bound": "bound --certificate b.json --plot b.png -o a.json",
     "bound --bias": f"bound block {WORLD} --bias 0,.1 --certificate c.json --plot b.png -o a.json",
-    "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
+    "check, two tokenizers": "check slem --world strings:drafted=2,after=a -o a.json",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16 -o a.json",
     "audit": "audit own.py:first --witness w.json -o a.json",
     "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json -o a.json",
@@ -486,7 +486,7 @@ PIPED = {
     "list": "list",
     "compare": f"compare nss naive --jobs 1 {WORLD}",
     "bound": f"bound {WORLD}",
-    "strings": "strings slem --drafted 2 --depth 2 --after a --save p.json --ordinary o.json --json a.json",
+    "check, two tokenizers": "check slem --world strings:drafted=2,after=a",
     "check of many": "check naive nss --world conformance:instances=1 --scheme delayed --scheme top_k",
     "check, low precision": "check naive --world family:dirichlet,vocab=2 --K 1 --L2 1 --precision float16",
     "audit": "audit own.py:first --cases context --L2 1",

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from draftproof import make, string_instance, string_optimum
+from draftproof import make
+from draftproof.experiments.cli.check.strings import spelled_optimum
 from draftproof.lp_analysis import direct_bound, optimum
 from draftproof.simulator.arithmetic import RATIONAL, as_python
 from draftproof.simulator.coins import outcomes
@@ -105,7 +106,7 @@ def test_block_verification_is_the_best_on_the_path(number):
 def test_the_optimum_over_all_spellings_is_the_direct_program_and_above_every_rule(number):
     here = root(number)
     scheme = Spellings(here.proposed_text, here)
-    found = string_optimum(here.pair, [here.pair.target_tokens.tokens[i] for i in here.history], 2, 2)
+    found = spelled_optimum(here)
     rows = target_tables(here)
     assert found.gap < 1e-6
     assert abs(float(found.lower) - direct_bound(rows, rows, scheme)) < 1e-6  # the direct program is solved in float64
@@ -178,7 +179,7 @@ def test_with_one_tokenizer_the_rules_are_the_verifiers(number):
         assert law.metrics(target) == law_of[verifier].metrics
     path = path_law(STRING_RULES["slrs"].candidates(here), here.vocab_size)
     assert as_python(best_on_path(path, here)) == law_of["block"].block_efficiency
-    bounds = string_optimum(pair, [pair.target_tokens.tokens[i] for i in here.history])
+    bounds = spelled_optimum(here)
     assert bounds.lower <= law_of["block"].block_efficiency <= bounds.upper
 
 
@@ -219,7 +220,7 @@ def test_nothing_is_drafted_where_the_draft_cannot_spell_the_text():
         found = check_rule(rule, TextRoot(pair, (1,), 2, 2))
         assert found.lossless
         assert found.tokens == found.best == 1
-    assert string_optimum(pair, ["b"], 2, 2).upper == 1
+    assert spelled_optimum(TextRoot(pair, (1,), 2, 2)).upper == 1
     assert check_rule(STRING_RULES["slrs"], TextRoot(pair, (0,), 2, 2)).tokens > 1
 
 
@@ -239,15 +240,6 @@ def test_results_show_themselves():
     assert found._repr_html_().startswith("<table>")
     assert {type(value) for value in found.to_dict().values()} <= {Fraction, str, bool, int, tuple}
     assert repr(StringPair.random(0)) == "StringPair(target a b bb aab; draft a b bb aaa)"
-
-
-def test_several_texts_are_several_paths_of_the_ordinary_instance():
-    instance = string_instance(StringPair.random(0), ["a"], 2, 2)
-    assert instance.about["tokens"][-1] == "(end)"
-    one, two = (check(make("specinfer"), instance.target, instance.draft, Delayed(K, 0, 2)) for K in (1, 2))
-    assert one.lossless
-    assert two.lossless
-    assert one.block_efficiency < two.block_efficiency
 
 
 def test_the_new_tokens_are_those_after_the_longest_common_run():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from draftproof.experiments.inputs.schemes import Schemes, find_schemes
+from draftproof.experiments.inputs.strings import are_rules
 from draftproof.experiments.inputs.verifiers import (
     NamedVerifier,
     Planned,
@@ -49,10 +50,12 @@ def check(
     Without a world and a scheme, on the standard set: every scheme that its card declares, many small shapes.
 
     Args:
-        verifiers: Names from `list` (ensemble:w=1/2 sets a parameter), FILE.py:NAME, or all.
+        verifiers: Names from `list` (ensemble:w=1/2 sets a parameter), FILE.py:NAME, or all; of two tokenizers
+            union, tli, slem, uag, slrs.
         world: p and q, as family:perturbed,s=1,vocab=4,seeds=0..99, text:topics,vocab=4, pair.json,
-            grid:denominator=4,vocab=2 or models:target=PATH,draft=PATH; conformance: the instances on
-            which what cards declare is tested, of the schemes that are named or all.
+            grid:denominator=4,vocab=2, models:target=PATH,draft=PATH or strings:seeds=0..9 (two
+            tokenizers); conformance: the instances on which what cards declare is tested, of the schemes
+            that are named or all.
         scheme: A draft scheme from `list schemes`, as topology:tree=2-1-0-0, or FILE.py:NAME.
         K: Branches of the scheme, as 2 or 1..4.
         L1: Length of its trunk.
@@ -77,10 +80,17 @@ def check(
 
     text = world[0] if isinstance(world, list) and len(world) == 1 else world
     check_files([text] if isinstance(text, str) else [], {"witness": witness})
-    named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     settings = choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     sampled = {"sampling": sampling, "draft_sampling": draft_sampling, "told": told}
     lengths = {"K": K, "L1": L1, "L2": L2}
+    if are_rules(verifiers):
+        from draftproof.experiments.cli.check.strings import strings_result
+
+        _enumerated("two tokenizers", settings)
+        _refuse_beside("rules of two tokenizers", {"seconds": seconds, "witness": witness, "precision": precision})
+        worlds = find_worlds("strings" if world is None else world, **sampled)
+        return strings_result(verifiers, find_schemes(scheme, worlds[0], **lengths), worlds)
+    named = chosen_verifiers(None) if verifiers in ("all", ["all"]) else as_verifiers(verifiers)
     if isinstance(text, str) and text.partition(":")[0] == NAME:
         _refuse_beside(NAME, {**lengths, **sampled, "seconds": seconds, "witness": witness, "precision": precision})
         return crossed(joined(conformance_results(named, scheme, text, _enumerated(NAME, settings))))
@@ -108,7 +118,7 @@ def check(
 def _enumerated(what: str, settings: Settings) -> Settings:
     """The settings for runs that are enumerated exactly; raises `InvalidInput` for settings of other ones."""
     if settings.arithmetic != "rational" or settings.engine == "structured":
-        raise InvalidInput(f"{what} enumerates in rational arithmetic; leave out arithmetic and engine")
+        raise InvalidInput(f"{what}: laws are enumerated in rational arithmetic; leave out arithmetic and engine")
     return replace(settings, engine="enumerate")
 
 

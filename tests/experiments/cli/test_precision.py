@@ -104,8 +104,8 @@ REFUSED = [
     ("--precision ,", "','"), ("--precision float16 --world family:dirichlet,vocab=4 --K 4 --L2 4", "--max-runs"),
     ("--precision float16 --K 3 --max-runs 1000", "the nearest shape that fits"),
     ("--precision float16 --seconds 3", "seconds means nothing beside precision"),
-    ("--precision float16 --arithmetic float64", "precision enumerates in rational arithmetic"),
-    ("--world conformance --engine structured", "conformance enumerates in rational arithmetic"),
+    ("--precision float16 --arithmetic float64", "precision: laws are enumerated in rational arithmetic"),
+    ("--world conformance --engine structured", "conformance: laws are enumerated in rational arithmetic"),
     ("--precision float16 --world conformance", "precision means nothing beside conformance"),
 ]  # fmt: skip
 

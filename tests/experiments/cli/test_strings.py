@@ -1,4 +1,4 @@
-"""`draftproof strings`: the table, verdicts and exit codes, the files it writes, and what is refused."""
+"""Worlds of two tokenizers: rules and verifiers on them, witnesses, files, and what is refused."""
 
 import json
 from fractions import Fraction
@@ -6,83 +6,138 @@ from pathlib import Path
 
 import pytest
 
-from draftproof import StringPair, check_strings
-from draftproof.experiments.cli.strings import USUAL
+import draftproof as dp
+from draftproof.experiments.inputs.strings import STRING_RULES, StringsWorld, checked, find_rule
+from draftproof.simulator.strings.pair import StringPair
 
-SMALL = ("--drafted", 2, "--depth", 2)
+RULES = [name for name, rule in STRING_RULES.items() if not rule.control]
 
 
 def test_rules_have_means_over_histories_and_are_below_their_bounds(draftproof):
-    ran = draftproof("strings", *SMALL, "--json", "-")
+    ran = draftproof("check", *RULES, "block", "--world", "strings:drafted=2", "--json")
     assert ran.code == 0, ran.err
     found = ran.json
-    assert [row["rule"] for row in found["rows"]] == list(USUAL)
-    assert sum(Fraction(one["weight"]) for one in found["histories"]) == 1
-    upper = Fraction(found["spellings"]["upper"])
+    assert [row["verifier"] for row in found["rows"]] == [*RULES, "block"]
+    [spelled] = found["spellings"]
     for row in found["rows"]:
         assert row["lossless"]
-        assert Fraction(row["tokens"]) <= Fraction(row["best"])
-        assert not row["sees_text"] or Fraction(row["best"]) <= upper
-    slrs = next(row for row in found["rows"] if row["rule"] == "slrs")
-    alone = [check_strings("slrs", StringPair.random(0), one["tokens"], 2, 2).tokens for one in found["histories"]]
-    weights = [Fraction(one["weight"]) for one in found["histories"]]
-    assert Fraction(slrs["tokens"]) == sum(w * value for w, value in zip(weights, alone, strict=True))
+        assert Fraction(row["block_efficiency"]) <= Fraction(row["best"])
+        assert not row["sees_text"] or Fraction(row["best"]) <= Fraction(spelled["upper"])
+    slrs = next(row for row in found["rows"] if row["verifier"] == "slrs")
+    roots = StringsWorld(StringPair.random(0), drafted=2).roots(2)
+    assert sum(weight for _, weight in roots) == 1
+    alone = sum(weight * checked(find_rule("slrs"), root).tokens for root, weight in roots)
+    assert Fraction(slrs["block_efficiency"]) == alone
+
+
+def test_several_pairs_are_one_mean(draftproof):
+    rows = [
+        draftproof("check", "slem", "--world", f"strings:drafted=2,vocab=5,canonical=yes,seeds={seeds}", "--json").row
+        for seeds in ("0", "1", "0..1")
+    ]
+    one, other, both = (Fraction(row["block_efficiency"]) for row in rows)
+    assert both == (one + other) / 2
+    assert one != other
 
 
 def test_a_refutation_has_its_witness_in_letters_and_code_1(draftproof):
-    ran = draftproof("strings", "slem", "tli_unnormalised", *SMALL)
+    ran = draftproof("check", "slem", "tli_unnormalised", "--world", "strings:drafted=2", "--json")
     assert ran.code == 1
-    assert "REFUTED" in ran.out
-    assert "tli_unnormalised, 1 token drafted: after a, aab must have mass 49/256; the block gives it 49/578" in ran.out
+    assert [row["verdict"] for row in ran.json["rows"]] == ["LOSSLESS", "REFUTED"]
+    assert (ran.witness["verifier"], ran.witness["drafted"]) == ("tli_unnormalised", 1)
+    assert ran.witness["fails"] == "after a, aab must have mass 49/256; the block gives it 49/578"
 
 
-def test_the_ordinary_instance_has_the_figures_of_the_rules(draftproof):
-    ran = draftproof("strings", "slrs", "block", *SMALL, "--after", "a|b", "--ordinary", "o.json", "--json", "-")
-    assert ran.code == 0, ran.err
-    tokens = {row["rule"]: row["tokens"] for row in ran.json["rows"]}
-    for rule, verifier in (("slrs", "naive"), ("block", "block")):
-        checked = draftproof("check", verifier, "--world", "o.json", "--json")
-        assert checked.code == 0, checked.err
-        assert checked.row["block_efficiency"] == tokens[rule]
+def test_as_many_tokens_are_verified_as_the_scheme_is_deep(draftproof):
+    world = ("--world", "strings:after=a")
+    found = draftproof("check", "slrs", *world, "--L2", "1..3", "--json").json
+    tokens = [Fraction(row["block_efficiency"]) for row in found["rows"]]
+    assert tokens == sorted(set(tokens))
+    pair = StringPair.random(0)
+    for depth, value in enumerate(tokens, start=1):
+        [(root, _)] = StringsWorld(pair, after="a").roots(depth)
+        assert checked(find_rule("slrs"), root).tokens == value
 
 
-def test_a_pair_that_is_written_is_read_again(draftproof):
-    made = draftproof("strings", "tli", *SMALL, "--seed", 5, "--letters", "abc", "--vocab", 5, "--save", "p.json")
-    again = draftproof("strings", "tli", *SMALL, "--instance", "p.json")
-    assert (made.code, again.code) == (0, 0)
-    assert made.out == again.out + "written: p.json\n"
-    assert max(map(len, Path("p.json").read_text().splitlines())) < 120
+def test_verifiers_and_bounds_take_the_ordinary_instances(draftproof):
+    world = ("--world", "strings:drafted=2,after=a|b")
+    rules = draftproof("check", "slrs", "block", *world, "--json").json["rows"]
+    for row, verifier in zip(rules, ("naive", "block"), strict=True):
+        found = draftproof("check", verifier, *world, "--json")
+        assert (found.code, found.row["block_efficiency"]) == (0, row["block_efficiency"])
+    best = draftproof("bound", *world, "--json").row
+    assert best["lower"] == best["upper"] == rules[1]["block_efficiency"] == rules[1]["best"]
+    one, two = draftproof("check", "specinfer", *world, "--K", "1..2", "--json").json["rows"]
+    assert one["lossless"]
+    assert two["lossless"]
+    assert Fraction(one["block_efficiency"]) < Fraction(two["block_efficiency"])
+
+
+OWN = """
+from draftproof.simulator import Card
+from draftproof.verifiers import make
+
+class Mine:
+    card = Card(name="mine", title="", source=None)
+    verify = staticmethod(make("{}").verify)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("naive", 0), ("naive_from_target", 1)])
+def test_a_verifier_of_ones_own_is_checked_on_them(draftproof, name, code):
+    Path("mine.py").write_text(OWN.format(name))
+    assert draftproof("check", "mine.py:Mine", "--world", "strings:drafted=1").code == code
+
+
+def test_a_pair_in_python_is_a_world_and_its_file_is_the_same(tmp_path):
+    pair = StringPair.random(5, "abc", 5)
+    pair.save(tmp_path / "p.json")
+    made = [
+        dp.check("tli", world).row
+        for world in (pair, f"strings:{tmp_path}/p.json", "strings:seeds=5,letters=abc,vocab=5")
+    ]
+    assert made[0] == made[1] == {**made[2], "source": made[0]["source"]}
+    assert max(map(len, (tmp_path / "p.json").read_text().splitlines())) < 120
 
 
 def test_what_the_tokenizers_cannot_say_is_said(draftproof, tmp_path):
     sides = {"target": ["a", "b", "c"], "draft": ["a", "bb", "ab"]}
     fields = {name: {"tokens": tokens, "rows": {"": ["1/3"] * 3}} for name, tokens in sides.items()}
     (tmp_path / "p.json").write_text(json.dumps(fields))
-    ran = draftproof("strings", "slem", *SMALL, "--instance", "p.json")
+    ran = draftproof("check", "slem", "--world", "strings:p.json,drafted=2")
     assert ran.code == 0, ran.err
     assert "no draft can be made after b c, which the draft's tokens do not spell" in ran.out
     assert "no draft has the text of c: written as corrections only" in ran.out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("rules", "keys", "more", "message"),
     [
-        (("slem2",), "unknown rule 'slem2'; known: union, tli, slem, "),
-        (("optimum",), "optimum is planned for one instance; the best verifier of a path is block"),
-        (("f.py:Mine",), "f.py:Mine is user-defined: save the ordinary instance"),
-        (("--letters", "abcde"), "an alphabet of 5 letters: use 2 to 4, all different"),
-        (("--vocab", 9), "9 tokens over 2 letters; give 2 to 8"),
-        (("--drafted", 9), "262,144 drafts are more than 50,000; draft fewer tokens"),
-        (("--depth", 12), "tables of depth 12 at V = 4"),
-        (("--history", 4), "4^4 histories are more than 100"),
-        (("--after", "a|c"), "target: 'c' is no token of it; its tokens: a b bb aab"),
-        (("--ordinary", "o.json"), "--ordinary writes one instance; give its history with --after"),
-        (("--instance", "p.json", "--seed", 2), "--instance p.json is a pair; leave out the options of random ones"),
-        (("--instance", "none.json"), "cannot read pair of tokenizers none.json"),
+        ("slem block2", "", "", "unknown rule 'block2'; known: union, tli, slem, "),
+        ("slem optimum", "", "", "optimum is planned for one instance; the best verifier of a path is block"),
+        ("slem f.py:Mine", "", "", "f.py:Mine is your own and no rule of two tokenizers"),
+        ("slem", "letters=abcde", "", "an alphabet of 5 letters: use 2 to 4, all different"),
+        ("slem", "vocab=9", "", "9 tokens over 2 letters; give 2 to 8"),
+        ("slem", "drafted=9", "", "262,144 drafts are more than 50,000; draft fewer tokens"),
+        ("slem", "", "--L2 12", "tables of depth 12 at V = 4"),
+        ("slem", "history=4", "", "4^4 histories are more than 100"),
+        ("slem", "after=a|c", "", "target: 'c' is no token of it; its tokens: a b bb aab"),
+        ("slem", "same=perhaps", "", "perhaps is neither yes nor no"),
+        ("slem", "", "--K 2", "proposes one path, not delayed(K=2, L1=0, L2=3); give K=1"),
+        ("slem", "", "--sampling top_k=2", "tokens of strings are drawn as their rows say; leave out sampling"),
+        ("slem", "", "--arithmetic float64", "two tokenizers: laws are enumerated in rational arithmetic"),
+        ("slem", "", "--seconds 3", "seconds means nothing beside rules of two tokenizers"),
+        ("slem", "p.json,seeds=2", "", "p.json is a pair of tokenizers; leave out the keys of random ones"),
+        ("slem", "none.json", "", "cannot read pair of tokenizers none.json"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(draftproof, arguments, message):
-    ran = draftproof("strings", *arguments)
+def test_what_cannot_be_done_is_refused_in_one_line(draftproof, rules, keys, more, message):
+    ran = draftproof("check", *rules.split(), "--world", f"strings:{keys}", *more.split())
     assert ran.code == 2
     assert message in " ".join(ran.err.split())
     assert "Traceback" not in ran.err
+
+
+def test_rules_are_for_two_tokenizers(draftproof):
+    ran = draftproof("check", "slem", "--world", "family:dirichlet")
+    assert (ran.code, "rules of two tokenizers are for worlds such as strings" in ran.err) == (2, True)

@@ -51,7 +51,7 @@ LINES = tuple(
     bound --world family:dirichlet --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert -o out.json
     verify certificate.json --instance given.json --json -
     bound --world given.json --K 2 --L2 1 --plot out.png
-    strings slem block --drafted 1 --depth 1 --letters ab --vocab 3 --draft-vocab 3 --after a --ordinary o.json --json -
+    check slem block --world strings:drafted=1,letters=ab,vocab=3,draft_vocab=3,after=a --L2 1 --json
     check naive block --world conformance:instances=1 --scheme delayed
     report rows.db -o out.csv --json
     check naive --world family:dirichlet,vocab=2,denominator=64 --K 1 --L2 1 --precision float32,float16
