@@ -41,8 +41,8 @@ $(VENV)/.dev: $(VENV)/.empty pyproject.toml constraints.txt
 
 run: $(VENV)/.core
 	@mkdir -p runs
-	$(BIN)/draftproof compare --text topics --vocab 4 --K 1..3 --L1 0..2 --L2 1..2 --max-nodes 5 \
-	  --arithmetic rational --resume runs/delay.db --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
+	$(BIN)/draftproof compare --world text:topics,vocab=4 --K 1..3 --L1 0..2 --L2 1..2 --max-nodes 5 \
+	  --arithmetic rational --resume runs/delay.db --plot runs/delay.png -o runs/delay.csv -o runs/delay.md
 	$(BIN)/draftproof report runs/delay.db -o runs/report.html
 
 # Types are checked beside the tests: they keep one core busy for half a minute.

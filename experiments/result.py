@@ -38,8 +38,6 @@ from draftproof.simulator.files import printable
 Kind: TypeAlias = Literal["text", "exact", "percent", "shares", "interval", "count", "verdict", "command"]
 #: Digits of rounded numbers in a table of many rows; a single row has room for more.
 DIGITS = 5
-#: A table with more rows is not printed; files have all of it.
-MOST_PRINTED = 150
 #: Kinds whose cells stand at the right.
 _NUMBERS = ("exact", "percent", "interval", "count")
 
@@ -205,12 +203,11 @@ class Result:
         return [table for table in self.tables if table.shown]
 
     def show(self, console: Console | None = None) -> None:
-        """Print it for people; of a long table only how long it is."""
+        """Print it for people."""
         out = console_for(None) if console is None else console
         out.print(Text(self.title, "bold"), soft_wrap=True)
         for table in self._shown:
-            long = len(table.rows) > MOST_PRINTED
-            out.print(f"{len(table.rows):,} rows are too many to print; -o FILE has them all" if long else table.rich())
+            out.print(table.rich())
         for note in self.notes:
             out.print(note, soft_wrap=True)
 

@@ -86,7 +86,7 @@ def main(words: Sequence[str] | None = None) -> int:
     known = "; ".join(f"{name}: {text}" for name, (text, _) in WRITERS.items())
     parser.add_argument("what", nargs="+", choices=WRITERS, help=known)
     parser.add_argument("--store", help="store of claims or theorems, so that a stopped run can be resumed")
-    parser.add_argument("--comparison", help="table of the main job that `compare --markdown` wrote, for transcripts")
+    parser.add_argument("--comparison", help="what `compare -o FILE.md` wrote in the main job, for transcripts")
     parser.add_argument("--outcomes", help="JSON of `draftproof audit --gallery`, to be recorded in the gallery")
     given = parser.parse_args(words)
     return max(WRITERS[name][1](given) for name in given.what)

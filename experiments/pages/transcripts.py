@@ -32,7 +32,8 @@ def transcript(command: str) -> str:
 
 
 def refresh(text: str, comparison: str | None) -> str:
-    """The page with current outputs. comparison: the table of the main job, as `compare --markdown` wrote it."""
+    """The page with current outputs. comparison: what `compare -o FILE.md` wrote in the main job."""
     if comparison is not None:
-        text = with_table(text, "comparison", comparison)
+        lines = [line for line in comparison.splitlines() if line.startswith("|")]
+        text = with_table(text, "comparison", "\n".join(lines) + "\n")
     return TRANSCRIPT.sub(lambda match: f"```console\n$ draftproof {match[1]}\n{transcript(match[1])}```", text)

@@ -9,7 +9,7 @@ from draftproof.experiments.inputs.schemes import Schemes, find_schemes
 from draftproof.experiments.inputs.verifiers import Verifiers, as_verifiers, assert_distinct
 from draftproof.experiments.inputs.world_grammar import USUAL, Worlds, find_worlds, single_worlds
 from draftproof.experiments.inputs.worlds import GridWorld, TextWorld, told_note
-from draftproof.experiments.result import MOST_PRINTED, Column, Result, Table
+from draftproof.experiments.result import Column, Result, Table
 from draftproof.experiments.shared.output import check_files
 from draftproof.experiments.shared.progress import cut_short, duration
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
@@ -156,7 +156,7 @@ def _tables(plan: Plan, rows: Sequence[Row], policies: Sequence[Row]) -> Iterato
 
     yield views.comparison(rows)
     timed = any("time" in row for row in rows)
-    if len(plan.places) == 1 and (timed or len(rows) > MOST_PRINTED):
+    if len(plan.places) == 1 and (timed or len(rows) > views.MOST_SHOWN):
         yield views.best(rows)
     if policies:
         yield views.policies(policies)

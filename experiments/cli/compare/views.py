@@ -19,6 +19,8 @@ from draftproof.experiments.shared.progress import counted
 
 #: What people must know to read tables by group.
 GROUPS_NOTE = f"from, to: 95 % over prompts, where a group has at least {FEWEST}."
+#: More rows than so many are for programs only.
+MOST_SHOWN = 150
 #: How many of the shapes that a policy uses are named.
 MAX_NAMED_SHAPES = 3
 #: In floats, a gap to the optimum of less than this is rounding.
@@ -125,7 +127,8 @@ def comparison(rows: Sequence[Row]) -> Table:
     """The main table, a line for each verifier, scheme and world."""
     mean = Column("block_efficiency", "exact", "E[tau+1]")
     verdict = Column("verdict", "verdict", "lossless")
-    return Table.of(columns_of(rows, mean, *_OPTIMUM, *_SPEED, verdict, *_LENGTHS, *_LAW), rows)
+    columns = columns_of(rows, mean, *_OPTIMUM, *_SPEED, verdict, *_LENGTHS, *_LAW)
+    return Table.of(columns, rows, shown=len(rows) <= MOST_SHOWN)
 
 
 def roots(rows: Sequence[Row]) -> Table:
@@ -231,6 +234,8 @@ def policies(rows: Sequence[Row]) -> Table:
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
     """What people must know to read the tables."""
+    if len(rows) > MOST_SHOWN:
+        yield f"{len(rows):,} rows are too many to show; -o FILE.csv or FILE.json has them all."
     counts = Counter(row["engine"] for row in rows if "engine" in row)
     engines = [f"{name} ({counted(count, 'row')})" for name, count in counts.items()]
     yield f"engine: {', '.join(engines)}"

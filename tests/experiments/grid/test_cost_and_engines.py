@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments import result
-from draftproof.experiments.cli import compare
+from draftproof.experiments.cli.compare import views
 from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.inputs.latency import time_model
 from draftproof.simulator import InvalidInput
@@ -278,10 +277,9 @@ def test_the_long_run_needs_a_text(draftproof):
 def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftproof, monkeypatch):
     given = ("compare", "nss", "block", "--world", "family:dirichlet,vocab=2", "--L2", "1..2", "-o", "rows.json")
     assert "best tree" not in draftproof(*given).out
-    for module in (result, compare):
-        monkeypatch.setattr(module, "MOST_PRINTED", 3)
+    monkeypatch.setattr(views, "MOST_SHOWN", 3)
     ran = draftproof(*given)
-    assert "4 rows are too many to print; -o FILE has them all" in ran.out
+    assert "4 rows are too many to show; -o FILE.csv or FILE.json has them all" in ran.out
     assert "best tree of each verifier" in ran.out
     assert len(json.loads(Path("rows.json").read_text())["rows"]) == 4
 
