@@ -41,11 +41,11 @@ def _windows(config: Any) -> dict[str, int | None]:
     from transformers import DynamicCache
 
     layers: Sequence[Any] = DynamicCache(config=config).layers
-    found = [getattr(layer, "sliding_window", None) for layer in layers]
+    windows = [getattr(layer, "sliding_window", None) for layer in layers]
     names = getattr(config.get_text_config(decoder=True), "layer_types", None)
     if names is None:
-        names = ["full_attention" if window is None else "sliding_attention" for window in found]
-    return dict(zip(names, found, strict=False)) or {"full_attention": None}
+        names = ["full_attention" if window is None else "sliding_attention" for window in windows]
+    return dict(zip(names, windows, strict=False)) or {"full_attention": None}
 
 
 def masks(model: Any, visible: torch.Tensor) -> Any:
@@ -90,9 +90,9 @@ class Preallocated:
         size = slots + extra + max(LEAST_SPARE, int(SPARE_SHARE * slots))
 
         def with_space(states: torch.Tensor) -> torch.Tensor:
-            wide = states.new_empty(*states.shape[:2], size, states.shape[3])
-            wide[:, :, :slots] = states[:, :, :slots]
-            return wide
+            larger = states.new_empty(*states.shape[:2], size, states.shape[3])
+            larger[:, :, :slots] = states[:, :, :slots]
+            return larger
 
         return cls(tuple((with_space(keys), with_space(values)) for keys, values in layers), slots)
 
@@ -231,10 +231,10 @@ class ModelCache:
         """
         width = max(map(len, places))
         device = self.held.device
-        index = torch.tensor([[*each, *[0] * (width - len(each))] for each in places], dtype=torch.long, device=device)
-        counts = torch.tensor([len(each) for each in places], device=device)
+        index = torch.tensor([[*some, *[0] * (width - len(some))] for some in places], dtype=torch.long, device=device)
+        counts = torch.tensor([len(some) for some in places], device=device)
         held = torch.cat([self.held[:, :slots], torch.arange(width, device=device) < counts[:, None]], 1)
-        contiguous = all(list(each) == list(range(width)) for each in places)
+        contiguous = all(list(some) == list(range(width)) for some in places)
         if self.extensible and self.space is not None:
             return self._kept_in_place(self.space, slots, None if contiguous else index, held, counts)
         layers = tuple(

@@ -43,10 +43,10 @@ def advance(drawings: Sequence[Drawing], trees: dict[int, DraftTree]) -> list[li
     trees: the finished trees by position; new ones are added.
     """
     wanted: list[list[Context]] = [[] for _ in drawings]
-    for place, each in enumerate(drawings):
+    for place, one in enumerate(drawings):
         if place not in trees:
             try:
-                wanted[place] = next(each)
+                wanted[place] = next(one)
             except StopIteration as drawn:
                 trees[place] = drawn.value
     return wanted
@@ -54,10 +54,10 @@ def advance(drawings: Sequence[Drawing], trees: dict[int, DraftTree]) -> list[li
 
 def nodes_of(tree: DraftTree) -> list[Context]:
     """The drafted nodes of a tree, each once: level by level, in draft order."""
-    found: list[Context] = [()]
-    for context in found:  # grows while it is walked
-        found += [(*context, int(token)) for token in dict.fromkeys(tree.children.get(context, ()))]
-    return found[1:]
+    nodes: list[Context] = [()]
+    for context in nodes:  # grows while it is walked
+        nodes += [(*context, int(token)) for token in dict.fromkeys(tree.children.get(context, ()))]
+    return nodes[1:]
 
 
 def _by_levels(scheme: Delayed, coin: Coin, known: dict[Context, Vector]) -> Drawing:
@@ -106,12 +106,12 @@ class _Rows:
         self._scheme, self._known = scheme, known
 
     def row(self, context: Context) -> Vector:
-        found = self._known.get(context)
-        if found is None:
+        row = self._known.get(context)
+        if row is None:
             self.stopped = True
             self.prefetch([context])
             raise _RowMissing
-        return found
+        return row
 
     def prefetch(self, contexts: Sequence[Context]) -> None:
         for context in contexts:

@@ -81,14 +81,14 @@ _APPLIED = {
 }
 
 
-def warp_of(processors: Sequence[Any], width: int, names: Sequence[str]) -> Sampling:
+def sampling_of(processors: Sequence[Any], width: int, names: Sequence[str]) -> Sampling:
     """These processors of logits as a `Sampling` for both models; raises `InvalidInput` for one that is not supported.
 
     They are those that `generate` made of its settings. Without sampling none has a temperature, and the caller is
     greedy. width: of the prompts with their padding; names: of the tokens, by which masks know them.
     """
     order = [*_APPLIED, "LogitNormalization"]  # the last one changes no probability
-    kinds = [type(each).__name__ for each in processors]
+    kinds = [type(processor).__name__ for processor in processors]
     for kind in kinds:
         if kind not in order:
             ours = ", ".join(dict.fromkeys(name for name, _ in _APPLIED.values()))
@@ -98,17 +98,17 @@ def warp_of(processors: Sequence[Any], width: int, names: Sequence[str]) -> Samp
             f"generate asks for {', '.join(kinds)}; the loop applies each once, in the order of generate"
         )
     given: dict[str, Any] = {}
-    for kind, each in zip(kinds, processors, strict=True):
+    for kind, processor in zip(kinds, processors, strict=True):
         name, attribute = _APPLIED.get(kind, ("", ""))
         if name == "min_new_tokens":
-            ends = each.eos_token_id.tolist()
+            ends = processor.eos_token_id.tolist()
             if len(ends) != 1:
                 raise InvalidInput(f"{attribute} with {len(ends)} tokens that end a text; give one eos_token_id")
-            least = getattr(each, attribute) - (width if attribute == "min_length" else 0)
+            least = getattr(processor, attribute) - (width if attribute == "min_length" else 0)
             given |= {"eos": names[ends[0]], name: max(least, given.get(name, 0))}
         elif name:
-            given[name] = getattr(each, attribute)
-        if isinstance(getattr(each, "prompt_ignore_length", None), int):
+            given[name] = getattr(processor, attribute)
+        if isinstance(getattr(processor, "prompt_ignore_length", None), int):
             raise InvalidInput("prompt_ignore_length: the loop's repetition_penalty is of the whole text; leave it out")
     return Sampling(**given)
 
@@ -235,19 +235,19 @@ class Generating:
         from draftproof.experiments.models.loop.vectors import coins_for
 
         check_ways(generation_config, extra)
-        sampling = bool(generation_config.do_sample)
+        drawn = bool(generation_config.do_sample)
         pair = pair_of(model, draft, self.tokenizer)
         prompts, paddings = prompts_of(input_ids, extra)
-        warp = warp_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
+        asked = sampling_of(logits_processor, int(input_ids.shape[1]), pair.token_names)
         pad = _padding(generation_config, stopping_criteria, text_streamer, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        target = warp if sampling else replace(warp, temperature=0.0)
+        target = asked if drawn else replace(asked, temperature=0.0)
         check_length(pair, prompts, most, self.scheme.depth)
         used = Samplings.of_target(
             joined(Sampling.parse(self.sampling), target), self.draft_sampling, self.told
         ).telling(self.told)
         loop = Loop(pair, self.verifier, self.scheme, used, self.vectors)
-        coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
+        coins = coins_for(self.vectors, self._seeds(len(prompts), drawn), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
         ends = ends_of(stopping_criteria, input_ids, most)
         if text_streamer is not None:
@@ -262,10 +262,10 @@ class Generating:
             text_streamer.end()
         return _result(input_ids, texts, pad, bool(generation_config.return_dict_in_generate))
 
-    def _seeds(self, texts: int, sampling: bool) -> Sequence[int]:
+    def _seeds(self, texts: int, drawn: bool) -> Sequence[int]:
         if self.seed is None:
             torch, _ = libraries()
-            first = int(torch.randint(2**62, (1,))) if sampling else 0  # as `generate`, after torch.manual_seed
+            first = int(torch.randint(2**62, (1,))) if drawn else 0  # as `generate`, after torch.manual_seed
         elif not isinstance(self.seed, Sequence):
             first = int(self.seed)
         else:
@@ -333,9 +333,11 @@ def _check_seed(seed: Any) -> None:
     """Raise `InvalidInput` for what is no seed of a text, and no row of them."""
     if seed is None:
         return
-    for each in seed if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,):
-        if not (isinstance(each, Integral) and int(each) >= 0):
-            raise InvalidInput(f"seed {each!r} is no whole number of at least 0; give one, one for each text, or None")
+    for number in seed if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,):
+        if not (isinstance(number, Integral) and int(number) >= 0):
+            raise InvalidInput(
+                f"seed {number!r} is no whole number of at least 0; give one, one for each text, or None"
+            )
 
 
 def _padding(config: Any, criteria: Any, streamer: Any, texts: int) -> int:
@@ -343,7 +345,7 @@ def _padding(config: Any, criteria: Any, streamer: Any, texts: int) -> int:
     pad = config._pad_token_tensor
     if texts > 1 and streamer is not None:
         raise InvalidInput(f"a streamer takes one text, not {texts}; generate_with(.., each_block=..) is told of all")
-    if texts > 1 and pad is None and any(type(each).__name__ != "MaxLengthCriteria" for each in criteria):
+    if texts > 1 and pad is None and any(type(criterion).__name__ != "MaxLengthCriteria" for criterion in criteria):
         raise InvalidInput(
             "texts may end at different lengths: say what stands behind the shorter ones, pad_token_id=.."
         )

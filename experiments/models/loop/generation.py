@@ -80,10 +80,10 @@ def pieces(
 
 def _start_state(loop: Loop, begun: Sequence[tuple[Context, Context]], max_new_tokens: int) -> State:
     """The state before the first block; a prompt that several texts share, with its padding, is read once."""
-    places = {each: place for place, each in enumerate(dict.fromkeys(begun))}
+    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(begun))}
     more = max_new_tokens - 1 + loop.scheme.depth
     state = State.joined([loop.start(prompt, more, padding) for prompt, padding in places])
-    return state if len(places) == len(begun) else state.only([places[each] for each in begun])
+    return state if len(places) == len(begun) else state.only([places[prompt] for prompt in begun])
 
 
 def _next_piece(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
@@ -113,7 +113,7 @@ def generate(
     verifier: Verifier,
     scheme: DraftScheme,
     prompt: Sequence[int],
-    warp: Sampling,
+    sampling: Sampling,
     coin: Coin,
     max_new_tokens: int | None = None,
     blocks: int | None = None,
@@ -126,9 +126,9 @@ def generate(
     With temperature 0 it is the greedy text of the target, except where rounding decides between two tokens.
     Raises `InvalidInput` where both limits are missing or one is below 1, and as `Loop` does.
     """
-    if min((each for each in (max_new_tokens, blocks) if each is not None), default=0) < 1:
+    if min((most for most in (max_new_tokens, blocks) if most is not None), default=0) < 1:
         raise InvalidInput("say when to end: max_new_tokens or blocks, at least 1")
-    loop = Loop(pair, verifier, scheme, warp, vectors)
+    loop = Loop(pair, verifier, scheme, sampling, vectors)
     watch = loop.watch
     started = watch.now()
     most = max_new_tokens if max_new_tokens is not None else (blocks or 0) * (scheme.depth + 1)
@@ -152,7 +152,7 @@ def cut(tokens: Sequence[int], most: int, stop: Collection[int] = ()) -> Context
 def autoregressive(
     pair: Pair,
     prompt: Sequence[int],
-    warp: Sampling,
+    sampling: Sampling,
     coin: Coin,
     max_new_tokens: int,
     stop: Collection[int] = (),
@@ -166,7 +166,7 @@ def autoregressive(
     check_prompt(pair, prompt, max_new_tokens - 1)
     model = pair.draft if draft else pair.target
     role, watch = "draft" if draft else "target", Stopwatch(pair.device)
-    rows_of, text = RowsOf(warp.of(role), pair.vocab_size, vectors, role), text_so_far(pair, warp, prompt)
+    rows_of, text = RowsOf(sampling.of(role), pair.vocab_size, vectors, role), text_so_far(pair, sampling, prompt)
     started = watch.now()
     tokens: list[int] = []
     with within_memory("generating token by token", pair.device):

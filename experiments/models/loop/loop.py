@@ -110,7 +110,7 @@ class Made:
 class Loop:
     """A pair of models, a verifier and a draft scheme.
 
-    pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models or for each.
+    pair: both models, with `device` and `vocab_size`. sampling: temperature and the rest, for both models or for each.
     vectors: "numpy" or "torch". watch: seconds by part. drafter, rows_of, draft_rows_of, told_rows_of, library,
     changes: derived from the other fields.
     Raises `InvalidInput` for an object that is no scheme, and for models that do not support tree attention.
@@ -119,7 +119,7 @@ class Loop:
     pair: Pair
     verifier: Verifier
     scheme: DraftScheme
-    warp: Sampling
+    sampling: Sampling
     vectors: str = "numpy"
     watch: Stopwatch = field(init=False)
     drafter: Drafter = field(init=False)
@@ -134,9 +134,9 @@ class Loop:
         size = self.pair.vocab_size
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
         object.__setattr__(self, "drafter", drafter_of(self.pair))
-        object.__setattr__(self, "rows_of", RowsOf(self.warp.of("target"), size, self.vectors))
-        object.__setattr__(self, "draft_rows_of", RowsOf(self.warp.of("draft"), size, self.vectors, "draft"))
-        told = RowsOf(self.warp.of("told"), size, self.vectors, "told") if self.warp.told_apart else None
+        object.__setattr__(self, "rows_of", RowsOf(self.sampling.of("target"), size, self.vectors))
+        object.__setattr__(self, "draft_rows_of", RowsOf(self.sampling.of("draft"), size, self.vectors, "draft"))
+        told = RowsOf(self.sampling.of("told"), size, self.vectors, "told") if self.sampling.told_apart else None
         object.__setattr__(self, "told_rows_of", told)
         object.__setattr__(self, "library", is_library(self.verifier))
         object.__setattr__(self, "changes", Watch.of(self.verifier))
@@ -161,7 +161,7 @@ class Loop:
 
     def _started(self, prompt: Sequence[int], padding: Sequence[int]) -> State:
         target, draft, features = self.drafter.start(prompt[:-1])
-        texts = (text_so_far(self.pair, self.warp, prompt, padding),)
+        texts = (text_so_far(self.pair, self.sampling, prompt, padding),)
         return State(target, draft, ((int(prompt[-1]),),), texts, features)
 
     @torch.inference_mode()
@@ -227,12 +227,14 @@ class Loop:
         return Block(tuple(map(int, verdict.accepted)), int(verdict.correction), drafted.passes[sequence])
 
 
-def text_so_far(pair: Pair, warp: Sampling, prompt: Sequence[int], padding: Sequence[int] = ()) -> TextSoFar:
+def text_so_far(pair: Pair, sampling: Sampling, prompt: Sequence[int], padding: Sequence[int] = ()) -> TextSoFar:
     """A prompt, with the masks of what follows; padding: see `Loop.start`."""
     tokens = tuple(map(int, prompt))
     seen = (*padding, *tokens)
-    masked = [role for role in (*ROLES, "told") if warp.of(role).masked]
-    return TextSoFar(tokens, {role: warp.of(role).masks(pair.vocab_size, seen, pair.token_names) for role in masked})
+    masked = [role for role in (*ROLES, "told") if sampling.of(role).masked]
+    return TextSoFar(
+        tokens, {role: sampling.of(role).masks(pair.vocab_size, seen, pair.token_names) for role in masked}
+    )
 
 
 #: The number of runs in one batch of passes.

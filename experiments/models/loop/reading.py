@@ -119,7 +119,7 @@ def table(rows: Sequence[Sequence[int]], width: int) -> torch.Tensor:
 def _at(logits: torch.Tensor, ends: Sequence[Sequence[int]]) -> torch.Tensor:
     """The logits at these positions of each sequence, shape `(B, m, V)`."""
     most = max(map(len, ends))
-    if logits.shape[1] == most and all(list(each) == list(range(len(each))) for each in ends):
+    if logits.shape[1] == most and all(list(row) == list(range(len(row))) for row in ends):
         return logits
     places = table(ends, most).to(logits.device)
     return logits.gather(1, places[..., None].expand(-1, -1, logits.shape[-1]))
@@ -129,7 +129,7 @@ def _attended(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -
     """Which of the new slots each token attends to, booleans of shape `(B, width, start + width)`."""
     mask = np.zeros((len(sees), width, start + width), dtype=bool)
     counts = [[len(seen) for seen in row] for row in sees]
-    sequences = list(chain.from_iterable(repeat(each, sum(row)) for each, row in enumerate(counts)))
+    sequences = list(chain.from_iterable(repeat(sequence, sum(row)) for sequence, row in enumerate(counts)))
     places = list(chain.from_iterable(repeat(place, count) for row in counts for place, count in enumerate(row)))
     mask[sequences, places, list(chain.from_iterable(chain.from_iterable(sees)))] = True
     for sequence, row in enumerate(counts):

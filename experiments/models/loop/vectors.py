@@ -45,26 +45,26 @@ class TextSoFar:
     masks: Mapping[str, Masks] = field(default_factory=dict)
 
     def after(self, tokens: Context) -> TextSoFar:
-        return TextSoFar(self.tokens + tokens, {role: each.after(tokens) for role, each in self.masks.items()})
+        return TextSoFar(self.tokens + tokens, {role: masks.after(tokens) for role, masks in self.masks.items()})
 
 
 @dataclass(frozen=True)
 class RowsOf:
     """How logits become rows.
 
-    warp: temperature and the rest, of one model. vocab_size: logits beyond it are cut off.
+    sampling: temperature and the rest, of one model. vocab_size: logits beyond it are cut off.
     kind: "numpy" (on the host) or "torch" (where the models are). role: of the model.
     Raises `InvalidInput` for another kind, and for a sampling whose rows depend on others.
     """
 
-    warp: Sampling
+    sampling: Sampling
     vocab_size: int
     kind: str = "numpy"
     role: str = "target"
 
     def __post_init__(self) -> None:
         check_vectors(self.kind)
-        self.warp.assert_row_wise()
+        self.sampling.assert_row_wise()
 
     def rows(
         self, logits: torch.Tensor, contexts: Sequence[Sequence[Context]] = (), texts: Sequence[TextSoFar] = ()
@@ -76,22 +76,22 @@ class RowsOf:
         drawn.
         """
         logits = logits[..., : self.vocab_size]
-        if not self.warp.depends_on_text:
-            rows: torch.Tensor = self.warp.of_logits(logits)
+        if not self.sampling.depends_on_text:
+            rows: torch.Tensor = self.sampling.of_logits(logits)
             return rows
         before, allowed = None, None
-        if self.warp.repetition_penalty is not None:
-            whole = [[text.tokens + context for context in each] for text, each in zip(texts, contexts, strict=True)]
-            longest = max(len(tokens) for each in whole for tokens in each)
+        if self.sampling.repetition_penalty is not None:
+            whole = [[text.tokens + context for context in nodes] for text, nodes in zip(texts, contexts, strict=True)]
+            longest = max(len(tokens) for of_tree in whole for tokens in of_tree)
             before = torch.zeros(*logits.shape[:2], longest, dtype=torch.long)
-            for sequence, each in enumerate(whole):
-                for place, tokens in enumerate(each):  # to one length, with a token that is in the text anyway
+            for sequence, of_tree in enumerate(whole):
+                for place, tokens in enumerate(of_tree):  # to one length, with a token that is in the text anyway
                     before[sequence, place] = torch.tensor(tokens + tokens[:1] * (longest - len(tokens)))
             before = before.to(logits.device)
-        if self.warp.masked:
+        if self.sampling.masked:
             allowed = self._allowed(logits, contexts, texts)
         closed = None if allowed is None else ~allowed.any(-1)
-        rows = self.warp.of_logits(
+        rows = self.sampling.of_logits(
             logits, texts=before, allowed=None if allowed is None or closed is None else allowed | closed[..., None]
         )
         for sequence, place in [] if closed is None else closed.nonzero().tolist():
@@ -106,8 +106,8 @@ class RowsOf:
         self, logits: torch.Tensor, contexts: Sequence[Sequence[Context]], texts: Sequence[TextSoFar]
     ) -> torch.Tensor:
         allowed = torch.ones(logits.shape, dtype=torch.bool)
-        for sequence, (each, text) in enumerate(zip(contexts, texts, strict=True)):
-            for place, context in enumerate(each):
+        for sequence, (nodes, text) in enumerate(zip(contexts, texts, strict=True)):
+            for place, context in enumerate(nodes):
                 following = text.masks[self.role].allowed(context)
                 if following is not None:
                     allowed[sequence, place] = torch.tensor(following)

@@ -125,7 +125,7 @@ def measure(
 ) -> Quality:
     """Quality of target and draft; tokens as arrays of shape `(n,)`, `characters` the number held out."""
     share = len(held_out) / characters
-    target, draft = (model_bits(each, training, held_out, vocab_size, window, begins) for each in models)
+    target, draft = (model_bits(model, training, held_out, vocab_size, window, begins) for model in models)
     third, first = (ngram_bits(training, held_out, vocab_size, order) for order in (3, 1))
     return Quality(target * share, draft * share, third * share, first * share, share)
 
@@ -148,7 +148,7 @@ def model_bits(
         for first in range(0, len(held_out), half * count):
             starts = range(first, min(first + half * count, len(held_out)), half)
             windows = [tokens[start : start + len(before) + half] for start in starts]
-            batch = _stacked([np.concatenate([first_tokens, each]) for each in windows], model.device)
+            batch = _stacked([np.concatenate([first_tokens, window]) for window in windows], model.device)
             chances = model(batch.clamp(min=0), use_cache=False).logits[:, skipped - 1 : -1]
             wanted = batch[:, skipped:]
             scored = chances.double().log_softmax(dim=-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
@@ -156,7 +156,7 @@ def model_bits(
     return total / log(2) / len(held_out)
 
 
-def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Sampling) -> list[int]:
+def sample(model: Any, prompt: Sequence[int], count: int, seed: int, sampling: Sampling) -> list[int]:
     """`count` tokens after the prompt, sampled one at a time with a separate generator."""
     torch, _ = libraries()
     generator = np.random.default_rng(seed)
@@ -166,7 +166,7 @@ def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Sampl
         for _ in range(count):
             done = model(entered, past_key_values=cache, use_cache=True)
             texts = torch.tensor([[*prompt, *tokens]], device=model.device)
-            row = warp.of_logits(done.logits[:, -1], texts=texts)[0].cpu().numpy()
+            row = sampling.of_logits(done.logits[:, -1], texts=texts)[0].cpu().numpy()
             tokens.append(int(generator.choice(len(row), p=row / row.sum())))
             entered, cache = torch.tensor([tokens[-1:]], device=model.device), done.past_key_values
     return tokens
@@ -175,8 +175,8 @@ def sample(model: Any, prompt: Sequence[int], count: int, seed: int, warp: Sampl
 def _stacked(windows: Sequence[Any], device: Any) -> Any:
     """Windows as one tensor; shorter ones at the end are padded with -1."""
     torch, _ = libraries()
-    width = max(len(each) for each in windows)
+    width = max(len(window) for window in windows)
     rows = np.full((len(windows), width), -1, dtype=np.int64)
-    for row, each in zip(rows, windows, strict=True):
-        row[: len(each)] = each
+    for row, window in zip(rows, windows, strict=True):
+        row[: len(window)] = window
     return torch.from_numpy(rows).to(device)

@@ -14,7 +14,7 @@ from draftproof.simulator.errors import InvalidInput
 
 #: For every kind of draft its options with their defaults; None for an option that must be given.
 KINDS: Mapping[str, Mapping[str, int | float | None]] = {
-    "lookup": {"n": 3, "fresh": 0.1},
+    "lookup": {"n": 3, "smoothing": 0.1},
     "ngram": {"order": 4},
     "early": {"layers": None},
 }
@@ -58,7 +58,7 @@ def parse_draft(text: str) -> DraftSpec | None:
     way_out = f"write {kind}:" + ",".join(f"{name}={2 if value is None else value:g}" for name, value in usual.items())
     given: dict[str, int | float] = {}
     for part in rest.split(",") if colon else ():
-        name, _, value = (each.strip() for each in part.partition("="))
+        name, _, value = (word.strip() for word in part.partition("="))
         if name not in usual or name in given:
             raise InvalidInput(f"--draft {text}: {part!r} is no option of {kind}, or it is there twice; {way_out}")
         try:
@@ -116,30 +116,30 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
     spec: as for `--draft`. tokens: of the text that n-grams are counted on. The draft is on the target's device.
     Raises `InvalidInput` for an unknown kind, and where a text is needed and none is given.
     """
-    found = parse_draft(spec) if isinstance(spec, str) else spec
-    if found is None:
+    wanted = parse_draft(spec) if isinstance(spec, str) else spec
+    if wanted is None:
         raise InvalidInput(
             f"{spec} is no draft that can be made; choose {', '.join([*KINDS, *HEADS])}, such as ngram:order=4"
         )
-    if found.kind in HEADS:
+    if wanted.kind in HEADS:
         from draftproof.experiments.models.pair.head import load_head
 
-        if not found.folder:
+        if not wanted.folder:
             raise InvalidInput(
-                f"--draft {found.kind}: say where the head is, {found.kind}:FOLDER; "
-                f"make one: draftproof model train --kind {found.kind}"
+                f"--draft {wanted.kind}: say where the head is, {wanted.kind}:FOLDER; "
+                f"make one: draftproof model train --kind {wanted.kind}"
             )
-        return load_head(found.folder, target, found.kind)
+        return load_head(wanted.folder, target, wanted.kind)
     size = int(target.config.get_text_config(decoder=True).vocab_size)
-    options: dict[str, Any] = dict(found.options)
-    if found.kind == "early":
+    options: dict[str, Any] = dict(wanted.options)
+    if wanted.kind == "early":
         return early_exit(target, **options)
-    if found.kind == "lookup":
+    if wanted.kind == "lookup":
         from draftproof.experiments.models.pair.text_drafts import lookup
 
         return lookup(size, **options).placed(target)
     from draftproof.experiments.models.pair.text_drafts import count_ngrams
 
     if tokens is None:
-        raise InvalidInput(f"{found} counts n-grams of a text; give its tokens")
+        raise InvalidInput(f"{wanted} counts n-grams of a text; give its tokens")
     return count_ngrams(tokens, size, **options).placed(target)

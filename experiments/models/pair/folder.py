@@ -94,15 +94,15 @@ def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str
     Raises `InvalidInput` where the folder holds anything else or cannot be written.
     """
     path = Path(folder)
-    found = before = recorded(path)
-    if found is None:
+    record = before = recorded(path)
+    if record is None:
         with new_folder(path) as new:
             record = _train_both(recipe, new, device)
             text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
             (new / "pair.json").write_text(text, encoding="utf-8")
-        found = recorded(path) or record
-    check_same(path, "pair", _flat(found["configuration"]), _flat(recipe.configuration))
-    return found, before is not None
+        record = recorded(path) or record
+    check_same(path, "pair", _flat(record["configuration"]), _flat(recipe.configuration))
+    return record, before is not None
 
 
 def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
         "steps": {role: trained.steps for role, trained in made.items()},
         "loss_bits_per_token": {role: trained.loss for role, trained in made.items()},
         "parameters": {
-            role: sum(each.numel() for each in trained.model.parameters()) for role, trained in made.items()
+            role: sum(weights.numel() for weights in trained.model.parameters()) for role, trained in made.items()
         },
         "bits_per_character": asdict(quality),
         "sample": _sample(models[0], tokenizer, held_out, quality.tokens_per_character, recipe.seed),

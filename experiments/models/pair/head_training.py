@@ -93,10 +93,10 @@ def make_head(
     asked = {"kind": kind, "target": target_digest(pair), "text_hash": corpus.digest, "steps": steps, "seed": seed}
     asked |= sizes
     path = Path(folder)
-    found = read_record(path, "head", "head")
-    if found is not None:
-        check_same(path, "head", found, asked)
-        return found, True
+    there = read_record(path, "head", "head")
+    if there is not None:
+        check_same(path, "head", there, asked)
+        return there, True
     tokens, window = np.array(pair.encode(corpus.training)), pair.room(0, PLANS[kind].window)
     plan = replace(PLANS[kind], steps=steps, window=window)
     if len(tokens) <= plan.window + 1:

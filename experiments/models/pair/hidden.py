@@ -32,12 +32,12 @@ def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
     Raises `InvalidInput` for a model without an output layer.
     """
     head = model.get_output_embeddings()
-    found: list[torch.Tensor] = []
+    features: list[torch.Tensor] = []
     if head is None:
         raise InvalidInput(f"{type(model).__name__} has no output layer whose input could be looked at")
-    hook = head.register_forward_pre_hook(lambda _, given: found.append(given[0].detach()))
+    hook = head.register_forward_pre_hook(lambda _, given: features.append(given[0].detach()))
     try:
-        yield found
+        yield features
     finally:
         hook.remove()
 
@@ -55,20 +55,20 @@ def layers_of(model: Any) -> Iterator[list[torch.Tensor]]:
     layers = next(lists, None)
     if layers is None:
         raise InvalidInput(f"{type(model).__name__} has no list of {count} layers whose output could be looked at")
-    places, found = (0, (count - 1) // 2, count - 1), list[torch.Tensor]()
+    places, joined = (0, (count - 1) // 2, count - 1), list[torch.Tensor]()
     latest: dict[int, torch.Tensor] = {}
 
     def looks_at(place: int) -> Callable[..., None]:
         def hook(_: Any, __: Any, output: Any) -> None:
             latest[place] = (output if isinstance(output, torch.Tensor) else output[0]).detach()
             if place == count - 1:
-                found.append(torch.cat([latest[each] for each in places], -1))
+                joined.append(torch.cat([latest[number] for number in places], -1))
 
         return hook
 
     hooks = [layers[place].register_forward_hook(looks_at(place)) for place in sorted(set(places))]
     try:
-        yield found
+        yield joined
     finally:
         for hook in hooks:
             hook.remove()

@@ -140,14 +140,14 @@ def _file_of(located: Located, name: str) -> str | None:
     """The path of a file of the model, downloaded if necessary; None where there is no such file."""
     from transformers.utils.hub import cached_file
 
-    found: str | None = cached_file(
+    file: str | None = cached_file(
         located.name,
         name,
         local_files_only=located.local,
         _raise_exceptions_for_missing_entries=False,
         _raise_exceptions_for_connection_errors=False,
     )
-    return found
+    return file
 
 
 def _saved_shapes(located: Located) -> list[tuple[int, ...]]:
@@ -187,8 +187,8 @@ def read_config(located: Located) -> Any:
     architectures = getattr(config, "architectures", None) or []
     if not isinstance(architectures, list):
         raise InvalidInput(f"{located} has architectures {cut(architectures)} in its config.json; it must be a list")
-    named = [str(each) for each in architectures]
-    headless = bool(named) and not any(_CAUSAL.search(each) for each in named)
+    named = [str(name) for name in architectures]
+    headless = bool(named) and not any(_CAUSAL.search(name) for name in named)
     if config.model_type not in CAUSAL or getattr(config, "is_encoder_decoder", False) or headless:
         raise InvalidInput(
             f"{located} is no causal language model but {', '.join(named) or config.model_type}; "
@@ -201,9 +201,9 @@ def read_tokenizer(located: Located) -> TextTokenizer | None:
     """The tokenizer of the model; None where it has none that works."""
     _, transformers = libraries()
     with suppress(Exception), quiet_loading():  # tokenizers fail in many ways, and exact commands need none
-        found = load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
-        found.decode([*found.encode("a text"), found.vocab_size - 1])
-        return found
+        tokenizer = load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
+        tokenizer.decode([*tokenizer.encode("a text"), tokenizer.vocab_size - 1])
+        return tokenizer
     return None
 
 
@@ -259,9 +259,9 @@ def _try_out(model: Any, located: Located, device: Any) -> None:
     size = int(model.config.get_text_config().vocab_size)
     try:
         with within_memory(f"trying {located}", device), torch.no_grad():
-            found = model(torch.tensor([[0, size - 1]], device=device), use_cache=True).logits
-            wrong = "logits of shape " + str(tuple(found.shape)) if found.shape != (1, 2, size) else None
-            wrong = "logits that are no numbers" if wrong is None and bool(found.isnan().any()) else wrong
+            logits = model(torch.tensor([[0, size - 1]], device=device), use_cache=True).logits
+            wrong = "logits of shape " + str(tuple(logits.shape)) if logits.shape != (1, 2, size) else None
+            wrong = "logits that are no numbers" if wrong is None and bool(logits.isnan().any()) else wrong
     except InvalidInput:
         raise
     except Exception as error:  # a wrong field that no earlier check read raises whatever its use raises
@@ -275,8 +275,8 @@ def weight_bytes(config: Any, dtype: Any) -> int:
     torch, transformers = libraries()
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config)
-    return int(sum(each.numel() for each in model.parameters()) * dtype.itemsize) + int(
-        sum(each.numel() * each.itemsize for each in model.buffers())
+    return int(sum(weights.numel() for weights in model.parameters()) * dtype.itemsize) + int(
+        sum(buffer.numel() * buffer.itemsize for buffer in model.buffers())
     )
 
 

@@ -112,12 +112,12 @@ class Opened:
         count = otherwise if count is None else count
         return text_roots(self.pair, self.corpus, count, self.context or self._length(CONTEXT_TOKENS))
 
-    def many_roots(self, count: int, seed: int, warp: Sampling) -> Roots:
+    def many_roots(self, count: int, seed: int, sampling: Sampling) -> Roots:
         """About `count` contexts of several lengths: from the text, or from texts of the target after all prompts."""
         if self.prompts is not None:
             prompts = self.prompts.roots(self.pair, min(count, len(self.prompts.prompts)), self.context)
-            return continued_roots(self.pair, prompts, count, seed, warp)
-        lengths = [self._length(each) for each in LENGTHS] if self.context is None else [self.context]
+            return continued_roots(self.pair, prompts, count, seed, sampling)
+        lengths = [self._length(tokens) for tokens in LENGTHS] if self.context is None else [self.context]
         contexts = spread_roots(self.held_out, count, self.pair.begins, lengths)
         return Roots(tuple(contexts), f"roots of {text_label(self.corpus.name)}")
 

@@ -92,8 +92,8 @@ class Pair:
     @property
     def positions(self) -> int | None:
         """The number of tokens that both models are made for; None where neither says."""
-        found = [configured_positions(model) for model in (self.target, self.draft)]
-        return min((each for each in found if each is not None), default=None)
+        limits = [configured_positions(model) for model in (self.target, self.draft)]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def room(self, tokens: int, most: int) -> int:
         """How many of `most` tokens both models have positions for after so many; at least 1."""
@@ -116,10 +116,10 @@ class Pair:
         """The tokens that every text begins with, as `bos` and the tokenizer say."""
         if self.tokenizer is None or self.bos == "no":
             return ()
-        found = self.tokenizer.begins
+        tokens = self.tokenizer.begins
         if self.bos == "yes" and self.tokenizer.bos is not None:
-            found = (self.tokenizer.bos,)
-        return found if all(token < self.vocab_size for token in found) else ()
+            tokens = (self.tokenizer.bos,)
+        return tokens if all(token < self.vocab_size for token in tokens) else ()
 
     def encode_chat(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], list[int]]:
         """The first tokens of chat messages, and the other tokens up to where the answer begins; raises `InvalidInput`.
@@ -180,27 +180,27 @@ class Pair:
         with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
             return torch.cat([computed(part) for part in tokens.split(batch)])
 
-    def rows(self, which: str, contexts: Any, warp: Sampling | None = None, root: int | None = None) -> Any:
+    def rows(self, which: str, contexts: Any, sampling: Sampling | None = None, root: int | None = None) -> Any:
         """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""
         torch, _ = libraries()
         texts = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
-        return self.sampled(which, self.logits(which, contexts, root), texts, warp or Sampling(), root)
+        return self.sampled(which, self.logits(which, contexts, root), texts, sampling or Sampling(), root)
 
-    def sampled(self, which: str, logits: Any, texts: Any, warp: Sampling, root: int | None = None) -> Any:
+    def sampled(self, which: str, logits: Any, texts: Any, sampling: Sampling, root: int | None = None) -> Any:
         """The rows that logits after these texts become; root: as in `logits`, and masks begin behind it."""
         torch, _ = libraries()
-        sampling = warp.of(which)
-        if not sampling.masked or not len(texts):
-            return sampling.of_logits(logits, texts=texts)
+        own = sampling.of(which)
+        if not own.masked or not len(texts):
+            return own.of_logits(logits, texts=texts)
         begins = texts.shape[1] if root is None else root
-        masks = sampling.masks(self.vocab_size, tuple(texts[0, :begins].tolist()), self.token_names)
+        masks = own.masks(self.vocab_size, tuple(texts[0, :begins].tolist()), self.token_names)
         free = (True,) * self.vocab_size
-        found = [masks.allowed(context) for context in map(tuple, texts[:, begins:].tolist())]
-        allowed = torch.tensor([free if each is None else each for each in found], device=self.device)
+        given = [masks.allowed(context) for context in map(tuple, texts[:, begins:].tolist())]
+        allowed = torch.tensor([free if row is None else row for row in given], device=self.device)
         allowed &= logits > -float("inf")
         closed = ~allowed.any(-1)
-        self._refuse_closed(which, texts[closed], sampling, begins)
-        return sampling.of_logits(logits, texts=texts, allowed=allowed | closed[:, None])
+        self._refuse_closed(which, texts[closed], own, begins)
+        return own.of_logits(logits, texts=texts, allowed=allowed | closed[:, None])
 
     def _refuse_closed(self, which: str, texts: Any, sampling: Sampling, begins: int) -> None:
         """Raises `InvalidInput` if one of these texts, after which masks allow nothing, is ever drawn."""
@@ -230,12 +230,12 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
     spec = parse_draft(draft)
     if spec is not None:
         return _with_made(load_target(target, device, dtype), spec, text)
-    found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
-    configs = tuple(read_config(each) for each in found)
-    tokenizers = tuple(read_tokenizer(each) for each in found)
-    size = _common_size(found, configs, tokenizers)
+    located = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
+    configs = tuple(read_config(model) for model in located)
+    tokenizers = tuple(read_tokenizer(model) for model in located)
+    size = _common_size(located, configs, tokenizers)
     models, notes = zip(
-        *(_cut_model(each, config, size, where, precision) for each, config in zip(found, configs, strict=True)),
+        *(_cut_model(model, config, size, where, precision) for model, config in zip(located, configs, strict=True)),
         strict=True,
     )
     return Pair(
@@ -245,8 +245,8 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
         where,
         precision,
         size,
-        names=(found[0].name, found[1].name),
-        notes=tuple(note for each in notes for note in each),
+        names=(located[0].name, located[1].name),
+        notes=tuple(note for of_model in notes for note in of_model),
     )
 
 
@@ -280,27 +280,27 @@ def in_folder(folder: str | Path, draft: str | None) -> str:
     return draft or str(Path(folder) / "draft")
 
 
-def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
-    model = read_model(each, config, device, dtype)
+def _cut_model(located: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
+    model = read_model(located, config, device, dtype)
     padding = _rows_of_logits(config) - size
     if not padding:
         return model, ()
     model.resize_token_embeddings(size)
-    return model, (f"{each}: {padding} padding tokens beyond the {size} of the tokenizer were cut off",)
+    return model, (f"{located}: {padding} padding tokens beyond the {size} of the tokenizer were cut off",)
 
 
 def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pair:
     """A pair in which the target is also the draft, to be replaced later; arguments and errors as for `load_pair`."""
     where, precision = choose_device(device), choose_dtype(dtype)
-    found = locate("target", target)
-    config, tokenizer = read_config(found), read_tokenizer(found)
+    located = locate("target", target)
+    config, tokenizer = read_config(located), read_tokenizer(located)
     size = (
         _rows_of_logits(config)
         if tokenizer is None
-        else _common_size((found, found), (config, config), [tokenizer] * 2)
+        else _common_size((located, located), (config, config), [tokenizer] * 2)
     )
-    model, notes = _cut_model(found, config, size, where, precision)
-    return Pair(model, model, tokenizer, where, precision, size, names=(found.name, found.name), notes=notes)
+    model, notes = _cut_model(located, config, size, where, precision)
+    return Pair(model, model, tokenizer, where, precision, size, names=(located.name, located.name), notes=notes)
 
 
 def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
@@ -311,14 +311,14 @@ def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     return replace(pair, draft=draft, names=(pair.names[0], str(spec)))
 
 
-def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
+def _common_size(located: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
     """The number of tokens that both models have; raises `InvalidInput` where a token differs between them."""
     sizes = [_rows_of_logits(config) for config in configs]
     first, second = tokenizers
     if first is None or second is None:
         if sizes[0] != sizes[1]:
             raise InvalidInput(
-                f"{found[0]} has {sizes[0]} tokens and {found[1]} has {sizes[1]}, and not both have a tokenizer "
+                f"{located[0]} has {sizes[0]} tokens and {located[1]} has {sizes[1]}, and not both have a tokenizer "
                 "to tell which are the same; choose two models of one family"
             )
         return sizes[0]
@@ -327,9 +327,9 @@ def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: S
             f"the vocabularies differ: {_difference(first, second)}; "
             "choose a target and a draft with the same tokenizer"
         )
-    for each, size in zip(found, sizes, strict=True):
+    for model, size in zip(located, sizes, strict=True):
         if size < first.vocab_size:
-            raise InvalidInput(f"{each} has logits for {size} tokens, its tokenizer has {first.vocab_size}")
+            raise InvalidInput(f"{model} has logits for {size} tokens, its tokenizer has {first.vocab_size}")
     return first.vocab_size
 
 
@@ -338,10 +338,10 @@ def _difference(first: TextTokenizer, second: TextTokenizer) -> str:
     if first.vocab_size != second.vocab_size:
         return f"the target has {first.vocab_size} tokens, the draft {second.vocab_size}"
     token = min(
-        (each for each in first.vocab.keys() | second.vocab.keys() if first.vocab.get(each) != second.vocab.get(each)),
-        key=lambda each: (first.vocab.get(each, first.vocab_size), each),
+        (name for name in first.vocab.keys() | second.vocab.keys() if first.vocab.get(name) != second.vocab.get(name)),
+        key=lambda name: (first.vocab.get(name, first.vocab_size), name),
     )
-    numbers = [str(each.vocab.get(token, "missing")) for each in (first, second)]
+    numbers = [str(tokenizer.vocab.get(token, "missing")) for tokenizer in (first, second)]
     return f"token {token!r} is {numbers[0]} in the target and {numbers[1]} in the draft"
 
 
@@ -365,13 +365,13 @@ def target_digest(pair: Pair) -> str:
 
 def _digest(pair: Pair, roles: Sequence[str]) -> str:
     torch, _ = libraries()
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for which in roles:
         model = pair.model(which)
         settings = {name: value for name, value in model.config.to_dict().items() if name not in _ORIGIN}
         described = json.dumps(settings, sort_keys=True, default=str)
-        found.update(f"{which} {type(model).__name__} {described}".encode())
+        digest.update(f"{which} {type(model).__name__} {described}".encode())
         for name, values in model.state_dict().items():
-            found.update(f"{which} {name} {tuple(values.shape)} {values.dtype}".encode())
-            found.update(values.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8).numpy())
-    return found.hexdigest()[:16]
+            digest.update(f"{which} {name} {tuple(values.shape)} {values.dtype}".encode())
+            digest.update(values.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]

@@ -83,21 +83,21 @@ class Prompts:
             raise InvalidInput(f"--roots {count}: {cut(self.path)} has {total} prompts; give at most {total}")
         count = min(total, PROMPTS) if count is None else count
         taken = [self._in_order[place * total // count] for place in range(count)]
-        taken.sort(key=lambda each: each.line)
+        taken.sort(key=lambda prompt: prompt.line)
         origin = f"prompts of {self.path}" if count == total else f"of {total} prompts of {self.path}"
-        contexts = tuple(self.context(pair, each, most) for each in taken)
+        contexts = tuple(self.context(pair, prompt, most) for prompt in taken)
         return Roots(
             contexts,
             origin,
-            tuple(f"line {each.line}" for each in taken),
-            tuple(each.group for each in taken),
-            tuple(each.line for each in taken) if count < total else (),
+            tuple(f"line {prompt.line}" for prompt in taken),
+            tuple(prompt.group for prompt in taken),
+            tuple(prompt.line for prompt in taken) if count < total else (),
         )
 
     @property
     def _in_order(self) -> list[Prompt]:
-        groups = list(dict.fromkeys(each.group for each in self.prompts))
-        return sorted(self.prompts, key=lambda each: groups.index(each.group))
+        groups = list(dict.fromkeys(prompt.group for prompt in self.prompts))
+        return sorted(self.prompts, key=lambda prompt: groups.index(prompt.group))
 
     def context(self, pair: Pair, prompt: Prompt, most: int | None) -> Context:
         """The tokens of one prompt; raises `InvalidInput` that names its line."""
@@ -110,7 +110,7 @@ class Prompts:
 
 def read_prompts(path: str) -> Prompts:
     """The prompts of a JSONL file; raises `InvalidInput` that names file and line."""
-    text, found = read_text(path, "prompts").removeprefix("\ufeff"), []
+    text, prompts = read_text(path, "prompts").removeprefix("\ufeff"), []
     for number, line in enumerate(text.split("\n"), start=1):
         where = f"{cut(path)}, line {number}"
         if line.strip():
@@ -118,10 +118,10 @@ def read_prompts(path: str) -> Prompts:
                 fields = parse_json(line, where)
             except InvalidInput as error:
                 raise InvalidInput(str(error).removesuffix(" at line 1")) from None
-            found.append(_prompt(fields, where, number))
-    if not found:
+            prompts.append(_prompt(fields, where, number))
+    if not prompts:
         raise InvalidInput(f'{cut(path)} has no prompt; write lines like {{"text": ".."}}')
-    return Prompts(str(path), hashlib.sha256(text.encode()).hexdigest()[:16], tuple(found))
+    return Prompts(str(path), hashlib.sha256(text.encode()).hexdigest()[:16], tuple(prompts))
 
 
 def _prompt(fields: Any, where: str, number: int) -> Prompt:
@@ -155,14 +155,14 @@ def context_of(pair: Pair, content: str | Sequence[Any], most: int | None = None
         raise InvalidInput("the text has no token; give at least one character")
     if wrong := [token for token in tokens if not 0 <= token < pair.vocab_size]:
         raise InvalidInput(f"token {wrong[0]} of the tokenizer is none of the {pair.vocab_size} of the models")
-    found = (*begins, *(tokens if most is None else tokens[-most:]))
+    context = (*begins, *(tokens if most is None else tokens[-most:]))
     for which in ("target", "draft"):
         limit = max_positions(pair.model(which))
-        if limit is not None and len(found) >= limit:
+        if limit is not None and len(context) >= limit:
             raise InvalidInput(
-                f"{len(found)} tokens, and the {which} reads {limit} at most; --context N keeps the last N"
+                f"{len(context)} tokens, and the {which} reads {limit} at most; --context N keeps the last N"
             )
-    return found
+    return context
 
 
 def with_bos(pair: Pair, bos: str) -> Pair:
@@ -205,7 +205,7 @@ def spread_roots(
     ]
 
 
-def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, warp: Sampling) -> Roots:
+def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, sampling: Sampling) -> Roots:
     """At least `count` contexts, equally many for each prompt, which the target continues to several lengths.
 
     Prompts come in random order, so that groups mix. Raises `InvalidInput` where texts would be too long.
@@ -222,7 +222,7 @@ def continued_roots(pair: Pair, prompts: Roots, count: int, seed: int, warp: Sam
     contexts, names, groups = list[Context](), list[str](), list[str]()
     with bar("texts after prompts", len(prompts.contexts)) as tick:
         for number in np.random.default_rng(seed).permutation(len(prompts.contexts)):
-            written = sample(pair.target, prompts.contexts[number], places[-1], seed + int(number), warp)
+            written = sample(pair.target, prompts.contexts[number], places[-1], seed + int(number), sampling)
             contexts += [(*prompts.contexts[number], *written[:place]) for place in places]
             names += [prompts.names[number]] * per_prompt
             groups += [prompts.groups[number]] * per_prompt

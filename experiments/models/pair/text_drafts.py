@@ -5,8 +5,8 @@ keys and values in the cache are the token numbers. So the cache is trimmed, joi
 text before a token in a tree is what its mask shows.
 
 Lookup: what followed the longest run of last tokens where it came before in the same text. Of the places where the last
-`m` tokens came before, `m` up to `n` and as large as there are any, each has the same part of `1 - fresh`; the rest,
-and all where even the last token is new, goes to how often tokens came, one added: `(count + 1) / (length + V)`.
+`m` tokens came before, `m` up to `n` and as large as there are any, each has the same part of `1 - smoothing`; the
+rest, and all where even the last token is new, goes to how often tokens came, one added: `(count + 1) / (length + V)`.
 
 N-grams: what followed the last tokens in a text that was counted, longer contexts first. Interpolation is that of
 `draftproof.simulator.instances.ngram` ([witten1991zero], method C): after a context `c` that was followed by `n` tokens
@@ -109,9 +109,9 @@ def seen_last(tokens: torch.Tensor, sees: torch.Tensor, count: int | None) -> to
     width = most if count is None else min(count, most)
     places = torch.where(sees, torch.arange(most, device=tokens.device), -1)
     last = places.max(dim=-1, keepdim=True).values if width == 1 else places.topk(width, dim=-1).values
-    found = tokens[:, None].expand(-1, sees.shape[1], -1).gather(2, last.clamp(min=0))
-    found = torch.where(last >= 0, found, -1)
-    return found if count is None or width == count else torch.nn.functional.pad(found, (0, count - width), value=-1)
+    seen = tokens[:, None].expand(-1, sees.shape[1], -1).gather(2, last.clamp(min=0))
+    seen = torch.where(last >= 0, seen, -1)
+    return seen if count is None or width == count else torch.nn.functional.pad(seen, (0, count - width), value=-1)
 
 
 def _visible(mask: torch.Tensor | None, count: int, tokens: torch.Tensor) -> torch.Tensor:
@@ -144,7 +144,7 @@ class LookupModel(TextModel):
         return
 
     def rows(self, recent: torch.Tensor) -> torch.Tensor:
-        most, fresh = int(self.config.numbers[0]), self.config.numbers[1]
+        most, smoothing = int(self.config.numbers[0]), self.config.numbers[1]
         there = recent >= 0
         rows = _counted(recent, there.double(), self.config.vocab_size) + 1
         rows /= rows.sum(1, keepdim=True)
@@ -152,12 +152,12 @@ class LookupModel(TextModel):
         longest = lengths.amax(1, keepdim=True) if lengths.shape[1] else lengths.new_zeros(len(recent), 1)
         best = ((lengths == longest) & (lengths > 0)).double()
         followed = _counted(recent[:, :-1], best, self.config.vocab_size) / best.sum(1, keepdim=True).clamp(min=1)
-        return torch.where(longest > 0, (1 - fresh) * followed + fresh * rows, rows)
+        return torch.where(longest > 0, (1 - smoothing) * followed + smoothing * rows, rows)
 
 
-def lookup(vocab_size: int, n: int = 3, fresh: float = 0.1) -> LookupModel:
-    """The lookup draft for the last `n` tokens. fresh: the probability of the smoothed counts, between 0 and 1."""
-    made = LookupModel(LookupConfig(vocab_size=vocab_size, numbers=(float(n), fresh)))
+def lookup(vocab_size: int, n: int = 3, smoothing: float = 0.1) -> LookupModel:
+    """The lookup draft for the last `n` tokens. smoothing: the probability of the smoothed counts, between 0 and 1."""
+    made = LookupModel(LookupConfig(vocab_size=vocab_size, numbers=(float(n), smoothing)))
     made.eval()
     return made
 
@@ -176,8 +176,8 @@ def _matches(recent: torch.Tensor, most: int) -> torch.Tensor:
 
 def _counted(tokens: torch.Tensor, weights: torch.Tensor, size: int) -> torch.Tensor:
     """The sum of weights of each token, float64, shape `(m, V)`; tokens of -1 have weight 0."""
-    found = torch.zeros(len(tokens), size, dtype=torch.float64, device=tokens.device)
-    return found.scatter_add_(1, tokens.clamp(min=0), weights)
+    sums = torch.zeros(len(tokens), size, dtype=torch.float64, device=tokens.device)
+    return sums.scatter_add_(1, tokens.clamp(min=0), weights)
 
 
 class NgramConfig(TextConfig):
@@ -213,11 +213,11 @@ class NgramModel(TextModel):
         keys = torch.nn.functional.pad((digits * self.powers).cumsum(1), (1, 0))
         begun = torch.nn.functional.pad(digits > 0, (1, 0), value=True)
         places = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
-        found = (self.keys[places] == keys) & begun
-        scales = torch.where(found, self.scales[places], 1.0)
+        counted = (self.keys[places] == keys) & begun
+        scales = torch.where(counted, self.scales[places], 1.0)
         # A context's own counts are scaled by all longer ones.
         longer = torch.nn.functional.pad(scales.flip(1).cumprod(1).flip(1), (0, 1), value=1.0)
-        counts = torch.where(found, self.starts[places + 1] - self.starts[places], 0).flatten()
+        counts = torch.where(counted, self.starts[places + 1] - self.starts[places], 0).flatten()
         whose = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
         within = torch.arange(len(whose), device=counts.device) - (counts.cumsum(0) - counts)[whose]
         entries = self.starts[places.flatten()[whose]] + within

@@ -146,7 +146,7 @@ class PolicyLoop:
         return BlockStart(standing.context, root, standing.target_before, draft_before, self._times)
 
     def _output(self, role: str, token_state: TokenState) -> TokenOutput:
-        return TokenOutput.of(token_state, self._loops[0].warp.of(role), self._loops[0].pair.vocab_size)
+        return TokenOutput.of(token_state, self._loops[0].sampling.of(role), self._loops[0].pair.vocab_size)
 
 
 def _accepted_output(passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> TokenOutput | None:

@@ -140,7 +140,7 @@ class Watched:
                     if row is not None:
                         whole = [*text, *node.context]
                         asked.setdefault((which, len(whole)), []).append((whole, row))
-        pair, warp = self.loop.pair, self.loop.warp
+        pair, warp = self.loop.pair, self.loop.sampling
         return max(
             float(np.abs(pair.rows(which, [text for text, _ in each], warp).numpy() - [row for _, row in each]).max())
             for (which, _), each in asked.items()

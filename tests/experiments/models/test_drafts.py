@@ -28,7 +28,7 @@ from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_te
 from tests.quick import quick
 
 WARM = Sampling(temperature=1.3)
-SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "early:layers=1")
+SPECS = ("ngram:order=2", "lookup:n=2,smoothing=0.3", "early:layers=1")
 #: The last by default, the others with the heavy tests.
 ONE_QUICKLY = quick(SPECS, SPECS[2:])
 #: Mostly every token is the next one after the token before.
@@ -51,13 +51,13 @@ def interpolated(text: list[int], context: tuple[int, ...], token: int, size: in
     return (after.count(token) + len(set(after)) * shorter) / (len(after) + len(set(after)))
 
 
-def looked_up(text: tuple[int, ...], token: int, size: int, n: int, fresh: Fraction) -> Fraction:
+def looked_up(text: tuple[int, ...], token: int, size: int, n: int, smoothing: Fraction) -> Fraction:
     """What follows the longest run of last tokens, place by place."""
     common = Fraction(text.count(token) + 1, len(text) + size)
     for length in range(min(n, len(text) - 1), 0, -1):
         ends = [i for i in range(length, len(text)) if text[i - length : i] == text[-length:]]
         if ends:
-            return (1 - fresh) * Fraction(sum(text[i] == token for i in ends), len(ends)) + fresh * common
+            return (1 - smoothing) * Fraction(sum(text[i] == token for i in ends), len(ends)) + smoothing * common
     return common
 
 
@@ -82,7 +82,7 @@ def test_ngrams_score_a_text_as_the_yardstick_does() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_rows_of_lookup_are_those_of_the_text_so_far(random_pair: Callable[..., Pair], n: int) -> None:
-    model = make_draft(f"lookup:n={n},fresh=0.25", random_pair(vocab=3).target)
+    model = make_draft(f"lookup:n={n},smoothing=0.25", random_pair(vocab=3).target)
     for length in (1, 2, 5, 30):
         text = tuple(TEXT[:length])
         row = model(torch.tensor([text])).logits[0, -1].double().exp()
@@ -199,8 +199,8 @@ def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
         ("ngram:order", "'' is no number of that kind"),
         ("ngram:order=two", "'two' is no number of that kind; write ngram:order=4"),
         ("ngram:order=0", "order must be at least 1"),
-        ("lookup:fresh=1", "a share between 0 and 1"),
-        ("lookup:n=2,n=3", "it is there twice; write lookup:n=3,fresh=0.1"),
+        ("lookup:smoothing=1", "a share between 0 and 1"),
+        ("lookup:n=2,n=3", "it is there twice; write lookup:n=3,smoothing=0.1"),
         ("lookup:order=3", "'order=3' is no option of lookup"),
         ("early", "layers is missing; write early:layers=2"),
     ],
