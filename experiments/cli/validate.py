@@ -78,13 +78,13 @@ def validate(
             vectors,
         )
     from draftproof.experiments.cli.check.standard import exact_checks
-    from draftproof.experiments.models.loop.setting import under_test
+    from draftproof.experiments.models.measure.verifiers import measured_verifiers
     from draftproof.experiments.models.validate import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
     warp, amount = sampling.warp(), work.Amount(roots, blocks, quick)
-    user_defined = {one.label: one.executed for one in under_test(named, replaced) if one.executed.from_file}
+    user_defined = {one.label: one.executed for one in measured_verifiers(named, replaced) if one.executed.from_file}
     console = console_for(files.json_target)
     try:
         checked = exact_checks(console, user_defined, schemes)

@@ -146,7 +146,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     },
     "step": {"step": text, "result": fields({})},
     "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count, "by_root": _BY_ROOT},
-    "text": dict.fromkeys(("own", "plain"), many(number, 4)),
+    "text": dict.fromkeys(("own", "plain"), many(number, 3)),
 }  # fmt: skip
 #: Optional fields.
 _OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}

@@ -134,6 +134,13 @@ class Expected:
         """The standard error of the mean; 0 where it is exact."""
         return 0.0 if self.exact else sqrt(float(self.means.var(axis=1, ddof=1).mean()) / self.means.size)
 
+    @property
+    def errors(self) -> Any:
+        """The standard error of the mean after each context, shape `(contexts,)`."""
+        if self.exact:
+            return np.zeros(len(self.means))
+        return np.sqrt(self.means.var(axis=1, ddof=1) / self.means.shape[1])
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval that holds the mean with at least this probability, for any number of trees.
 

@@ -1,4 +1,4 @@
-"""The setting that all measurements of a pair share, and verifiers with the verifier whose law is predicted."""
+"""The setting that all measurements of a pair share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,54 +7,13 @@ from typing import Any
 import torch
 
 from draftproof.experiments.grid.rows import strong_id
-from draftproof.experiments.inputs.verifiers import NamedVerifier, Planned
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import Roots
-from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin, Context, DraftScheme
-
-
-@dataclass(frozen=True)
-class UnderTest:
-    """A verifier under test. predicted: whose law is predicted; executed: what runs in the loop."""
-
-    predicted: NamedVerifier
-    executed: NamedVerifier
-
-    @property
-    def label(self) -> str:
-        if self.executed is self.predicted:
-            return self.predicted.label
-        return f"{self.predicted.label} (runs {self.executed.label})"
-
-    def claims(self, scheme: DraftScheme) -> bool:
-        """Whether the predicted verifier is to be tested on this scheme, by its card."""
-        claimed = lossless_for(self.predicted.verifier.card)
-        return isinstance(scheme, UserScheme) or self.predicted.from_file or not claimed or scheme.name in claimed
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"claim": self.predicted.identity, "played": self.executed.identity}
-
-
-def under_test(predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]) -> list[UnderTest]:
-    """Every verifier with the one that runs in its place, if it is replaced.
-
-    Raises `InvalidInput` for a name that is not among them and for a verifier that is solved for one instance.
-    """
-    for each in (*predicted, *replaced.values()):
-        if isinstance(each.verifier, Planned):
-            raise InvalidInput(f"{each.spec} is planned for one instance; real models need a verifier of all rows")
-    for name in replaced:
-        if name not in {each.label for each in predicted}:
-            raise InvalidInput(
-                f"--replace {name}=..: {name} is not among {', '.join(each.label for each in predicted)}"
-            )
-    return [UnderTest(each, replaced.get(each.label, each)) for each in predicted]
+from draftproof.simulator.protocol import Coin, Context
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Candidates are verifiers on schemes, and assisted generation of transformers. Af
 after the same roots, up to `BESIDE` of them in turn with one text of `generate`. The slower half of them is dropped
 again and again, until `KEPT` are left; the fewer are left, the more texts each writes, so that every stage takes about
 as long. The best of many is the largest of noisy estimates; so it then writes further texts beside `generate` alone,
-and its speed-up is told from these (`speed`). A limit of seconds decides how many texts there are.
+and its speed-up is told from these (`rounds`). A limit of seconds decides how many texts there are.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import CHOOSE_BUDGET, expected, planned_scheme
 from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.generation import autoregressive
-from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
+from draftproof.experiments.models.loop.setting import Setting, device_name, setting
 from draftproof.experiments.models.loop.supported import check_roots
 from draftproof.experiments.models.loop.timing import measured_by
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
 from draftproof.experiments.models.measure.passes import measure_passes
-from draftproof.experiments.models.measure.rounds import Turn
-from draftproof.experiments.models.measure.speed import Interval, Text, beside, speed_up
+from draftproof.experiments.models.measure.rounds import Interval, Text, Turn, beside, speed_up
+from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.measure.writers import (
     ASSISTED,
     GENERATE,
@@ -384,7 +384,7 @@ def choose(
         if late:
             names = ", ".join(each.label for each in late)
             notes.append(f"left out: {names}, which take over a second a block at V = {opened.pair.vocab_size}")
-        tested = under_test(quick, {})
+        tested = measured_verifiers(quick, {})
         ways: list[Way] = [(each.executed, scheme) for scheme in found for each in tested if each.claims(scheme)]
         if not ways:
             raise no_candidates([(each, scheme) for scheme in found for each in quick])

@@ -70,7 +70,7 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
     root, seed = setting.roots[number], text_seed(round_seed, number)
     if isinstance(way, str):
         more = {"assistant_model": _assistant(setting)} if way == ASSISTED else {}
-        return Turn(tokens, tokens, _timed_generate(setting, root, tokens, seed, **more), written=tokens)
+        return Turn(tokens, tokens, _timed_generate(setting, root, tokens, seed, **more))
     named, scheme = way
     with named_errors(named.label):
         pieces: list[Piece] = []
@@ -78,7 +78,7 @@ def timed_text(setting: Setting, way: Way, tokens: int, round_seed: int, number:
         ours = Generating(named.verifier, scheme, seed, setting.vectors, pieces.append, draft_sampling=drawn)
         seconds = _timed_generate(setting, root, tokens, seed, draft=_assistant(setting), custom_generate=ours)
         block_tokens = sum(piece.block.depth + 1 for piece in pieces)
-        return Turn(block_tokens, len(pieces), seconds, written=tokens)
+        return Turn(block_tokens, len(pieces), seconds)
 
 
 def _timed_generate(setting: Setting, root: Context, tokens: int, seed: int, **more: Any) -> float:

@@ -9,15 +9,14 @@ other cells.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
 
 from draftproof.experiments.inputs.schemes import shape_name
 from draftproof.experiments.inputs.verifiers import NamedVerifier
@@ -31,7 +30,9 @@ from draftproof.experiments.models.expect.expected import (
     predict,
 )
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
-from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
+from draftproof.experiments.models.loop.setting import Setting, seed_of
+from draftproof.experiments.models.measure.verifiers import MeasuredVerifier
+from draftproof.experiments.models.validate.agreement import Agreement, compare
 from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.arithmetic import FLOAT64
@@ -39,125 +40,8 @@ from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
-from draftproof.simulator.instances.processes import context_index
-from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Evaluator
-
-#: Outcomes with a smaller expected count are merged, so that the chi-square approximation holds.
-LEAST_EXPECTED = 10.0
-#: A cell disagrees where its mean is more than so many standard errors off.
-MOST_ERRORS = 4.0
-#: A p-value below this refutes the prediction.
-LEVEL = 1e-3
-#: Margin of rounding: outcomes with less probability are impossible, and means that differ by less are equal.
-_NEVER = 1e-9
-
-
-@dataclass(frozen=True)
-class ChiSquare:
-    """A sum of squares and its degrees of freedom; sums of independent ones add up."""
-
-    statistic: float
-    freedom: int
-
-    @property
-    def p_value(self) -> float:
-        return float(chdtrc(self.freedom, self.statistic)) if self.freedom else float(self.statistic < _NEVER)
-
-    def fields(self) -> dict[str, float]:
-        return {**asdict(self), "probability": self.p_value}
-
-    @classmethod
-    def total(cls, parts: Sequence[ChiSquare]) -> ChiSquare:
-        return cls(sum(part.statistic for part in parts), sum(part.freedom for part in parts))
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """One cell. measured: mean of tau + 1. standard_error: from the predicted variance. blocks: how many were run.
-
-    outcomes: of accepted context and correction token together, against their predicted law.
-    """
-
-    predicted: float
-    measured: float
-    standard_error: float
-    blocks: int
-    outcomes: ChiSquare
-
-    @property
-    def z(self) -> float:
-        """How many standard errors the measured mean lies above the predicted one."""
-        gap = self.measured - self.predicted
-        return 0.0 if abs(gap) < _NEVER else gap / max(self.standard_error, _NEVER)
-
-    def agrees(self, cells: int) -> bool:
-        """Whether mean and outcomes are as predicted, as one of so many cells."""
-        return abs(self.z) <= MOST_ERRORS and self.outcomes.p_value >= LEVEL / cells
-
-
-def compare(prediction: Expected, blocks: Sequence[Sequence[Block]]) -> Agreement:
-    """blocks: those from each root, equally many, in the order of the predictions.
-
-    Where the prediction has only depths, only accepted depths are compared. Where it is sampled, only means are
-    compared, with the standard error of the blocks and that of the prediction together.
-    """
-    lengths = np.array([[block.depth + 1 for block in root] for root in blocks], dtype=np.float64)
-    if prediction.exact:
-        error = prediction.standard_error(len(blocks[0]))
-    else:
-        error = sqrt(float(lengths.var(axis=1).mean()) / lengths.size + prediction.error**2)
-    if prediction.laws:
-        outcomes = [_outcomes(law, root) for law, root in zip(prediction.laws, blocks, strict=True)]
-    else:
-        depths = prediction.depths if prediction.exact else []
-        counts = [np.bincount([block.depth for block in root], minlength=prediction.depth + 1) for root in blocks]
-        outcomes = [pearson(count, law * count.sum()) for count, law in zip(counts, depths, strict=prediction.exact)]
-    return Agreement(prediction.mean, float(lengths.mean()), error, lengths.size, ChiSquare.total(outcomes))
-
-
-def table_chi_square(cells: Sequence[Agreement]) -> ChiSquare:
-    """The sum of `z**2` over all cells whose blocks vary."""
-    return ChiSquare.total([ChiSquare(cell.z**2, 1) for cell in cells if cell.standard_error > _NEVER or cell.z])
-
-
-def counted(blocks: Sequence[Block], vocab_size: int, depth: int) -> list[Any]:
-    """How often each block occurred, shaped like `BlockLaw.correction`."""
-    counts = [np.zeros((vocab_size**here, vocab_size)) for here in range(depth + 1)]
-    for block in blocks:
-        counts[block.depth][context_index(block.accepted, vocab_size), block.correction] += 1
-    return counts
-
-
-def _outcomes(law: BlockLaw, blocks: Sequence[Block]) -> ChiSquare:
-    """The chi-square of all outcomes, depth by depth; rare outcomes of one depth are merged."""
-    found, wanted = [], []
-    for masses, counts in zip(law.correction, counted(blocks, law.vocab_size, law.depth), strict=True):
-        means = np.asarray(masses, dtype=np.float64).ravel() * len(blocks)
-        often = means >= LEAST_EXPECTED
-        found += [*counts.ravel()[often], counts.ravel()[~often].sum()]
-        wanted += [*means[often], means[~often].sum()]
-    return pearson(np.array(found), np.array(wanted))
-
-
-def pearson(counts: Any, means: Any) -> ChiSquare:
-    """Pearson's chi-square of counts, shape `(n,)`; outcomes with small expected counts are merged.
-
-    If the merged outcome is still too rare, the rarest of the others joins it. Impossible outcomes count as one in 1e9.
-    """
-    order = np.argsort(-means, kind="stable")
-    counts, means = counts[order], means[order]
-    kept = int((means >= LEAST_EXPECTED).sum())
-    impossible = means[kept:].sum() <= _NEVER * means.sum()
-    if not impossible and means[kept:].sum() < LEAST_EXPECTED:
-        kept = max(kept - 1, 0)
-    groups = [np.append(each[:kept], each[kept:].sum()) for each in (counts, means)]
-    if impossible and not groups[0][-1]:
-        groups = [each[:-1] for each in groups]
-    wanted = np.maximum(groups[1], _NEVER * means.sum())
-    return ChiSquare(float(((groups[0] - groups[1]) ** 2 / wanted).sum()), max(len(wanted) - 1, 0))
-
 
 #: The largest standard error of a cell, with some margin below 0.02.
 GOAL = 0.015
@@ -187,7 +71,7 @@ class Effort:
 
 def measure(
     setting: Setting,
-    tested: UnderTest,
+    tested: MeasuredVerifier,
     scheme: DraftScheme,
     contexts: Contexts,
     effort: Effort,
@@ -225,31 +109,19 @@ def measure(
     }
 
 
-def cell_key(setting: Setting, tested: UnderTest, scheme: DraftScheme, effort: Effort) -> str:
+def cell_key(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, effort: Effort) -> str:
     """Hash of everything that defines the cell."""
     return setting.key(kind="cell", verifier=tested.identity, scheme=scheme.as_dict(), budget=asdict(effort))
 
 
-def agreement_of(row: Mapping[str, Any]) -> Agreement:
-    """The cell of a row; one that compares means only has no outcomes."""
-    outcomes = row["outcomes"] or {"statistic": 0.0, "freedom": 0}
-    return Agreement(
-        row["predicted"],
-        row["measured"],
-        row["total_error"],
-        row["blocks"],
-        ChiSquare(outcomes["statistic"], outcomes["freedom"]),
-    )
-
-
-def _blocks(setting: Setting, tested: UnderTest, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
+def _blocks(setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
     loop = Loop(setting.pair, tested.executed.verifier, scheme, setting.warp, setting.vectors)
     coin = setting.coin(seed)
     with named_errors(tested.executed.label):
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 
 
-def _own_law(tested: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
+def _own_law(tested: MeasuredVerifier, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
     """The law of the verifier that runs, where it replaces the predicted one and its law can be computed."""
     if tested.executed is tested.predicted:
         return None
@@ -258,7 +130,9 @@ def _own_law(tested: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> 
     return None
 
 
-def _verdict(tested: UnderTest, ran: Expected | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
+def _verdict(
+    tested: MeasuredVerifier, ran: Expected | None, tables: Sequence[Case], scheme: DraftScheme
+) -> dict[str, Any]:
     """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
 
     verdict: `declared` where its card says that it is lossy and its law is not known; `exact` where its law was also
@@ -281,7 +155,7 @@ def _verdict(tested: UnderTest, ran: Expected | None, tables: Sequence[Case], sc
     }
 
 
-def declared_lossy(tested: UnderTest) -> bool:
+def declared_lossy(tested: MeasuredVerifier) -> bool:
     """Whether the card of the verifier that runs says that it is lossless on no drafts."""
     return not lossless_for(tested.executed.verifier.card)
 
@@ -299,7 +173,7 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
     return found
 
 
-def _on_probable_tokens(tested: UnderTest, scheme: DraftScheme, contexts: Contexts) -> dict[str, Any] | None:
+def _on_probable_tokens(tested: MeasuredVerifier, scheme: DraftScheme, contexts: Contexts) -> dict[str, Any] | None:
     """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
 
     It is exact for the verifier on these tables; with the full rows it may do better or worse. A block with a path that
@@ -322,7 +196,9 @@ def _on_probable_tokens(tested: UnderTest, scheme: DraftScheme, contexts: Contex
     }
 
 
-def _shared(setting: Setting, tested: UnderTest, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
+def _shared(
+    setting: Setting, tested: MeasuredVerifier, scheme: DraftScheme, found: Agreement, key: str
+) -> dict[str, Any]:
     return {
         "strong_id": key,
         "kind": "cell",

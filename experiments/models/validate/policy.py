@@ -1,7 +1,7 @@
 """`draftproof model validate --policy`: a policy in the loop, tokens a block and a second, predicted and measured.
 
-The prediction of a block is the law of its action after its context. The differences between blocks and predictions are
-martingale increments, so the variance of their sum is the sum of their variances, whatever the policy does.
+The prediction of a block is the law of its action after its context; blocks are compared with it as those of a cell
+are (`agreement`).
 
 Tokens a second are predicted twice. From shapes: each shape that the policy uses is run alone, in turn with the
 policy, and a block of the policy is predicted to take the time of a block of its shape plus that of choosing. From
@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +27,10 @@ from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.contexts import Contexts
-from draftproof.experiments.models.expect.expected import POLICY, expected
+from draftproof.experiments.models.expect.expected import POLICY, Expected, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
-from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
+from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
 from draftproof.experiments.models.selector.chooser import (
@@ -44,7 +43,7 @@ from draftproof.experiments.models.selector.chooser import (
 )
 from draftproof.experiments.models.selector.features import hidden_widths
 from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
-from draftproof.experiments.models.validate.cells import MOST_ERRORS
+from draftproof.experiments.models.validate.agreement import MOST_ERRORS, agreement
 from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
@@ -85,18 +84,16 @@ def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[Po
     return found
 
 
-def agreement(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
+def predicted_and_measured(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     """Tokens a block as predicted and as measured, and which actions were taken."""
+    predictions = []
     with bar("predictions", len(made)) as tick:
-        laws = []
         for each in made:
-            laws.append(_law(run, each.context, run.actions[each.action]))
+            predictions.append(_prediction(run, each.context, run.actions[each.action]))
             tick(1)
-    means, variances, noises = np.array(laws).T
-    lengths = np.array([each.block.depth + 1 for each in made])
-    error = sqrt(float((variances + noises).sum())) / len(made)
-    gap = float((lengths - means).mean())
-    z = gap / error if error > 0 else 0.0 if abs(gap) < 1e-9 else float("inf")
+    found = agreement(predictions, [[each.block] for each in made])
+    means = [prediction.mean for prediction in predictions]
+    lengths = [each.block.depth + 1 for each in made]
     counts = np.bincount([each.action for each in made], minlength=len(run.actions))
     groups = run.setting.root_set.groups  # of prompts, which have equally many blocks one after the other
     told = {
@@ -105,12 +102,12 @@ def agreement(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     }
     return {
         "verifier": run.label,
-        "blocks": len(made),
-        "predicted": float(means.mean()),
-        "measured": float(lengths.mean()),
-        "standard_error": error,
-        "z": z,
-        "agrees": abs(z) <= MOST_ERRORS,
+        "blocks": found.blocks,
+        "predicted": found.predicted,
+        "measured": found.measured,
+        "standard_error": found.standard_error,
+        "z": found.z,
+        "agrees": abs(found.z) <= MOST_ERRORS,
         **({"groups": told} if groups else {}),
         "actions": {
             ", ".join(map(str, (a.K, a.L1, a.L2))): int(count)
@@ -120,12 +117,10 @@ def agreement(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     }
 
 
-def _law(run: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, float, float]:
-    """Mean and variance of `tau + 1`, and the variance of the mean where it comes from sampled trees."""
+def _prediction(run: PolicyRun, context: Context, scheme: Delayed) -> Expected:
     setting = run.setting
     generator = np.random.default_rng([setting.seed, *context[-64:]])
-    found = expected(run.verifier, scheme, Contexts(setting.pair, setting.warp, [context]), POLICY, generator)
-    return found.mean, found.variance, found.error**2
+    return expected(run.verifier, scheme, Contexts(setting.pair, setting.warp, [context]), POLICY, generator)
 
 
 #: Timed rounds of the policy, its base and its shapes, after a warm-up; the fewest blocks of a shape alone.
@@ -149,13 +144,14 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
         for count, turns in zip(counts.values(), others, strict=False)
     )
     expected_rates = predicted / (steps + choosing)
-    fields: dict[str, Any] = {"policy_per_second": _fields(ratio(rates))}
+    fields: dict[str, Any] = {"policy_per_second": Interval.of_ratio(rates)._asdict()}
     if run.base is not None:
         static = [turn.rate for turn in others[-1]]
-        fields |= {"static_per_second": _fields(ratio(static)), "over_static": _fields(ratio(rates, static))}
+        fields |= {"static_per_second": Interval.of_ratio(static)._asdict()}
+        fields |= {"over_static": Interval.of_ratio(rates, static)._asdict()}
     fields |= {
         "predicted_per_second": float(expected_rates.mean()),
-        "measured_over_predicted": _fields(ratio(rates, expected_rates)),
+        "measured_over_predicted": Interval.of_ratio(rates, expected_rates)._asdict(),
     }
     return {**fields, **_by_part(run, Turn.joined(policy), predicted, made)}
 
@@ -191,10 +187,6 @@ class _Always:
 
     def __call__(self, known_input: Any) -> int:
         return self.action
-
-
-def _fields(interval: tuple[float, float, float]) -> dict[str, float]:
-    return dict(zip(("mean", "low", "high"), interval, strict=True))
 
 
 #: Defaults: ranges of shapes for a user-defined policy, roots and blocks.
@@ -253,7 +245,7 @@ def report_of(run: PolicyRun) -> dict[str, Any]:
     each = max(1, -(-run.blocks // len(setting.roots)))
     with named_errors(run.label), run.loop(run.chooser) as loop:
         made = [decided for root in setting.roots for decided in written(loop, root, each, coin)]
-    found = agreement(run, made)
+    found = predicted_and_measured(run, made)
     return {**found, **timed(run, each, coin, found["predicted"], made)}
 
 

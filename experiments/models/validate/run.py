@@ -21,22 +21,14 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import VALIDATE_BUDGET, planned_scheme
 from draftproof.experiments.models.loop.drafter import check_pair
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.setting import Setting, UnderTest, device_name, setting, under_test
+from draftproof.experiments.models.loop.setting import Setting, device_name, setting
 from draftproof.experiments.models.loop.supported import check_roots
+from draftproof.experiments.models.measure.verifiers import MeasuredVerifier, measured_verifiers
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.validate import checks, views
-from draftproof.experiments.models.validate.cells import (
-    GOAL,
-    LEVEL,
-    ChiSquare,
-    Effort,
-    agreement_of,
-    cell_key,
-    declared_lossy,
-    measure,
-    table_chi_square,
-)
+from draftproof.experiments.models.validate.agreement import LEVEL, ChiSquare, agreement_of, table_chi_square
+from draftproof.experiments.models.validate.cells import GOAL, Effort, cell_key, declared_lossy, measure
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.simulator.drafts import Delayed
@@ -56,7 +48,7 @@ class Validation:
     """
 
     setting: Setting
-    verifiers: tuple[UnderTest, ...]
+    verifiers: tuple[MeasuredVerifier, ...]
     schemes: tuple[DraftScheme, ...]
     effort: Effort = field(default_factory=Effort)
     greedy: int = 200
@@ -69,11 +61,11 @@ class Validation:
             )
 
     @property
-    def cells(self) -> list[tuple[UnderTest, DraftScheme]]:
+    def cells(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
         return [(each, scheme) for scheme in self.schemes for each in self.verifiers if each.claims(scheme)]
 
     @property
-    def left_out(self) -> list[tuple[UnderTest, DraftScheme]]:
+    def left_out(self) -> list[tuple[MeasuredVerifier, DraftScheme]]:
         """The pairs of verifier and scheme that are not run, as the verifier's card does not declare the scheme."""
         return [(each, scheme) for scheme in self.schemes for each in self.verifiers if not each.claims(scheme)]
 
@@ -126,9 +118,9 @@ def model_checks(validation: Validation) -> dict[str, Any]:
     return found
 
 
-def _largest_trees(validation: Validation) -> list[tuple[UnderTest, DraftScheme]]:
+def _largest_trees(validation: Validation) -> list[tuple[MeasuredVerifier, DraftScheme]]:
     """The largest tree of each kind of scheme, with the first verifier that runs on it."""
-    found: dict[str, tuple[UnderTest, DraftScheme]] = {}
+    found: dict[str, tuple[MeasuredVerifier, DraftScheme]] = {}
     for verifier, scheme in validation.cells:
         best = found.get(scheme.name)
         if best is None or (scheme.nodes, scheme.depth) > (best[1].nodes, best[1].depth):
@@ -236,7 +228,7 @@ def make_validation(
     check_pair(opened.pair)
     made = setting(opened.pair, warp, opened.roots(amount.roots, 2 if amount.quick else 4), seed, vectors)
     check_roots(opened.pair, made.root_set, max(scheme.depth for scheme in schemes))
-    return Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
+    return Validation(made, tuple(measured_verifiers(named, replaced)), tuple(schemes), amount.effort)
 
 
 def run(

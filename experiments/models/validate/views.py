@@ -14,7 +14,7 @@ from draftproof.experiments.grid.figures import as_png, line_style, matplotlib_p
 from draftproof.experiments.grid.groups import group_columns, interval_text
 from draftproof.experiments.inputs.text import text_label
 from draftproof.experiments.models.expect.expected import SUMS
-from draftproof.experiments.models.validate.cells import MOST_ERRORS
+from draftproof.experiments.models.validate.agreement import MOST_ERRORS
 from draftproof.experiments.shared.output import markdown_name
 
 Row = Mapping[str, Any]

@@ -7,7 +7,14 @@ import pytest
 
 from draftproof.experiments.models.expect.expected import Expected, predict
 from draftproof.experiments.models.loop.loop import Block
-from draftproof.experiments.models.validate.cells import Agreement, ChiSquare, compare, pearson, table_chi_square
+from draftproof.experiments.models.validate.agreement import (
+    Agreement,
+    ChiSquare,
+    agreement,
+    compare,
+    pearson,
+    table_chi_square,
+)
 from draftproof.simulator import BlockLaw, Delayed, TableProcess, block_law
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_at
@@ -71,6 +78,35 @@ def test_comparisons_with_the_true_law_are_chi_square() -> None:
     statistics = np.array([cell.outcomes.statistic for cell in cells])
     assert abs(statistics.mean() - freedom) < 4 * np.sqrt(2 * freedom / 300)
     assert all(cell.agrees(300) for cell in cells)
+
+
+def test_blocks_minus_their_own_expectations_are_standard_however_they_were_chosen() -> None:
+    """The verifier of a block hangs on how the one before it ended, as a policy's choice may; errors add up."""
+    generator, schemes = np.random.default_rng(0), (Delayed(1, 0, 2), Delayed(2, 0, 2))
+    predictions = [predict(make("traversal"), [tables(3, 2, 0)], scheme) for scheme in schemes]
+    z, wrong = [], []
+    for _ in range(300):
+        taken: list[list[Block]] = [[], []]
+        deep = 0
+        for _ in range(60):
+            (block,) = drawn(predictions[deep].laws[0], 1, generator)
+            taken[deep].append(block)
+            deep = int(block.depth > 0)
+        z.append(agreement(predictions, taken).z)
+        wrong.append(agreement(predictions[::-1], taken).z)
+    # 300 draws of a standard normal: 4 standard errors of their mean and of their variance
+    assert abs(np.mean(z)) < 4 / np.sqrt(300)
+    assert abs(np.var(z) - 1) < 4 * np.sqrt(2 / 300)
+    assert abs(np.mean(wrong)) > 4 / np.sqrt(300)
+
+
+def test_a_prediction_from_trees_adds_its_own_error() -> None:
+    sampled = Expected(np.array([[2.0, 4.0], [3.0, 3.0]]), np.array([1.0, 2.0]), 3)
+    blocks = [[Block((0, 0), 0)] * 3, [Block((0, 0), 0)]]
+    found = agreement([sampled], blocks)
+    assert (found.predicted, found.measured) == (3, 3)
+    # (3 * 1 + 2) / 4**2 of the blocks; the mean after the first context has the variance 2 / 2
+    assert found.standard_error == pytest.approx(np.sqrt(5 / 16 + (3 / 4) ** 2))
 
 
 def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None:

@@ -11,7 +11,8 @@ import torch
 from draftproof import generate_with
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.setting import setting, under_test
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.validate import checks
 from draftproof.experiments.models.validate.run import Validation, greedy_fields
@@ -48,7 +49,7 @@ def test_validate_goes_no_further_than_both_models(short: Pair, monkeypatch: pyt
     assert trees.passed
     assert trees.compared > 24 * TREE.nodes
     assert caches.passed
-    tested = under_test([find_verifier("traversal")], {})
+    tested = measured_verifiers([find_verifier("traversal")], {})
     greedy = greedy_fields(Validation(setting(short, Sampling(), [PROMPT], 0), tuple(tested), (TREE,)), PROMPT)
     assert greedy == {"tokens": 20 - 4 - 3, "runs": 1, "differ": [], "passed": True}
     assert max(read) == 17  # all but a leaf of the last tree and the token after it

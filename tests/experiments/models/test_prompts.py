@@ -19,7 +19,8 @@ from draftproof.experiments.inputs.text import EMBEDDED, read_text
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import predict
-from draftproof.experiments.models.loop.setting import setting, under_test
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.opened import Opened, PairRequest, load_wanted
 from draftproof.experiments.models.pair.pair import Pair
@@ -250,7 +251,7 @@ def test_prompts_without_groups_have_one_mean(draftproof: Callable[..., Any], mo
 
 def test_a_cell_of_validate_is_told_by_group_of_prompts(pair: Pair) -> None:
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
-    (each,) = under_test([find_verifier("naive")], {})
+    (each,) = measured_verifiers([find_verifier("naive")], {})
     scheme = Delayed(1, 0, 1)
     contexts = Contexts(pair, Sampling(), where.roots)
     row = measure(where, each, scheme, contexts, Effort(blocks=60))
@@ -389,7 +390,7 @@ def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:
     coin = where.coin(0)
     with run.loop(run.chooser) as loop:
         made = [decided for root in where.roots for decided in policy.written(loop, root, 2, coin)]
-    found = policy.agreement(run, made)
+    found = policy.predicted_and_measured(run, made)
     groups = {each["group"]: each for each in found["groups"]["measured"]}
     assert groups["all"]["mean"] == pytest.approx(found["measured"])
     chat = [each.block.depth + 1 for number, each in enumerate(made) if number // 2 in (0, 3)]

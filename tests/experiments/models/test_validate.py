@@ -14,7 +14,8 @@ from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import ModelCache
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.setting import setting, under_test
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.roots import roots_of
 from draftproof.experiments.models.validate import cells, checks, run, views
@@ -43,7 +44,9 @@ class Eager:
 def validation_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Validation:
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Sampling(), roots_of(text, roots, 8), seed=0)
-    playing = under_test([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
+    playing = measured_verifiers(
+        [find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()}
+    )
     return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1), greedy=40)
 
 
@@ -104,7 +107,7 @@ def test_a_lossy_cell_has_its_own_word_and_colour(tiny_pair: Pair, contexts: Con
 
 def test_a_cell_of_a_verifier_that_is_declared_lossy_is_lossy_where_its_law_is_not_known(random_pair: Any) -> None:
     made = setting(random_pair(vocab=300), Sampling(), [(1, 2, 3)], seed=0)
-    validation = Validation(made, tuple(under_test([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
+    validation = Validation(made, tuple(measured_verifiers([find_verifier("typical")], {})), (Delayed(1, 0, 2),))
     (row,) = run.cell_rows(replace(validation, effort=Effort(blocks=20)), run.contexts_of(validation), Store(None))
     assert (row["lossless"], row["verdict"], row["outcomes"]) == (False, "declared", None)
     table = run.table_fields([row])
@@ -174,7 +177,7 @@ def test_rows_that_are_kept_are_not_run_again(
 
 def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
     each, scheme, effort = validation.verifiers[0], SHAPES[0], validation.effort
-    lying = under_test([each.predicted], {"naive": find_verifier("ensemble")})[0]
+    lying = measured_verifiers([each.predicted], {"naive": find_verifier("ensemble")})[0]
     made = validation.setting
     keys = {
         cell_key(made, each, scheme, effort),
@@ -229,7 +232,7 @@ def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.Monk
 @pytest.mark.heavy
 def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     made = setting(random_pair(), Sampling(), [(1, 2, 3)], seed=0)
-    lying = under_test([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
+    lying = measured_verifiers([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
     validation = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
     found = run.model_checks(validation)
     assert not found["greedy"]["passed"]
@@ -241,7 +244,7 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
 def test_large_vocabularies_are_predicted_by_sums_and_from_sampled_trees(random_pair: Any) -> None:
     pair = random_pair(vocab=300)
     made = setting(pair, Sampling(), [(1, 2, 3), (250, 7, 9)], seed=0)
-    playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
+    playing = measured_verifiers([find_verifier("specinfer"), find_verifier("traversal")], {})
     validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), greedy=0)
     assert not validation.exact(validation.schemes[0])
     contexts = run.contexts_of(validation)
@@ -291,4 +294,4 @@ def test_the_picture_and_the_page_hold_every_cell(validation: Validation, contex
 
 def test_a_replacement_of_nobody_is_refused() -> None:
     with pytest.raises(InvalidInput, match="block is not among naive"):
-        under_test([find_verifier("naive")], {"block": find_verifier("ensemble")})
+        measured_verifiers([find_verifier("naive")], {"block": find_verifier("ensemble")})

@@ -9,7 +9,8 @@ from draftproof.experiments.grid.store import Store
 from draftproof.experiments.inputs.verifiers import find_verifier
 from draftproof.experiments.models.expect.contexts import Contexts
 from draftproof.experiments.models.expect.expected import planned_scheme
-from draftproof.experiments.models.loop.setting import setting, under_test
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.verifiers import measured_verifiers
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.validate import run, views
 from draftproof.experiments.models.validate.cells import Effort
@@ -55,7 +56,7 @@ def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab
     """At V = 40 some tokens are kept beside the sampled trees; at depth 8 tables of none are small enough."""
     made = setting(random_pair(vocab=vocab), Sampling(), [(1, 2, 3)], seed=0)
     schemes = Delayed(1, 0, 1), Delayed(1, 0, depth)
-    validation = Validation(made, tuple(under_test([find_verifier("naive")], {})), schemes, Effort(blocks=40))
+    validation = Validation(made, tuple(measured_verifiers([find_verifier("naive")], {})), schemes, Effort(blocks=40))
     rows = run.cell_rows(validation, run.contexts_of(validation), Store(None))
     assert [row["truncated"] is None for row in rows] == [True, vocab == 8]
     page = views.markdown(rows, run.table_fields(rows))
