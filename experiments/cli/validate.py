@@ -118,7 +118,7 @@ def _of_policy(
     (named,) = chosen_verifiers(chosen or ["specinfer"])
     console = console_for(files.json_target)
     try:
-        report = work.validate_policy(spec, named, pair, shape, sampling.warp(), work.Amount(*amount), seed, vectors)
+        report = work.validate_policy(spec, named, pair, shape, sampling.warp(), amount, seed, vectors)
     except KeyboardInterrupt:
         remark("interrupted; nothing was written")
         return INTERRUPTED

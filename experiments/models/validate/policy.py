@@ -12,9 +12,8 @@ switching shapes, and how much slower a pass is in the loop than when repeated a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +26,13 @@ from draftproof.experiments.inputs.latency import TimeModel
 from draftproof.experiments.inputs.policies import shapes_of, user_policy
 from draftproof.experiments.inputs.verifiers import NamedVerifier, from_file
 from draftproof.experiments.models.expect.contexts import Contexts
-from draftproof.experiments.models.expect.expected import POLICY, Expected, expected
+from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Interval, Turn, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.roots import CONTEXT_TOKENS
-from draftproof.experiments.models.selector.chooser import (
-    Chooser,
-    PolicyBlock,
-    PolicyLoop,
-    by_function,
-    by_network,
-    deciding,
-)
+from draftproof.experiments.models.selector.chooser import Chooser, PolicyBlock, by_function, by_network, deciding
 from draftproof.experiments.models.selector.features import hidden_widths
 from draftproof.experiments.models.selector.file import SUFFIX, Use, load_selector, selector_path
 from draftproof.experiments.models.validate.agreement import MOST_ERRORS, agreement
@@ -49,7 +41,7 @@ from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.simulator.protocol import Coin, Context, Verifier
+from draftproof.simulator.protocol import Coin
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.options import PairOptions, ShapeOptions
@@ -60,67 +52,60 @@ class PolicyRun:
     """The validation of a policy. base: the position of the action that the policy is timed against, or None."""
 
     setting: Setting
-    verifier: Verifier
-    label: str
+    named: NamedVerifier
     actions: tuple[Delayed, ...]
     chooser: Chooser
     times: TimeModel
-    base: int | None
-    blocks: int
+    base: int | None = None
 
-    def loop(self, chooser: Chooser) -> Any:
-        given = self.setting
-        return deciding(given.pair, self.verifier, self.actions, chooser, given.warp, self.times, given.vectors)
-
-
-def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[PolicyBlock]:
-    """So many blocks after a root, in several texts where the positions of the models do not suffice for one."""
-    standing, found = loop.start(root), list[PolicyBlock]()
-    for _ in range(blocks):
-        if found and not loop.fits(len(standing.context)):
-            standing = loop.start(root)
-        decided, standing = loop.step(standing, coin)
-        found.append(decided)
-    return found
+    def texts(self, chooser: Chooser, blocks: int, coin: Coin) -> tuple[list[PolicyBlock], Turn]:
+        """So many blocks after each root, and how long they took; the text begins again where positions end."""
+        setting, made = self.setting, list[PolicyBlock]()
+        verifier = self.named.verifier
+        with deciding(setting.pair, verifier, self.actions, chooser, setting.warp, self.times, setting.vectors) as loop:
+            started = loop.now()
+            for root in setting.roots:
+                standing = loop.start(root)
+                for number in range(blocks):
+                    if number and not loop.fits(len(standing.context)):
+                        standing = loop.start(root)
+                    block, standing = loop.step(standing, coin)
+                    made.append(block)
+            seconds = loop.now() - started - loop.seconds["prompt"]
+        return made, Turn(sum(each.block.depth + 1 for each in made), len(made), seconds, loop.seconds)
 
 
 def predicted_and_measured(run: PolicyRun, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     """Tokens a block as predicted and as measured, and which actions were taken."""
-    predictions = []
+    predictions, setting = [], run.setting
     with bar("predictions", len(made)) as tick:
         for each in made:
-            predictions.append(_prediction(run, each.context, run.actions[each.action]))
+            contexts = Contexts(setting.pair, setting.warp, [each.context])
+            generator = np.random.default_rng([setting.seed, *each.context[-64:]])
+            predictions.append(expected(run.named.verifier, run.actions[each.action], contexts, POLICY, generator))
             tick(1)
     found = agreement(predictions, [[each.block] for each in made])
-    means = [prediction.mean for prediction in predictions]
-    lengths = [each.block.depth + 1 for each in made]
-    counts = np.bincount([each.action for each in made], minlength=len(run.actions))
-    groups = run.setting.root_set.groups  # of prompts, which have equally many blocks one after the other
-    told = {
-        name: by_group.mean_by_group(groups, np.reshape(values, (len(groups), -1)).mean(axis=1).tolist())
-        for name, values in ((("predicted", means), ("measured", lengths)) if groups else ())
-    }
-    return {
-        "verifier": run.label,
+    fields: dict[str, Any] = {
+        "verifier": run.named.label,
         "blocks": found.blocks,
         "predicted": found.predicted,
         "measured": found.measured,
         "standard_error": found.standard_error,
         "z": found.z,
         "agrees": abs(found.z) <= MOST_ERRORS,
-        **({"groups": told} if groups else {}),
-        "actions": {
-            ", ".join(map(str, (a.K, a.L1, a.L2))): int(count)
-            for a, count in sorted(zip(run.actions, counts, strict=True), key=lambda pair: -pair[1])
-            if count
-        },
     }
-
-
-def _prediction(run: PolicyRun, context: Context, scheme: Delayed) -> Expected:
-    setting = run.setting
-    generator = np.random.default_rng([setting.seed, *context[-64:]])
-    return expected(run.verifier, scheme, Contexts(setting.pair, setting.warp, [context]), POLICY, generator)
+    if groups := setting.root_set.groups:  # of prompts, which have equally many blocks one after the other
+        tokens: dict[str, list[float]] = {
+            "predicted": [prediction.mean for prediction in predictions],
+            "measured": [each.block.depth + 1 for each in made],
+        }
+        fields["groups"] = {
+            name: by_group.mean_by_group(groups, np.array(values).reshape(len(groups), -1).mean(axis=1).tolist())
+            for name, values in tokens.items()
+        }
+    counts = Counter(run.actions[each.action] for each in made)
+    fields["actions"] = {f"{shape.K}, {shape.L1}, {shape.L2}": count for shape, count in counts.most_common()}
+    return fields
 
 
 #: Timed rounds of the policy, its base and its shapes, after a warm-up; the fewest blocks of a shape alone.
@@ -129,14 +114,19 @@ ROUNDS, FEWEST = 6, 4
 
 def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
     """blocks: after each root. predicted: tokens a block. made: blocks of the policy, for the shares of its shapes."""
+
+    def candidate(chooser: Chooser, blocks: int) -> Callable[[int], Turn]:
+        return lambda _: run.texts(chooser, blocks, coin)[1]
+
+    def always(action: int) -> Chooser:
+        return lambda _: action
+
     counts = Counter(each.action for each in made)
-    candidates = [partial(_turn, run, run.chooser, blocks, coin)]
-    for action, count in counts.items():
-        each = max(FEWEST, -(-count // len(run.setting.roots)))
-        candidates.append(partial(_turn, run, _Always(action), each, coin))
-    if run.base is not None:
-        candidates.append(partial(_turn, run, _Always(run.base), blocks, coin))
-    policy, *others = timed_rounds(candidates, ROUNDS, warm_up=1)
+    shapes = [
+        candidate(always(action), max(FEWEST, -(-count // len(run.setting.roots)))) for action, count in counts.items()
+    ]
+    static = [] if run.base is None else [candidate(always(run.base), blocks)]
+    policy, *others = timed_rounds([candidate(run.chooser, blocks), *shapes, *static], ROUNDS, warm_up=1)
     rates = np.array([turn.rate for turn in policy])
     choosing = np.array([turn.parts["choose"] / turn.blocks for turn in policy])
     steps = sum(
@@ -144,16 +134,19 @@ def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Seque
         for count, turns in zip(counts.values(), others, strict=False)
     )
     expected_rates = predicted / (steps + choosing)
-    fields: dict[str, Any] = {"policy_per_second": Interval.of_ratio(rates)._asdict()}
-    if run.base is not None:
-        static = [turn.rate for turn in others[-1]]
-        fields |= {"static_per_second": Interval.of_ratio(static)._asdict()}
-        fields |= {"over_static": Interval.of_ratio(rates, static)._asdict()}
-    fields |= {
+    intervals = {"policy_per_second": Interval.of_ratio(rates)}
+    if static:
+        static_rates = [turn.rate for turn in others[-1]]
+        intervals |= {
+            "static_per_second": Interval.of_ratio(static_rates),
+            "over_static": Interval.of_ratio(rates, static_rates),
+        }
+    intervals["measured_over_predicted"] = Interval.of_ratio(rates, expected_rates)
+    return {
+        **{name: interval._asdict() for name, interval in intervals.items()},
         "predicted_per_second": float(expected_rates.mean()),
-        "measured_over_predicted": Interval.of_ratio(rates, expected_rates)._asdict(),
+        **_by_part(run, Turn.joined(policy), predicted, made),
     }
-    return {**fields, **_by_part(run, Turn.joined(policy), predicted, made)}
 
 
 def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[PolicyBlock]) -> dict[str, Any]:
@@ -173,32 +166,8 @@ def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[Poli
     }
 
 
-def _turn(run: PolicyRun, chooser: Chooser, blocks: int, coin: Coin, _: int) -> Turn:
-    with run.loop(chooser) as loop:
-        started = loop.now()
-        made = [decided for root in run.setting.roots for decided in written(loop, root, blocks, coin)]
-        seconds = loop.now() - started - loop.seconds["prompt"]
-    return Turn(sum(each.block.depth + 1 for each in made), len(made), seconds, loop.seconds)
-
-
-@dataclass(frozen=True)
-class _Always:
-    action: int
-
-    def __call__(self, known_input: Any) -> int:
-        return self.action
-
-
-#: Defaults: ranges of shapes for a user-defined policy, roots and blocks.
+#: Defaults: ranges of shapes for a user-defined policy, roots and blocks of all roots together.
 RANGES, ROOTS, BLOCKS = ("1..4", "0..2", "0..2"), 4, 200
-
-
-@dataclass(frozen=True)
-class Amount:
-    """How much is run. blocks: from all roots together. None: the default."""
-
-    roots: int | None
-    blocks: int | None
 
 
 def check_options(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
@@ -216,75 +185,46 @@ def validate_policy(
     pair: PairOptions,
     shape: ShapeOptions,
     warp: Sampling,
-    amount: Amount,
+    amount: tuple[int | None, int | None],
     seed: int,
     vectors: str,
 ) -> dict[str, Any]:
-    """The report of a policy: `selector` (of `--pair`), the file of one, or `FILE.py:NAME`."""
+    """The report of a policy: `selector` (of `--pair`), the file of one, or `FILE.py:NAME`.
+
+    amount: roots, and blocks from all roots together; None: the default.
+    """
+    roots, blocks = amount
     if "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(f"{named.label} is not declared lossless on delayed trees; choose another verifier")
     if spec != "selector" and not from_file(spec) and not spec.endswith(SUFFIX):
         raise InvalidInput(f"unknown policy {spec!r}; give selector, the file of one, or FILE.py:NAME for your own")
     if spec == "selector" and pair.folder is None:
         raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its file")
-    wanted = _actions(shape)
+    ranges = (shape.K, shape.L1, shape.L2)
+    K, L1, L2 = (text or usual for text, usual in zip(ranges, RANGES, strict=True))
+    actions = shapes_of(K, L1, L2)
     with open_pair(pair.wanted(seed)) as opened:
-        where = setting(opened.pair, warp, opened.roots(amount.roots, ROOTS), seed, vectors)
+        where = setting(opened.pair, warp, opened.roots(roots, ROOTS), seed, vectors)
         if from_file(spec):
-            run = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
+            times = measured_times(where.pair, CONTEXT_TOKENS, actions)
+            run = PolicyRun(where, named, tuple(actions), by_function(user_policy(spec), named, actions), times)
         else:
             path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
-            run = _of_selector(path, where, named, wanted, amount)
-        return {"policy": spec, **_about(opened, where), **report_of(run)}
+            use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), warp)
+            selector = load_selector(path, use, actions if any(ranges) else None)
+            chooser = by_network(selector.network, warp)
+            run = PolicyRun(where, named, selector.actions, chooser, selector.times, selector.base)
+        return {"policy": spec, **_about(opened, where), **report_of(run, blocks or BLOCKS)}
 
 
-def report_of(run: PolicyRun) -> dict[str, Any]:
-    """Everything about a policy in the loop, as plain data."""
-    setting = run.setting
-    coin = setting.coin(setting.seed)
-    each = max(1, -(-run.blocks // len(setting.roots)))
-    with named_errors(run.label), run.loop(run.chooser) as loop:
-        made = [decided for root in setting.roots for decided in written(loop, root, each, coin)]
+def report_of(run: PolicyRun, blocks: int) -> dict[str, Any]:
+    """Everything about a policy in the loop, as plain data; blocks: from all roots together."""
+    coin = run.setting.coin(run.setting.seed)
+    each = max(1, -(-blocks // len(run.setting.roots)))
+    with named_errors(run.named.label):
+        made, _ = run.texts(run.chooser, each, coin)
     found = predicted_and_measured(run, made)
     return {**found, **timed(run, each, coin, found["predicted"], made)}
-
-
-def _actions(shape: ShapeOptions) -> list[Delayed] | None:
-    given = (shape.K, shape.L1, shape.L2)
-    if not any(given):
-        return None
-    K, L1, L2 = (text or other for text, other in zip(given, RANGES, strict=True))
-    return shapes_of(K, L1, L2)
-
-
-def _of_selector(
-    path: Path, where: Setting, named: NamedVerifier, wanted: list[Delayed] | None, amount: Amount
-) -> PolicyRun:
-    use = Use(named.label, where.digest, where.pair.vocab_size, hidden_widths(where.pair), where.warp)
-    selector = load_selector(path, use, wanted)
-    chooser = by_network(selector.network, where.warp)
-    return _contest(where, named, selector.actions, chooser, selector.times, selector.base, amount)
-
-
-def _of_function(
-    spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
-) -> PolicyRun:
-    chooser = by_function(user_policy(spec), named, actions)
-    times = measured_times(where.pair, CONTEXT_TOKENS, actions)
-    return _contest(where, named, actions, chooser, times, None, amount)
-
-
-def _contest(
-    where: Setting,
-    named: NamedVerifier,
-    actions: Sequence[Delayed],
-    chooser: Chooser,
-    times: TimeModel,
-    base: int | None,
-    amount: Amount,
-) -> PolicyRun:
-    blocks = amount.blocks or BLOCKS
-    return PolicyRun(where, named.verifier, named.label, tuple(actions), chooser, times, base, blocks)
 
 
 def _about(opened: Opened, where: Setting) -> dict[str, Any]:

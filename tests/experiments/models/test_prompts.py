@@ -33,7 +33,6 @@ from draftproof.experiments.models.validate.cells import Effort, measure
 from draftproof.experiments.models.validate.views import groups_table
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.instances.sampling import Sampling
-from draftproof.verifiers import make
 from tests.experiments.models.plain import BEGIN, plain_pair, saved
 
 COST = "draft=1,target=3"
@@ -386,10 +385,8 @@ def test_an_interval_draws_all_contexts_of_a_prompt_together() -> None:
 def test_blocks_of_a_policy_are_told_by_group_of_prompts(pair: Pair) -> None:
     where = setting(pair, Sampling(), Opened(pair, CORPUS, prompts=read_prompts(file_of(*GROUPS))).roots(None, 1), 0)
     actions = (Delayed(1, 0, 1), Delayed(2, 0, 1))
-    run = policy.PolicyRun(where, make("specinfer"), "specinfer", actions, lambda _: 0, time_model(COST), None, 12)
-    coin = where.coin(0)
-    with run.loop(run.chooser) as loop:
-        made = [decided for root in where.roots for decided in policy.written(loop, root, 2, coin)]
+    run = policy.PolicyRun(where, find_verifier("specinfer"), actions, lambda _: 0, time_model(COST))
+    made, _ = run.texts(run.chooser, 2, where.coin(0))
     found = policy.predicted_and_measured(run, made)
     groups = {each["group"]: each for each in found["groups"]["measured"]}
     assert groups["all"]["mean"] == pytest.approx(found["measured"])
