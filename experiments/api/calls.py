@@ -1,6 +1,5 @@
 """Functions about one verifier: its verdict, its law and its smallest witness."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,30 +17,12 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.estimator import TreeLaw
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
-from draftproof.simulator.verdicts.costs import assert_affordable
 from draftproof.simulator.verdicts.grids import DENOMINATOR
-from draftproof.simulator.verdicts.lossless import Check
 from draftproof.simulator.verdicts.lossless import block_law as law_of
 from draftproof.simulator.verdicts.witness import Witness
-from draftproof.verifiers import REGISTRY
 
 #: The scheme where none is given, as on the command line.
 SCHEME = "delayed"
-
-
-def judge(
-    named: NamedVerifier, arithmetic: str, engine: str, memory: float, max_runs: float
-) -> Callable[[tuple[TokenProcess, TokenProcess], DraftScheme], Check]:
-    """A function that checks one verifier on a pair and a scheme; it raises `TooLarge` before it takes too long."""
-    made = evaluator(named.verifier, arithmetic, engine, memory=memory)
-    user_defined = all(named.verifier.card is not entry.card for entry in REGISTRY.values())
-
-    def checked(pair: tuple[TokenProcess, TokenProcess], shape: DraftScheme) -> Check:
-        if not isinstance(named.verifier, Planned):
-            assert_affordable(made, shape, pair, max_runs, named.verifier.card.name, user_defined)
-        return made.check(*pair, shape)
-
-    return checked
 
 
 def block_law(

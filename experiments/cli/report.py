@@ -69,7 +69,7 @@ def report(stores: str | Sequence[str], /) -> Result:
     -o PAGE.html writes the page, -o ROWS.csv or ROWS.md a table of all rows.
 
     Args:
-        stores: Stores, as sweep --store and --resume write them.
+        stores: Stores, as --resume writes them.
     """
     from draftproof.experiments.grid.report.summary import read, summarise
 

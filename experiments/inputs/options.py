@@ -90,11 +90,7 @@ Branch = Annotated[int | None, typer.Option("--L2", help="Branch length (default
 Confidence = Annotated[
     str | None, typer.Option(help="Scheme adaptive: stop after a token below it.", rich_help_panel=_SHAPE)
 ]
-ArithmeticName = Annotated[str, typer.Option("--arithmetic", help="rational or float64.", rich_help_panel=_HOW)]
-Engine = Annotated[str, typer.Option(help="auto, enumerate or structured.", rich_help_panel=_HOW)]
 MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse to enumerate more runs.", rich_help_panel=_HOW)]
-MaxMemory = Annotated[float, typer.Option(min=0.001, help="Refuse structured work of more GiB.", rich_help_panel=_HOW)]
-Backend = Annotated[str, typer.Option(help="numpy, torch or cuda (float64, structured engines).", rich_help_panel=_HOW)]
 Resume = Annotated[
     str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", rich_help_panel=_OUT)
 ]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
-from draftproof.experiments.inputs.grammar import parse_range
+from draftproof.experiments.inputs.schemes import find_schemes
 from draftproof.experiments.inputs.verifiers import loaded
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
@@ -37,23 +36,9 @@ def user_policy(spec: str) -> UserPolicy:
 
 
 def shapes_of(K: str, L1: str, L2: str, most: int | None = None) -> list[Delayed]:
-    """`shapes` of ranges as text, such as 2 or 1..4; raises `InvalidInput` naming the flag."""
-    return shapes({name: parse_range(text, f"--{name}") for name, text in (("K", K), ("L1", L1), ("L2", L2))}, most)
-
-
-def shapes(ranges: Mapping[str, Sequence[int]], most: int | None) -> list[Delayed]:
-    """The delayed trees of the ranges with at most `most` tokens, each once; see `distinct`."""
-    sizes = product(ranges["K"], ranges["L1"], ranges["L2"])
-    schemes = [Delayed(K, L1, L2) for K, L1, L2 in sizes if K == 1 or L2]
-    small = distinct([scheme for scheme in schemes if most is None or scheme.nodes <= most])
+    """The delayed trees of ranges such as 2 or 1..4 with at most `most` tokens, each once; raises `InvalidInput`."""
+    schemes = [scheme for scheme in find_schemes("delayed", K=K, L1=L1, L2=L2) if isinstance(scheme, Delayed)]
+    small = [scheme for scheme in schemes if most is None or scheme.nodes <= most]
     if not small:
         raise InvalidInput("there is no shape of so few tokens; raise --max-nodes or take K = 1")
     return small
-
-
-def distinct(schemes: Iterable[Delayed]) -> list[Delayed]:
-    """Each tree once: schemes of a single path of the same length are one tree, whatever their L1."""
-    trees: dict[tuple[int, int, int], Delayed] = {}
-    for scheme in schemes:
-        trees.setdefault((1, 0, scheme.depth) if scheme.K == 1 else (scheme.K, scheme.L1, scheme.L2), scheme)
-    return list(trees.values())

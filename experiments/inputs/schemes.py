@@ -241,12 +241,3 @@ def as_scheme(scheme: Any) -> DraftScheme:
 def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
     """The scheme for this target and draft; the tree of `sequoia` is planned on them."""
     return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
-
-
-def as_schemes(schemes: Any) -> list[DraftScheme]:
-    """Schemes from one argument of `as_scheme`, or several."""
-    several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
-    listed = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
-    if not listed:
-        raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
-    return listed

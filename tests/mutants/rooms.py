@@ -86,7 +86,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "experiments/grid": (
         "tests/experiments/grid/test_store.py",
         "tests/experiments/grid/test_cost_and_engines.py",
-        "tests/experiments/cli/test_sweep.py",
+        "tests/experiments/cli/test_world_file.py",
         "tests/experiments/cli/test_report.py",
     ),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),

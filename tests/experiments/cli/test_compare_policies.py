@@ -7,7 +7,7 @@ import pytest
 
 from draftproof.experiments.cli.compare.roots import AT_ROOTS, RootTable
 from draftproof.experiments.inputs.latency import time_model
-from draftproof.experiments.inputs.policies import shapes
+from draftproof.experiments.inputs.policies import shapes_of
 from draftproof.simulator import Delayed
 
 TEXT = ("--world", "text:topics,vocab=2,target_order=2", "--arithmetic", "rational", "--jobs", "1")
@@ -76,10 +76,10 @@ def test_choices_at_roots_in_fractions():
 
 
 def test_shapes_have_every_path_once():
-    found = shapes({"K": [1, 2], "L1": [0, 1], "L2": [0, 1, 2]}, None)
+    found = shapes_of("1..2", "0..1", "0..2")
     assert sorted(each.depth for each in found if each.K == 1) == [0, 1, 2, 3]
     assert [each for each in found if each.K == 2] == [Delayed(2, a, b) for a in (0, 1) for b in (1, 2)]
-    assert all(each.nodes <= 2 for each in shapes({"K": [1, 2], "L1": [0, 1], "L2": [0, 1, 2]}, 2))
+    assert all(each.nodes <= 2 for each in shapes_of("1..2", "0..1", "0..2", 2))
 
 
 def test_times_as_they_are_written():
