@@ -190,7 +190,7 @@ def test_a_cluster_that_loses_a_worker_has_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     (tmp_path / "big.toml").write_text(BIG)
-    command = [sys.executable, "-m", "draftproof.experiments.cli", "compare", "big.toml"]
+    command = [sys.executable, "-m", "draftproof", "compare", "big.toml"]
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         run = subprocess.Popen([*command, "--resume", "dask.db", "--dask", cluster.scheduler_address])
         while not timeless(tmp_path / "dask.db"):
