@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
+from inspect import signature
 
 import pandas as pd
 import pytest
@@ -104,12 +105,24 @@ def test_a_wrong_world_is_named_with_the_way_out(world, words) -> None:
         find_worlds(world)
 
 
-def test_help_is_one_screen_and_the_rest_is_under_help_all(draftproof) -> None:
-    short, full = draftproof("check", "--help"), draftproof("check", "--help-all")
+@pytest.mark.parametrize("verb", ["check", "compare"])
+def test_help_is_one_screen_and_the_rest_is_under_help_all(draftproof, verb) -> None:
+    short, full = draftproof(verb, "--help"), draftproof(verb, "--help-all")
     assert (short.code, full.code) == (0, 0)
     assert len(short.out.splitlines()) <= 40
     assert "--max-runs" not in short.out
     assert "--max-runs" in full.out
+
+
+def test_a_flag_that_may_be_left_open_has_its_opposite_and_processes_are_for_the_command_line(draftproof) -> None:
+    shown = draftproof("compare", "--help-all").out
+    assert "--optimum" in shown
+    assert "--no-optimum" in shown
+    given = ("compare", "naive", "--K", 1, "--L2", 1, "--json")
+    left_out, wanted = (draftproof(*given, flag).row["optimum"] for flag in ("--no-optimum", "--optimum"))
+    assert left_out is None
+    assert wanted is not None
+    assert signature(dp.compare).parameters["jobs"].default == 1
 
 
 def test_files_are_written_by_their_suffix_and_checked_before_the_work(draftproof, tmp_path) -> None:

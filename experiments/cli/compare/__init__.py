@@ -176,10 +176,14 @@ def _only_toml(verifiers: Verifiers | None) -> str | None:
     return texts[0]
 
 
+def _listed(given: Any) -> Sequence[Any]:
+    """One or several things as several."""
+    return given if isinstance(given, (list, tuple)) else [given]
+
+
 def _texts(given: Any) -> list[str]:
     """Those of one or several things that are texts."""
-    listed = given if isinstance(given, (list, tuple)) else [given]
-    return [each for each in listed if isinstance(each, str)]
+    return [each for each in _listed(given) if isinstance(each, str)]
 
 
 def _folder(text: str | None) -> str | None:
@@ -251,13 +255,12 @@ def _is_wanted(scheme: DraftScheme, given: Mapping[str, Any]) -> bool:
 
 def _only_texts(given: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` where objects of Python would have to be in a store or in other processes."""
-    for name in ("resume", "dask"):
-        if given[name] is not None or (name == "resume" and given["jobs"] > 1):
-            for key in ("verifiers", "world", "scheme"):
-                each = given[key]
-                if each is not None and not (isinstance(each, str) or _texts(each) == list(each)):
-                    what = name if given[name] is not None else "jobs"
-                    raise InvalidInput(f"{what} is for {key} as text, not for an object of Python; leave it out")
+    wanted = {"resume": given["resume"] is not None, "dask": given["dask"] is not None, "jobs": given["jobs"] > 1}
+    for key in ("verifiers", "world", "scheme"):
+        for each in _listed(given[key]):
+            if each is not None and not isinstance(each, str):
+                for name in (name for name, is_wanted in wanted.items() if is_wanted):
+                    raise InvalidInput(f"{name} is for {key} as text, not for an object of Python; leave it out")
 
 
 def _refuse_together(plan: Plan, policies: Sequence[str], plot: str | None, told: Any, steady: bool) -> None:

@@ -241,6 +241,23 @@ class Plain:
         return draftproof.Verdict((), coin.choose(root.target))
 
 
+@pytest.mark.parametrize("more", [{"resume": "rows.db"}, {"jobs": 2}, {"dask": "tcp://127.0.0.1:9"}], ids=str)
+def test_objects_are_in_no_store_and_in_no_other_process(tmp_path: Path, more: dict[str, Any]) -> None:
+    shape = "delayed:K=1,L1=0,L2=1"
+    for verifiers, world, scheme in (
+        (Plain(), "family:dirichlet", shape),
+        ("naive", (P, P), shape),
+        ("naive", "family:dirichlet", draftproof.Delayed(1, 0, 1)),
+    ):
+        with pytest.raises(draftproof.InvalidInput, match=rf"{next(iter(more))} is for \w+ as text"):
+            draftproof.compare(verifiers, world, scheme, **more)
+
+
+def test_two_objects_of_one_name_are_not_taken_for_one() -> None:
+    with pytest.raises(draftproof.InvalidInput, match="are both called 'plain'; rename one card"):
+        draftproof.compare([Plain(), Plain()], (P, P))
+
+
 @pytest.mark.parametrize(
     ("door", "pair"), [(draftproof.check, [(P, P)]), (draftproof.compare, [(P, P)])], ids=["check", "compare"]
 )
